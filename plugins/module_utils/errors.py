@@ -1,0 +1,48 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one exception tree. Everything under module_utils raises these; `module.run` turns them into fail_json."""
+
+from __future__ import annotations
+
+
+class HeteroError(Exception):
+    """Something a person must know: which thing, what is wrong with it, and what to do next.
+
+    :param what: what is wrong, in one clause ("still on 10 s after 'off'").
+    :param thing: the name of the board, outlet, PDU, file or device ("outlet 8 of pdu-a").
+    :param remedy: what to do next ("check its relay, or raise timeout").
+    :param facts: evidence for programs and people (screen, phase, console tail); never a secret.
+    """
+
+    def __init__(self, what, thing=None, remedy=None, **facts):
+        self.what = what
+        self.thing = thing
+        self.remedy = remedy
+        self.facts = facts
+        super().__init__(str(self))
+
+    def __str__(self):
+        text = f"{self.thing}: {self.what}" if self.thing else self.what
+        return f"{text}: {self.remedy}" if self.remedy else text
+
+    @property
+    def failure(self):
+        """The error as the `failure` field of a module's result."""
+        return dict(self.facts, what=self.what, thing=self.thing, remedy=self.remedy)
+
+
+class BadInput(HeteroError):
+    """The user's argument, file or archive is wrong; nothing was changed."""
+
+
+class Refused(HeteroError):
+    """The request is understood and must not be done (another owner's name, a quarantined board)."""
+
+
+class NoneFree(HeteroError):
+    """No node can serve the request; `facts['rejected']` says why for each."""
+
+
+class TimedOut(HeteroError):
+    """A deadline passed; the evidence seen last is in `facts`."""

@@ -1,0 +1,24 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one place where errors become fail_json. Utilities below never see AnsibleModule."""
+
+from __future__ import annotations
+
+from .errors import HeteroError
+
+
+def run(module, work):
+    """Run `work(params, check)` and end the module with its result.
+
+    :param module: an AnsibleModule.
+    :param work: takes the parameters and whether this is check mode; returns the result dict. A result that holds
+        `failed` keeps everything else it holds (per-board results of the boards that did work).
+    """
+    try:
+        result = work(module.params, module.check_mode)
+    except HeteroError as error:
+        module.fail_json(msg=str(error), failure=error.failure)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)

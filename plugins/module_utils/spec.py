@@ -1,0 +1,46 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Argument specs that merge together with their constraints, so that the board modules share one set of options."""
+
+from __future__ import annotations
+
+CONSTRAINTS = ("required_if", "required_by", "required_together", "required_one_of", "mutually_exclusive")
+
+
+class ArgumentSpec:
+    """Options of a module and the constraints between them; `a + b` holds both."""
+
+    def __init__(self, options=None, **constraints):
+        unknown = set(constraints) - set(CONSTRAINTS)
+        if unknown:
+            raise TypeError(f"unknown constraints: {sorted(unknown)}")
+        self.options = dict(options or {})
+        self.constraints = constraints
+
+    def __add__(self, other):
+        merged = ArgumentSpec({**self.options, **other.options})
+        for name in CONSTRAINTS:
+            parts = [part.constraints[name] for part in (self, other) if part.constraints.get(name)]
+            if not parts:
+                continue
+            if name == "required_by":
+                merged.constraints[name] = {key: value for part in parts for key, value in part.items()}
+            else:
+                merged.constraints[name] = [rule for part in parts for rule in part]
+        return merged
+
+    @property
+    def kwargs(self):
+        """Keyword arguments for AnsibleModule."""
+        return dict(self.constraints, argument_spec=self.options, supports_check_mode=True)
+
+
+#: Options of every module that works on a proxy node's boards (doc fragment `hetero.compute.boards`).
+PROXY = ArgumentSpec(
+    dict(
+        boards_file=dict(type="path", default="/tftpboot/tilera_boards"),
+        config=dict(type="path", default="/etc/hetero/proxy.json"),
+        state_db=dict(type="path", default="/var/lib/hetero/state.db"),
+    )
+)
