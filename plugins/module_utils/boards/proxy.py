@@ -45,16 +45,17 @@ class Proxy:
 
     :param params: a module's `boards_file`, `config` and `state_db`.
     :param actor: who acts, for events and locks (default: the process).
+    :param create: with False a missing state database reads as empty and stays missing (information, check mode).
     :raises BadInput: a file is missing or wrong; each defect is named.
     """
 
     SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
 
-    def __init__(self, params, actor=None):
+    def __init__(self, params, actor=None, create=True):
         self.config = dict(DEFAULTS, **_load(params["config"], self.SET_UP))
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
-        self.store = Store(params["state_db"], self.actor)
+        self.store = Store(params["state_db"], self.actor, create)
 
     def __enter__(self):
         return self

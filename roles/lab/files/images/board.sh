@@ -17,7 +17,7 @@ mkdir -p "$image" "$work/kernel" "$work/initrd"
 # Debian's cloud kernel: small, LZ4-packed, with the virtio drivers that QEMU boards need. Unpacked, never installed.
 cd "$work"
 package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-apt-get download -qq "$package"
+apt-get -o APT::Sandbox::User=root download -qq "$package"
 dpkg-deb -x "$package"_*.deb "$work/kernel"
 cp "$work"/kernel/boot/vmlinuz-* "$image/kernel"
 version=$(basename "$work"/kernel/lib/modules/*)
@@ -45,6 +45,7 @@ mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \
     bookworm "$image/root"
+find "$image/root/dev" -mindepth 1 -delete # a board's kernel fills it; the image store takes no device nodes
 cp /bin/busybox "$image/root/usr/sbin/busybox-init"
 ln -sf busybox-init "$image/root/usr/sbin/init"
 cp "$here/board-inittab" "$image/root/etc/inittab"

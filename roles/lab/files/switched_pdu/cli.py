@@ -17,6 +17,7 @@ class CommandLine:
         "Schneider Electric                      Network Management Card AOS      v6.5.0\n"
         "(c) Copyright 2016 All Rights Reserved  Rack PDU 2g APP                  v6.5.0\n"
     )
+
     def __init__(self, pdu, terminal):
         self._pdu, self._terminal = pdu, terminal
 

@@ -82,7 +82,8 @@ class Menus:
                 if target == "logout":
                     return
                 if target == "act":
-                    await self._act(label)
+                    if await self._act(label) == CTRL_C:
+                        way = ["main"]
                 elif target == "back":
                     way.pop()
                 else:
@@ -91,13 +92,15 @@ class Menus:
                     way.append(target)
 
     async def _act(self, label):
+        """Ask, act, and tell; returns the last that was typed."""
         every = self._outlet > len(self._pdu.outlets)
         numbers = [outlet.number for outlet in self._pdu.outlets] if every else [self._outlet]
         whom = "all outlets" if every else f"outlet {self._outlet} named '{self._pdu.outlets[self._outlet - 1].name}'"
         ask = "        Enter 'YES' to continue or <ENTER> to cancel : "
         await self._terminal.show(f"\n        {label}\n\n        This command will act on {whom}.\n\n{ask}")
-        if await self._terminal.line(keys=(ESC, CTRL_C)) != "YES":
-            return
+        typed = await self._terminal.line(keys=(ESC, CTRL_C))
+        if typed != "YES":
+            return typed
         await self._pdu.command(ACTIONS[label], numbers)
         await self._terminal.show("\n        Command successfully issued.\n\n        Press <ENTER> to continue...")
-        await self._terminal.line(keys=(ESC, CTRL_C))
+        return await self._terminal.line(keys=(ESC, CTRL_C))

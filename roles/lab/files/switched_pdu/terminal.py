@@ -31,8 +31,9 @@ class Terminal:
 
     async def show(self, text, screen=True):
         """Write text; a screen costs the PDU's `delay`."""
-        if screen and self._pdu.settings.get("delay"):
-            await asyncio.sleep(self._pdu.settings["delay"])
+        if screen:
+            self._pdu.screens += 1
+            await asyncio.sleep(self._pdu.settings.get("delay", 0))
         self._writer.write(text.replace("\n", "\r\n").encode())
         try:
             await self._writer.drain()

@@ -1,0 +1,52 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Short names for what a person does with a clone; each line can be typed by hand as well.
+
+playbook := .venv/bin/ansible-playbook hetero.compute
+
+.PHONY: help demo test ssh status terminate lab-up lab-down setup setup-test name
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
+	@echo "make ssh NAME=jackie      log in"
+	@echo "make status               every node, its state, who has it"
+	@echo "make terminate NAME=jackie"
+	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
+	@echo "make test                 all tests; one stage: make test-ruff, test-unit, test-sanity,"
+	@echo "                          test-ansible-unit, test-lint, test-package, test-molecule, test-leftovers"
+
+demo: setup
+	@tools/demo
+
+ssh: name setup
+	@tools/ssh "$(NAME)"
+
+status: setup
+	@$(playbook).status
+
+terminate: name setup
+	@$(playbook).terminate_instance -e "instance=$(NAME)"
+
+lab-up: setup
+	@$(playbook).lab_up
+
+lab-down: setup
+	@$(playbook).lab_down
+
+test: setup-test
+	@.venv/bin/python tests/run
+
+test-%: setup-test
+	@.venv/bin/python tests/run $*
+
+setup:
+	@tools/setup
+
+setup-test:
+	@tools/setup test
+
+name:
+	@test -n "$(NAME)" || { echo "Which instance? make $(filter ssh terminate,$(MAKECMDGOALS)) NAME=jackie" >&2; exit 1; }

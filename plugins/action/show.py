@@ -1,0 +1,23 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prints lines on the controller's screen as they are, for tables and farewells. Where they come from is the play's business."""
+
+from __future__ import annotations
+
+from ansible.plugins.action import ActionBase
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
+
+
+class ActionModule(ActionBase):
+    """Never touches a host, in check mode neither."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        _spec, arguments = self.validate_argument_spec(dict(lines=dict(type="list", elements="str", required=True)))
+        show(arguments["lines"])
+        result.update(changed=False)
+        return result

@@ -1,0 +1,68 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that goes on by itself: the call returns at once, the work ends in a job file, and no dead connection stops it.
+
+The job file is locked by the worker as long as it lives, so whoever reads it knows without a process id whether more will
+come. Ansible's own async does the like, but costs two file transfers and two more module calls, which a boot would have to
+wait for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import tempfile
+import time
+
+from .errors import HeteroError
+
+#: Job files that nobody fetched (the play was killed) are removed after a day.
+KEEP = 86400
+
+
+def detach(run_folder):
+    """Fork. In the caller's process, returns the path of the job file; in the worker, None.
+
+    What the worker prints lands in the job file. It must not import anything any more: Ansible removes the module's files
+    when the first process ends.
+    """
+    folder = os.path.join(run_folder, "jobs")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _clean(folder)
+        job, path = tempfile.mkstemp(prefix="job-", suffix=".json", dir=folder)
+    except OSError as error:
+        remedy = f"make {run_folder} writable for this user"
+        raise HeteroError(f"cannot be written ({error.strerror})", folder, remedy) from error
+    fcntl.flock(job, fcntl.LOCK_EX)
+    sys.stdout.flush()
+    if os.fork():
+        # The lock belongs to the open file, which the worker has too: it lasts until the worker ends.
+        os.close(job)
+        return path
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(job, 1)
+    os.dup2(job, 2)
+    return None
+
+
+def finish(result):
+    """End the worker with its result; nothing that belongs to the first process is cleaned up."""
+    print(json.dumps(result))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _clean(folder):
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        try:
+            if time.time() - os.path.getmtime(path) > KEEP:
+                os.unlink(path)
+        except FileNotFoundError:
+            continue

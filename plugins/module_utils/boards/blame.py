@@ -1,0 +1,91 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows from it is done in starting.py.
+
+The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then what the board
+asked for says whether it works and its image does not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..boot.driver import ENTRY, KERNEL, NFS, TFTP
+
+PROXY, IMAGE, BOARD = "proxy", "image", "board"
+
+#: Lines of the console that go with an error, and the bytes of the log that are read for them at most.
+CONSOLE_LINES = 20
+CONSOLE_BYTES = 65536
+#: Terminal control sequences (ECMA-48 CSI and single escapes) and other control characters, which a log keeps.
+CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.|[\x00-\x08\x0b-\x1f\x7f]")
+TIMES = {1: "", 2: ", twice"}
+
+
+def verdict(faults, asked, wrong_key):
+    """Who is to blame.
+
+    :param faults: what the proxy's self-test found.
+    :param asked: roles of the files the board asked for.
+    :param wrong_key: another host key answered after a verified power cycle.
+    """
+    if faults:
+        return PROXY
+    if wrong_key:
+        return BOARD
+    return IMAGE if KERNEL in asked else BOARD
+
+
+def awaited(asked, kinds):
+    """The phase a boot waits for: what the last thing seen of it does not yet prove."""
+    if NFS in kinds:
+        return "running"
+    if KERNEL in asked:
+        return "nfs"
+    return "tftp"
+
+
+def stalled(asked, kinds, seconds, tries, console=None):
+    """The note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log")."""
+    times = TIMES.get(tries, f", {tries} times")
+    if not kinds:
+        text = f"no boot request within {seconds:.0f} s{times}"
+    else:
+        text = f"stalled at {awaited(asked, kinds)} after {seconds:.0f} s{times}"
+        if ENTRY in asked and KERNEL not in asked:
+            text += " (boot entry fetched, kernel not asked for)"
+        elif TFTP not in kinds and not asked:
+            text += " (asked for an address only)"
+    return f"{text}; console: {os.path.basename(console)}" if console else text
+
+
+def wrong_feed(board, pdu, outlet):
+    """The note of a board behind whose address another host key answers although its own power was cycled."""
+    return f"outlet {outlet} of {pdu} does not feed this board, or its address is taken: {board.ip} shows another host key"
+
+
+def console_size(path):
+    """Where the console's log ends now; what a boot writes comes after it."""
+    try:
+        return os.path.getsize(path) if path else 0
+    except OSError:
+        return 0
+
+
+def console_tail(path, since):
+    """The last lines of a console's log written after position `since`, without control characters."""
+    if not path:
+        return []
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            # A log shorter than it was has been rotated: then all of it is new.
+            start = since if since <= end else 0
+            file.seek(max(start, end - CONSOLE_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError as error:
+        return [f"{path}: {error.strerror}"]
+    lines = [CONTROL.sub("", line).rstrip() for line in text.replace("\r", "\n").split("\n")]
+    return [line for line in lines if line][-CONSOLE_LINES:]

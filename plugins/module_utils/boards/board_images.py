@@ -1,0 +1,117 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verb `image` for many boards: each under its lock and by its claim, one board's failure being no other's.
+
+How a board's root, export and files are made is for images/provision.py.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+
+from ..errors import BadInput, HeteroError, Refused
+from ..images.provision import PHASE, image_of, image_store, prepare, remove
+from ..images.roots import parse_key
+from ..images.store import default_name, is_source
+from . import states
+from .locks import board_lock
+
+#: What of an image a result shows.
+SHOWN = ("name", "hash", "arch", "cmdline")
+
+
+def take_in(proxy, image, name, checksum, arch, change, deadline):
+    """Import an image, or find it; (Image, lines). In check mode the Image is None where it would be imported."""
+    if image is None:
+        return None, []
+    store = image_store(proxy)
+    if not is_source(image):
+        if name or checksum or arch:
+            raise BadInput("is a name in the store, which is not imported", image, "give its path or URL, with a slash")
+        return store.get(image), []
+    name = name or default_name(image)
+    before = store.names().get(name)
+    with change.step("import"):
+        found = store.import_image(image, name, checksum, arch, change, deadline=deadline)
+    if change.check or store.names().get(name) == before:
+        return found, []
+    text = f"image {name} ({found.arch}) is in the store"
+    return found, [dict(instance="", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
+
+
+def present(proxy, ids, image, key, change, deadline, lines, pending=False):
+    """Make the boards ready to boot; the module's result.
+
+    :param image: the Image asked for; None for that of each board's claim.
+    :param pending: check mode, and the image asked for is not in the store yet.
+    :param key: the user's public keys; None for that of each board's claim.
+    """
+
+    def one(board, claim, report):
+        if claim is None:
+            raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
+        if pending:
+            change.note(f"{board.name} root", {}, {"claim": claim.instance, "image": "the imported one"})
+            return dict(restored=["root"], changed=True)
+        if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
+            what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
+            raise Refused(what, board.name, "rebuild the instance to change its image")
+        fields = replace(claim, ssh_public_key=key) if key else claim
+        done = prepare(proxy, board, fields, image or image_of(proxy, claim), change, report)
+        return dict(done, changed=bool(done["restored"]))
+
+    if key:
+        parse_key(key)
+    result = _each(proxy, ids, one, change, deadline, lines)
+    if image is not None:
+        result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
+    return result
+
+
+def absent(proxy, ids, change, deadline):
+    """Remove what the boards boot from; the module's result."""
+
+    def one(board, claim, report):
+        state = proxy.store.record(board.id).state
+        if state in (states.BOOTING, states.RUNNING):
+            raise Refused(f"is {state} from it", board.name, "stop it first: tilera_boot with state stopped")
+        there = remove(proxy, board, change, report)
+        return dict(removed=there, changed=bool(there))
+
+    return _each(proxy, ids, one, change, deadline, [])
+
+
+def _each(proxy, ids, one, change, deadline, lines):
+    """`one(board, claim, report)` for each board under its lock."""
+    results = []
+    for board in [proxy.board(board_id) for board_id in ids]:
+        result = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
+        try:
+            with _lock(proxy, board, change, deadline):
+                claim = proxy.store.record(board.id).claim
+                result["instance"] = claim.instance if claim else None
+                result.update(one(board, claim, _reporter(proxy, board, result["instance"], lines)))
+        except HeteroError as error:
+            result.update(failed=True, error=str(error), failure=error.failure)
+        results.append(result)
+    failed = [result["error"] for result in results if result["failed"]]
+    done = dict(change.result, boards=results, lines=lines)
+    return dict(done, failed=True, msg="; ".join(failed)) if failed else done
+
+
+def _lock(proxy, board, change, deadline):
+    """The board's lock; none in check mode, which changes nothing."""
+    if change.check:
+        return ExitStack()
+    return board_lock(proxy.config["run_folder"], board.name, PHASE, proxy.actor, deadline)
+
+
+def _reporter(proxy, board, instance, lines):
+    def report(phase, text, seconds=None):
+        seconds = None if seconds is None else round(seconds, 3)
+        proxy.store.event(board.id, phase, text, seconds, instance)
+        lines.append(dict(instance=instance, node=board.name, phase=phase, text=text, seconds=seconds))
+
+    return report

@@ -1,0 +1,177 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One board within one call of a verb: what was found, what was reached, what is said of it, and its part of the result.
+
+How a board is started or stopped is for starting.py and stopping.py, which hold one of these a board.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from ..errors import HeteroError, Refused
+from . import states
+from .lines import phase_line
+from .locks import board_lock
+
+#: Ways through the states that a verb may need in one go.
+WAYS = {
+    (states.POWER_OFF, states.RUNNING): [states.BOOTING, states.RUNNING],
+    (states.SHUTTING_DOWN, states.RUNNING): [states.POWER_OFF, states.BOOTING, states.RUNNING],
+    (states.SHUTTING_DOWN, states.BOOTING): [states.POWER_OFF, states.BOOTING],
+}
+
+#: Whose fault, the worst first: a proxy's hits all its boards, a board's only itself.
+BLAME = ("proxy", "image", "board")
+
+
+class BoardWork:
+    """A board, its record and claim (read once its lock is held), and the outcome so far.
+
+    :param change: the call's Change; also says whether this is check mode.
+    """
+
+    def __init__(self, proxy, board, change):
+        self.proxy = proxy
+        self.board = board
+        self.change = change
+        self.pdu, self.outlet = None, None
+        self.record = None
+        self.driver = None
+        self.changed = False
+        self.failed = False
+        self.blame = None
+        self.error = None
+        self.evidence = {}
+        self.phases = {}
+        self.lines = []
+        self.over = False
+
+    @property
+    def claim(self):
+        return self.record.claim if self.record else None
+
+    @property
+    def instance(self):
+        return self.claim.instance if self.claim else None
+
+    @property
+    def state(self):
+        return self.record.state
+
+    def read(self):
+        """Read record and wiring; with the lock held nobody else changes them."""
+        self.record = self.proxy.store.record(self.board.id)
+        self.pdu, self.outlet = self.proxy.outlet(self.board)
+
+    def note(self, thing, before, after):
+        """Note a change of this board; True where it is to be done now (not in check mode)."""
+        if not self.change.note(thing, before, after):
+            return False
+        self.changed = True
+        return not self.change.check
+
+    def say(self, phase, text, seconds=None):
+        """An event, at once, for whoever follows; and a line of the result."""
+        if seconds is not None:
+            seconds = round(seconds, 2)
+        if not self.change.check:
+            self.proxy.store.event(self.board.id, phase, text, seconds)
+        self.lines.append(phase_line(self.instance, self.board.name, phase, text, seconds))
+
+    def move(self, state, note=""):
+        """Put the board into a state, by the way that leads there. Staying in one keeps its note."""
+        if self.change.check or state == self.state and not note:
+            return
+        for step in WAYS.get((self.state, state), [state]):
+            self.proxy.store.move(self.board.id, step, note if step == state else "")
+        self.record = self.proxy.store.record(self.board.id)
+
+    def power_seen(self, power):
+        """Record what the outlet said, where that is news."""
+        if self.record.power != power and not self.change.check:
+            self.proxy.store.power_seen(self.board.id, power)
+            self.record = self.proxy.store.record(self.board.id)
+
+    def fail(self, blame, error, **evidence):
+        """End the work on this board without success."""
+        self.failed, self.blame, self.error, self.over = True, blame, str(error), True
+        self.evidence.update(evidence)
+
+    def quarantine(self, note, **evidence):
+        """Keep the board out of use: state error, with the reason, and an event that says so."""
+        self.move(states.ERROR, note)
+        self.fail("board", f"{self.board.name}: {note}", **evidence)
+        tail = "\n".join(self.evidence.get("console_tail", []))
+        self.say("error", f"kept out of use: {note}" + (f"\n{tail}" if tail else ""))
+
+    @property
+    def outlet_name(self):
+        return f"{self.pdu} outlet {self.outlet}"
+
+    def result(self):
+        known_hosts = None
+        if self.driver and self.claim and self.claim.host_key:
+            known_hosts = self.driver.known_hosts(self.board, self.claim)
+        return dict(
+            board=self.board.id,
+            name=self.board.name,
+            instance=self.instance,
+            ip=self.board.ip,
+            state=self.record.state if self.record else None,
+            known_hosts=known_hosts,
+            phases={phase: round(seconds, 2) for phase, seconds in self.phases.items()},
+            changed=self.changed,
+            failed=self.failed,
+            blame=self.blame,
+            error=self.error,
+            evidence=self.evidence,
+        )
+
+
+def locked(works, verb, deadline):
+    """An ExitStack that holds the locks of all boards, the lowest id first so that two calls never wait for each other.
+
+    A board whose lock another process keeps beyond the deadline fails; the others go on. Check mode takes no locks.
+    """
+    stack = ExitStack()
+    for work in sorted(works, key=lambda work: work.board.id):
+        try:
+            if not work.change.check:
+                _lock(stack, work, verb, deadline)
+            work.read()
+        except HeteroError as error:
+            work.fail(None, error, **error.facts)
+    return stack
+
+
+def _lock(stack, work, verb, deadline):
+    def waiting(text):
+        work.say("wait", text)
+
+    proxy = work.proxy
+    work.record = proxy.store.record(work.board.id)  # whose board it is, for what is said while waiting
+    stack.enter_context(board_lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
+
+
+def refuse(work, what, remedy, blame=None):
+    """End the work on a board that must not be touched."""
+    work.fail(blame, Refused(what, work.board.name, remedy))
+
+
+def summary(works, change):
+    """The module's result: every board's, the worst blame, and one message for all that failed."""
+    boards = [work.result() for work in works]
+    failed = [work for work in works if work.failed]
+    result = dict(
+        change.result,
+        boards=boards,
+        lines=[line for work in works for line in work.lines],
+        blame=next((blame for blame in BLAME if any(work.blame == blame for work in works)), None),
+        failed=bool(failed),
+    )
+    result["changed"] = any(work.changed for work in works)
+    if failed:
+        result["msg"] = "; ".join(work.error for work in failed)
+    return result

@@ -1,0 +1,245 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a request (an instance by flavor) to claimed boards and back: which boards fit, which are free, what is said.
+
+Who wins a race is the store's to say; the hardware is only asked whether anything is left before a board is given back.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ..errors import BadInput, HeteroError, NoneFree, Refused
+from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
+from ..images.provision import leftovers
+from ..images.roots import parse_key
+from . import states
+from .info import claim_fields
+from .locks import board_lock
+from .store import valid_instance, why_not_free
+
+#: Ten years; a longer lease is a slip of the pen.
+LONGEST_LEASE = 87600
+#: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
+MOST = 10000
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for; `count` boards make the instances NAME-1 … NAME-N, one board makes NAME."""
+
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    board: int | None = None
+    count: int = 1
+    partial: bool = False
+    lease_hours: float | None = None
+    move: bool = False
+    tolerance: float = TOLERANCE
+
+    @property
+    def instances(self):
+        return [self.request] if self.count == 1 else [f"{self.request}-{number + 1}" for number in range(self.count)]
+
+    @property
+    def many(self):
+        """`3 ` before a flavor, nothing for one."""
+        return "" if self.count == 1 else f"{self.count} "
+
+    def check(self):
+        """BadInput for what no node could serve."""
+        valid_instance(self.request)
+        if not self.owner.strip():
+            raise BadInput("is empty", "owner", "say who asks")
+        if not self.image.strip():
+            raise BadInput("is empty", "image", "name an image of the store, or a path")
+        validate(self.flavor)
+        if not self.flavor.get("name"):
+            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
+        parse_key(self.ssh_public_key)
+        if not 1 <= self.count <= MOST:
+            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
+        if self.count > 1 and self.board is not None:
+            raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
+        if self.lease_hours is not None and not 0 < self.lease_hours <= LONGEST_LEASE:
+            raise BadInput(f"is {self.lease_hours:g}", "lease_hours", f"give more than 0 and at most {LONGEST_LEASE}")
+        if not 0 <= self.tolerance < 1:
+            raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
+
+
+def line(instance, node, phase, text, seconds=None):
+    """One line for people, as the progress display shows them."""
+    return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
+
+
+def present(proxy, wish, change):
+    """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
+
+    :returns: boards (the claims), rejected, rejected_lines, lines.
+    :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
+    """
+    wish.check()
+    pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
+    unfit = {board.name: rejections(wish.flavor, board, wish.tolerance) for board in pool}
+    fit = [board for board in pool if not unfit[board.name]]
+    store = proxy.store
+    with store.transaction(dry=change.check):
+        records = store.records([board.id for board in fit])
+        now = time.time()
+        busy = {board.name: why_not_free(records[board.id], now) for board in fit}
+        free = sum(1 for why in busy.values() if why is None)
+        rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
+        rejected = {name: reasons for name, reasons in rejected.items() if reasons}
+        names = set(wish.instances)
+        before = {claim.instance: claim for claim in store.claims() if claim.instance in names}
+        try:
+            moved = _claim_and_move(store, wish, [board.id for board in fit])
+        except NoneFree as none:
+            raise _no_node(wish, len(wish.instances) - len(before), free, rejected) from none
+        # Read back, inside the transaction so that check mode sees what would be.
+        after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
+        for claim in after:
+            old = before.get(claim.instance)
+            change.note(claim.instance, _shown(old) if old else {}, _shown(claim))
+        own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
+        rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
+        lines = [line(wish.request, "", "", _headline(wish, pool, fit, free, before, after))]
+        for instance, why in moved.items():
+            old, new = before[instance].board, store.claim_of(instance).board
+            lines.append(line(instance, f"board{old}", "claim", f"{why}; {instance} moves to board{new}"))
+        return {
+            "boards": [claim_fields(proxy.boards.get(claim.board), store.record(claim.board)) for claim in after],
+            "rejected": rejected,
+            "rejected_lines": summary(rejected),
+            "lines": lines,
+        }
+
+
+def absent(proxy, request, owner, board, deadline, change):
+    """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
+
+    :param owner: where given, another owner's claim is refused.
+    :param board: where given, only this board of the request.
+    :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
+    """
+    valid_instance(request)
+    result = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+    for claim in proxy.store.claims():
+        if request not in (claim.request, claim.instance) or board not in (None, claim.board):
+            continue
+        try:
+            if owner is not None and owner != claim.owner:
+                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} end it")
+            _release(proxy, claim, deadline, change, result)
+        except HeteroError as error:
+            result["errors"][claim.instance] = str(error)
+            result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
+    if result["errors"]:
+        result.update(failed=True, msg="\n".join(result["errors"].values()))
+    return result
+
+
+def _claim_and_move(store, wish, fit):
+    """Claim all instances; where asked, move those on a board in error. Returns {moved instance: why}."""
+    moved = {}
+    claims = store.claim(
+        wish.request,
+        wish.instances,
+        wish.owner,
+        wish.flavor,
+        wish.image,
+        wish.ssh_public_key,
+        fit,
+        lease_hours=wish.lease_hours,
+        partial=wish.partial,
+    )
+    for claim in claims:
+        record = store.record(claim.board)
+        if wish.move and record.state == states.ERROR:
+            store.move_claim(claim.instance, fit)
+            moved[claim.instance] = why_not_free(record, time.time())
+        elif wish.board not in (None, claim.board):
+            what = f"has board{claim.board}, not board{wish.board}"
+            raise Refused(what, claim.instance, "leave out option board, or terminate it first")
+    return moved
+
+
+def _release(proxy, claim, deadline, change, result):
+    """Give one board back, under its lock."""
+    start = time.monotonic()
+    board = proxy.boards.get(claim.board)
+    name = f"board{claim.board}"
+    if board is None:
+        what = f"has {name}, which is not in the boards file"
+        raise Refused(what, claim.instance, "add it, so that it can be checked")
+    if change.check:
+        # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
+        text = "; ".join(_in_the_way(proxy, board, claim)) or "nothing is left"
+        result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
+    else:
+        with board_lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
+            if proxy.store.record(board.id).claim != claim:
+                raise Refused("was changed by somebody else just now", claim.instance, "run this again")
+            in_the_way = _in_the_way(proxy, board, claim)
+            if in_the_way:
+                what = f"{name} is not clean: {'; '.join(in_the_way)}"
+                remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
+                raise Refused(what, claim.instance, remedy)
+            proxy.store.release(board.id)
+        seconds = round(time.monotonic() - start, 3)
+        result["lines"].append(line(claim.instance, name, "release", "off and clean, given back", seconds))
+    change.note(claim.instance, _shown(claim), {})
+    result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
+
+
+def _in_the_way(proxy, board, claim):
+    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
+    record = proxy.store.record(board.id)
+    texts = []
+    if record.state not in (states.POWER_OFF, states.SHUTTING_DOWN):
+        texts.append(f"it is in state {record.state!r}")
+    if record.power_seen is None or record.power_seen < claim.created:
+        texts.append("its outlet was not looked at since the claim")
+    elif record.power != "off":
+        texts.append("its outlet was last seen on")
+    return texts + list(leftovers(proxy, board))
+
+
+def _shown(claim):
+    """The fields of a claim that a diff shows."""
+    expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(claim.expires)) if claim.expires else None
+    return {
+        "board": f"board{claim.board}",
+        "request": claim.request,
+        "owner": claim.owner,
+        "flavor": claim.flavor.get("name"),
+        "image": claim.image,
+        "ssh_public_key": claim.ssh_public_key,
+        "expires": expires,
+    }
+
+
+def _headline(wish, pool, fit, free, before, after):
+    """`wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
+    wants = f"wants {wish.many}{wish.flavor['name']}"
+    old = {claim.board for claim in before.values()}
+    chosen = [f"board{claim.board}" for claim in after if claim.board not in old]
+    if not chosen:
+        return f"{wants}: has {', '.join(f'board{claim.board}' for claim in after)}"
+    fitting = f"{len(fit)} of {len(pool)} boards fit" + (f", {free} free" if free < len(fit) else "")
+    short = f" ({len(after)} of {wish.count})" if len(after) < wish.count else ""
+    return f"{wants}: {fitting}, {', '.join(chosen)} chosen{short}"
+
+
+def _no_node(wish, missing, free, rejected):
+    """`bob wants tgx.8x8 (…): no node.` and why for each board, as tour section 3 shows it."""
+    wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
+    lines = summary(rejected) or ["the boards file names no boards"]
+    found = "no node" if not free else f"{free} of {missing} nodes"
+    text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, wants=wants)

@@ -1,0 +1,96 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards and claims as the modules return them: what the boards file says and what is recorded. Reads only.
+
+What the PDUs say just now is in outlet_power.py, so that only those who ask need their drivers.
+"""
+
+from __future__ import annotations
+
+import time
+
+from . import states
+
+
+def claim_fields(board, record, claim=None):
+    """A claim and the board it has.
+
+    :param board: None where the boards file does not name it any more.
+    :param claim: one that has just ended, or was read by itself (default: the record's).
+    """
+    claim = claim or record.claim
+    return {
+        "instance": claim.instance,
+        "request": claim.request,
+        "board": claim.board,
+        "name": f"board{claim.board}",
+        "ip": board.ip if board else None,
+        "mac": board.mac if board else None,
+        "owner": claim.owner,
+        "flavor": claim.flavor.get("name"),
+        "image": claim.image,
+        "created": claim.created,
+        "expires": claim.expires,
+        "host_key": claim.host_key,
+        "image_hash": claim.image_hash,
+        "boot_source": claim.boot_source,
+        "state": record.state,
+    }
+
+
+def board_fields(board, record, now):
+    """A board with its columns, its record and its claim's main fields; None for what is not known."""
+    claim = record.claim
+    # A clock that was set back must not make a time span negative.
+    seconds = None if record.since is None else round(max(0.0, now - record.since), 3)
+    return dict(
+        board.columns,
+        name=board.name,
+        arch=board.arch,
+        geometry=board.geometry,
+        state=record.state,
+        since=record.since,
+        since_seconds=seconds,
+        note=record.note,
+        error=record.note if record.state == states.ERROR else None,
+        power=record.power,
+        power_seen=record.power_seen,
+        instance=claim.instance if claim else None,
+        request=claim.request if claim else None,
+        owner=claim.owner if claim else None,
+        flavor=claim.flavor.get("name") if claim else None,
+        image=claim.image if claim else None,
+        created=claim.created if claim else None,
+        expires=claim.expires if claim else None,
+        host_key=claim.host_key if claim else None,
+    )
+
+
+def information(proxy, ids=None, instance=None, events=0):
+    """What board_info returns: boards and claims.
+
+    :param ids: only these boards; BadInput for one that does not exist.
+    :param instance: only the boards of this instance or request.
+    :param events: how many of its newest events each board comes with.
+    """
+    boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
+    records = proxy.store.records([board.id for board in boards])
+    claims = proxy.store.claims()
+    if ids is not None:
+        claims = [claim for claim in claims if claim.board in records]
+    if instance is not None:
+        claims = [claim for claim in claims if instance in (claim.instance, claim.request)]
+        asked = {claim.board for claim in claims}
+        boards = [board for board in boards if board.id in asked]
+    now = time.time()
+    found = [board_fields(board, records[board.id], now) for board in boards]
+    for fields in found:
+        newest = proxy.store.newest_events(fields["id"], events) if events else []
+        fields["events"] = [dict(vars(event)) for event in newest]
+    everywhere = proxy.store.records([claim.board for claim in claims])
+    return {
+        "boards": found,
+        "claims": [claim_fields(proxy.boards.get(claim.board), everywhere[claim.board], claim) for claim in claims],
+        "pdu_errors": {},
+    }

@@ -1,0 +1,118 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs on boards that have their claim and root: start, reboot, stop, over many boards in one call.
+
+Each board's lock is held all the while, one board's failure does not stop the others, and observed truth beats the record.
+The ways there are in starting.py and stopping.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..boot.registry import BootDrivers
+from ..change import Change
+from ..deadline import Deadline
+from ..errors import BadInput, HeteroError
+from . import states
+from .blame import BOARD
+from .board_work import BoardWork, locked, refuse, summary
+from .boot_entry import ensure_entry
+from .starting import Starting
+from .stopping import Stopping
+
+#: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
+BESIDES = 120.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to do it.
+
+    :param driver: a boot driver's name, or "auto" for what each board's wiring says.
+    :param timeout: seconds from power on to ssh, for each try.
+    :param retries: power cycles for a board that stalls before it asks for its kernel.
+    :param wait: False returns when the power is on.
+    :param image: image of boards that are not claimed yet, for a dry run.
+    """
+
+    driver: str = "auto"
+    timeout: float = 300.0
+    retries: int = 1
+    wait: bool = True
+    check: bool = False
+    image: str | None = None
+
+    @property
+    def limit(self):
+        """The longest a verb can take."""
+        return self.timeout * (self.retries + 1) + BESIDES
+
+
+def start(proxy, ids, options):
+    """Bring boards to running; a board that runs with its own host key is left alone. Returns the module's result."""
+    return _bring_up(proxy, ids, options, "start", reboot=False)
+
+
+def reboot(proxy, ids, options):
+    """Cut the power of boards and bring them to running again; claim and data stay."""
+    return _bring_up(proxy, ids, options, "reboot", reboot=True)
+
+
+def stop(proxy, ids, options):
+    """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
+    works, change = _works(proxy, ids, options)
+    with locked(works, "stop", Deadline(options.limit)):
+        drivers = BootDrivers(proxy, options.driver)
+        for work in works:
+            _name_driver(drivers, work)
+            if not work.over and work.state == states.MAINTENANCE:
+                refuse(work, "is in maintenance", "end its maintenance first")
+        Stopping(proxy, [work for work in works if not work.over], options).run()
+    return summary(works, change)
+
+
+def _bring_up(proxy, ids, options, verb, reboot):
+    works, change = _works(proxy, ids, options)
+    with locked(works, verb, Deadline(options.limit)):
+        drivers = BootDrivers(proxy, options.driver)
+        for work in works:
+            _name_driver(drivers, work)
+            if not work.over:
+                _make_ready(work, options)
+        ready = [work for work in works if not work.over]
+        if ready:
+            Starting(proxy, ready, options, reboot=reboot).run()
+    return summary(works, change)
+
+
+def _works(proxy, ids, options):
+    if options.timeout < 1 or options.retries < 0:
+        raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
+    if len(set(ids)) != len(ids):
+        raise BadInput("names a board twice", "boards", "name each once")
+    change = Change(options.check)
+    return [BoardWork(proxy, proxy.board(board_id), change) for board_id in ids], change
+
+
+def _name_driver(drivers, work):
+    if not work.over:
+        try:
+            work.driver = drivers.of(work.board)
+        except HeteroError as error:
+            work.fail(None, error, **error.facts)
+
+
+def _make_ready(work, options):
+    """The boot entry, before any power; a board out of use stays out."""
+    if work.state == states.ERROR:
+        refuse(work, f"is out of use: {work.record.note or 'in error'}", "repair or stop it", blame=BOARD)
+        return
+    if work.state == states.MAINTENANCE:
+        refuse(work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", "end its maintenance first")
+        return
+    try:
+        ensure_entry(work, options.image)
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)

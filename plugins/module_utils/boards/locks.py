@@ -1,0 +1,88 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One verb at a time on a board: a flock, which the kernel drops with its process, and a text in it naming the holder.
+
+The text is for people. Whether the lock is held the kernel alone says, so what a killed holder left is no obstacle.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager
+
+from ..errors import HeteroError, TimedOut
+
+#: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
+UNNAMED = "another process"
+
+
+@contextmanager
+def board_lock(run_folder, board_name, verb, actor, deadline, waiting=None):
+    """Hold the lock of a board for the block.
+
+    :param waiting: called with "held by …" at once where somebody else holds it, and again for each further holder.
+    :raises TimedOut: the deadline passed; the holder is named.
+    """
+    file = _open(run_folder, board_name)
+    try:
+        _take(file, board_name, deadline, waiting)
+        _write(file, json.dumps({"pid": os.getpid(), "verb": verb, "actor": actor, "since": round(time.time(), 3)}))
+        try:
+            yield
+        finally:
+            _write(file, "")
+    finally:
+        # Closing ends the flock. The file stays: one that is unlinked while another waits would make two locks of one.
+        os.close(file)
+
+
+def _open(run_folder, board_name):
+    folder = os.path.join(run_folder, "locks")
+    try:
+        os.makedirs(run_folder, mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return os.open(os.path.join(folder, board_name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        remedy = f"make {run_folder} writable for this user"
+        raise HeteroError(f"lock cannot be opened in {folder} ({error.strerror})", board_name, remedy) from error
+
+
+def _take(file, board_name, deadline, waiting):
+    told = None
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            name = _named(file)
+            if name == UNNAMED and told is None and not deadline.passed:
+                deadline.nap(0.01)
+                name = _named(file)
+            if name != told and waiting is not None:
+                waiting(f"held by {name}")
+            told = name
+            if deadline.passed:
+                raise TimedOut(
+                    f"still held by {name} after {deadline.seconds:g} s", board_name, "wait for it, or end that process"
+                ) from error
+        deadline.nap()
+
+
+def _named(file):
+    """The holder in words; the text of a process that is gone names nobody."""
+    try:
+        held = json.loads(os.pread(file, 4096, 0).decode("utf-8", "replace"))
+        since = time.strftime("%H:%M:%S", time.localtime(held["since"]))
+        text = f"{held['verb']} ({held['actor']}, pid {held['pid']}, since {since})"
+        return text if os.path.exists(f"/proc/{int(held['pid'])}") else UNNAMED
+    except (ValueError, KeyError, TypeError):
+        return UNNAMED
+
+
+def _write(file, text):
+    os.ftruncate(file, 0)
+    os.pwrite(file, text.encode(), 0)

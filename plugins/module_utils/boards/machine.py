@@ -1,0 +1,90 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this machine says of itself: who listens on a port, what a path lies on, which packages there are.
+
+Facts only; whether they are right for a proxy node is preflight.py's business.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import ipaddress
+import os
+
+from ..command import command
+
+
+def port_holders(protocol, port, address):
+    """Names of the programs that listen on `port` of `address` or of all addresses."""
+    inodes = set()
+    for family in ("", "6"):
+        for line in text_of(f"/proc/net/{protocol}{family}").splitlines()[1:]:
+            columns = line.split()
+            local, at = columns[1].rsplit(":", 1)
+            listens = columns[3] == ("0A" if protocol == "tcp" else "07")
+            if listens and int(at, 16) == port and (not int(local, 16) or _hex_address(local) == address):
+                inodes.add(columns[9])
+    names = set()
+    for process in filter(str.isdigit, os.listdir("/proc")) if inodes else ():
+        try:
+            links = {os.readlink(entry.path) for entry in os.scandir(f"/proc/{process}/fd")}
+            if links & {f"socket:[{inode}]" for inode in inodes}:
+                names.add(text_of(f"/proc/{process}/comm").strip())
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # it ended while we looked, or is kept from root too (another container's, process 1 of some)
+    if inodes and not names:
+        names.add("the kernel's NFS server (nfs-kernel-server)" if port == 2049 else "a program outside this container")
+    return names
+
+
+def may_open_by_handle():
+    """Whether the kernel lets us call open_by_handle_at: a handle of zeros is stale; EPERM says it never got so far."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = (ctypes.c_uint8 * 16)()
+    handle[0], handle[4] = 8, 1  # struct file_handle: 8 bytes, of type 1 (inode, generation)
+    root = os.open("/", os.O_RDONLY)
+    try:
+        opened = libc.open_by_handle_at(root, ctypes.byref(handle), os.O_RDONLY)
+        if opened < 0:
+            return ctypes.get_errno() != errno.EPERM
+        os.close(opened)
+        return True
+    finally:
+        os.close(root)
+
+
+def mount_of(path):
+    """(mount point, file system type) that `path` lies on."""
+    path = os.path.realpath(path)
+    best = ("/", "unknown")
+    for line in text_of("/proc/self/mountinfo").splitlines():
+        left, right = line.split(" - ", 1)
+        point = left.split()[4].encode().decode("unicode_escape")
+        if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[0]):
+            best = (point, right.split()[0])
+    return best
+
+
+def missing_packages(names):
+    """Those of `names` that dpkg does not have installed, in their order."""
+    if not names:
+        return []
+    said = command(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *names], ok=(0, 1))
+    installed = {line.split()[0] for line in said.splitlines() if line.endswith(" installed")}
+    return [name for name in names if name not in installed]
+
+
+def text_of(path):
+    """What a file holds; nothing where it is not there."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def _hex_address(local):
+    """An IPv4 address as /proc/net writes it: little-endian hex, in IPv6's table as a mapped address."""
+    return str(ipaddress.IPv4Address(bytes.fromhex(local[-8:])[::-1]))

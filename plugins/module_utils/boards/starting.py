@@ -1,0 +1,422 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards on their way to running: one loop for all boards of a call, which alone touches the store and decides.
+
+What takes time (PDU sessions, watching packets, asking for ssh) runs in threads that only post to the loop's inbox. Whether
+the boot entry is right was seen to before (lifecycle.py); whose fault a stall is, blame.py says.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+
+from ..boot.driver import KERNEL, NFS, SYSTEM, TFTP
+from ..boot.ssh import WrongHostKey
+from ..deadline import Deadline
+from ..errors import HeteroError
+from . import blame, states
+from .boot_entry import remove_entry
+from .lines import phase_line
+from .pdu_line import PduLine
+
+#: How long a board that is on may take to prove its key before its power is cut. A board in state running is somebody's,
+#: so it gets time for a busy moment, and so does one whose boot nobody saw the end of; else nobody uses it.
+PATIENCE = {states.RUNNING: 6.0, states.BOOTING: 6.0}
+SHORT_PATIENCE = 2.0
+#: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
+PDU = 90.0
+
+#: Where a board stands in the loop.
+DECIDING, SWITCHING, BOOTING = "deciding", "switching", "booting"
+
+
+class Boot:
+    """What the loop knows of one board's boot; `work` is its outcome."""
+
+    def __init__(self, work):
+        self.work = work
+        self.board = work.board
+        self.stage = DECIDING
+        self.outlet_now = None  # "on" or "off", as read
+        self.probe = None  # a board found on: whether it proved its key
+        self.then = None  # what comes after its outlet was read back as off
+        self.way = "off → on"
+        self.doomed = None  # the note with which it goes to error once its outlet was dealt with
+        self.switch_seconds = 0.0
+        self.powered = None  # monotonic time of power on
+        self.cycled = False  # this call saw its outlet off before
+        self.tries = 0
+        self.deadline = None
+        self.kinds = {}  # kind seen: when
+        self.asked = {}  # role of file asked for: when
+        self.said = set()
+        self.console_from = 0
+        self.cancelled = threading.Event()  # ends the present wait for ssh
+        self.watching = None  # the wait for ssh whose answer counts
+
+    @property
+    def console(self):
+        return self.work.proxy.wiring(self.board).get("console")
+
+
+class Starting:
+    """Bring boards to running.
+
+    :param works: BoardWork of each board, locked and read, its boot entry in place.
+    :param options: lifecycle.Options.
+    :param reboot: cut the power of a board that runs, too.
+    """
+
+    def __init__(self, proxy, works, options, reboot=False):
+        self.proxy = proxy
+        self.options = options
+        self.reboot = reboot
+        self.check = options.check
+        self.boots = {work.board.id: Boot(work) for work in works}
+        self.lines = {}
+        self._inbox = queue.Queue()
+        self._threads = None
+
+    def run(self):
+        """Until each board runs or failed."""
+        # Per board a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is logging out.
+        places = 3 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        with ExitStack() as stack:
+            for driver in {boot.work.driver for boot in self.boots.values()}:
+                boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
+                stack.enter_context(driver.watch(boards, self._on_seen))
+            self._threads = stack.enter_context(ThreadPoolExecutor(max_workers=places))
+            stack.callback(self._end_threads)
+            for boot in self.boots.values():
+                self._open_line(boot.work.pdu)
+                if not (boot.work.claim and boot.work.claim.host_key):
+                    boot.probe = False  # a dry run on a board that is not made ready
+                elif not self.reboot and self._resumes(boot) is None:
+                    patience = PATIENCE.get(boot.work.state, SHORT_PATIENCE)
+                    self._wait_for_ssh(boot, Deadline(patience), self._on_probe)
+            while not all(boot.work.over for boot in self.boots.values()):
+                self._inbox.get()()
+                self._close_lines()
+
+    # ---- threads and the inbox
+
+    def _spawn(self, function, *args):
+        """Run `function` in a thread; what it raises is raised in the loop."""
+        self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
+
+    def _post(self, handler, *args):
+        self._inbox.put(partial(handler, *args))
+
+    def _end_threads(self):
+        for boot in self.boots.values():
+            boot.cancelled.set()
+        for line in self.lines.values():
+            line.close()
+
+    def _open_line(self, name):
+        if name not in self.lines:
+            self.lines[name] = PduLine(
+                self.proxy,
+                name,
+                Deadline(PDU),
+                on_status=partial(self._post, self._on_status, name),
+                on_switched=partial(self._post, self._on_switched, name),
+                on_refused=partial(self._post, self._on_refused, name),
+                on_down=partial(self._post, self._on_down, name),
+            )
+            self._spawn(self.lines[name].run)
+
+    def _close_lines(self):
+        """Log out of PDUs whose boards are all decided: others wait for the one session."""
+        for name in list(self.lines):
+            if all(boot.stage == BOOTING or boot.work.over for boot in self._of(name)):
+                self.lines.pop(name).close()
+
+    def _of(self, pdu, outlet=None):
+        return [
+            boot
+            for boot in self.boots.values()
+            if boot.work.pdu == pdu and (outlet is None or boot.work.outlet == outlet)
+        ]
+
+    def _wait_for_ssh(self, boot, deadline, handler):
+        boot.cancelled.set()
+        boot.cancelled = boot.watching = threading.Event()
+        self._spawn(self._ssh, boot, boot.watching, deadline, handler)
+
+    def _ssh(self, boot, watching, deadline, handler):
+        try:
+            answer = boot.work.driver.answers(boot.board, boot.work.claim, deadline, watching)
+        except WrongHostKey as error:
+            answer = error
+        self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
+
+    def _on_ssh(self, boot, watching, handler, answer, at):
+        if boot.watching is watching and not boot.work.over:
+            handler(boot, answer, at)
+
+    # ---- what to do with a board
+
+    def _on_status(self, pdu, outlets):
+        for boot in self._of(pdu):
+            if boot.stage == DECIDING and not boot.work.over:
+                boot.outlet_now = outlets.get(boot.work.outlet)
+                if boot.outlet_now is None:
+                    there = ", ".join(outlets) or "none"
+                    text = f"{boot.board.name}: {pdu} has no outlet {boot.work.outlet} (it has {there}): correct proxy.json"
+                    boot.work.fail(blame.PROXY, text)
+                    continue
+                boot.work.power_seen(boot.outlet_now)
+                self._decide(boot)
+
+    def _on_probe(self, boot, answer, at):
+        boot.probe = answer is True
+        self._decide(boot)
+
+    def _decide(self, boot):
+        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are known."""
+        work = boot.work
+        if boot.stage != DECIDING or boot.outlet_now is None:
+            return
+        if boot.outlet_now == "off":
+            self._cold_start(boot)
+        elif self.reboot:
+            self._cold_start(boot)
+        elif self._resumes(boot) is not None:
+            self._resume(boot, self._resumes(boot))
+        elif boot.probe:
+            work.move(states.RUNNING)
+            work.lines.append(self._already(work))
+            work.over = True
+        elif boot.probe is not None:
+            self._cold_start(boot)
+
+    @staticmethod
+    def _already(work):
+        return phase_line(work.instance, work.board.name, "running", "already running, ssh answers with its own host key")
+
+    def _cold_start(self, boot):
+        """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""
+        work, before = boot.work, boot.outlet_now
+        boot.cancelled.set()
+        boot.watching = None
+        way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
+        work.note(work.board.name, {"power": before, "state": work.state}, {"power": after, "state": states.RUNNING})
+        if self.check:
+            work.say("power", f"{work.outlet_name} is {before}: {way}")
+            work.over = True
+        elif before == "on":
+            self._off(boot, self._on)
+        else:
+            boot.cycled = True
+            self._on(boot)
+
+    def _off(self, boot, then):
+        boot.stage, boot.then, boot.way = SWITCHING, then, "on → off → on"
+        if boot.work.state == states.RUNNING and then == self._on:
+            boot.work.move(states.BOOTING)
+        self._ask(boot, "off")
+
+    def _on(self, boot):
+        boot.stage = SWITCHING
+        boot.tries += 1
+        boot.kinds, boot.asked, boot.said = {}, {}, set()
+        boot.console_from = blame.console_size(boot.console)
+        boot.work.move(states.BOOTING)
+        self._ask(boot, "on")
+
+    def _ask(self, boot, state):
+        self._open_line(boot.work.pdu)
+        self.lines[boot.work.pdu].ask(boot.work.outlet, state)
+
+    def _on_switched(self, pdu, outlet, before, after, seconds):
+        for boot in self._of(pdu, outlet):
+            work = boot.work
+            if boot.stage != SWITCHING or work.over:
+                continue
+            boot.outlet_now = after
+            work.power_seen(after)
+            work.driver.switched(boot.board, after)
+            boot.switch_seconds += seconds
+            if after == "off":
+                boot.cycled = True
+                boot.then(boot)
+            else:
+                self._powered(boot)
+
+    def _powered(self, boot):
+        work = boot.work
+        boot.powered = time.monotonic()
+        boot.stage = BOOTING
+        work.phases["power"] = boot.switch_seconds
+        work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
+        boot.switch_seconds = 0.0
+        boot.deadline = Deadline(self.options.timeout)
+        self._follow(boot)
+
+    def _follow(self, boot):
+        if not self.options.wait:
+            boot.work.over = True
+            return
+        self._progress(boot)
+        self._wait_for_ssh(boot, boot.deadline, self._on_answer)
+
+    # ---- a boot that another process began
+
+    def _resumes(self, boot):
+        """(unix time of power on, phases since) of a boot under way that is still within its time, else None."""
+        work = boot.work
+        if work.state != states.BOOTING or self.reboot:
+            return None
+        begun, phases = None, set()
+        for event in self.proxy.store.newest_events(boot.board.id, 50):
+            if event.phase == "power" and event.text.endswith("on, read back"):
+                begun, phases = event.time, set()
+            phases.add(event.phase)
+        if begun is None or not 0 <= time.time() - begun < self.options.timeout:
+            return None
+        return begun, phases
+
+    def _resume(self, boot, under_way):
+        begun, phases = under_way
+        spent = time.time() - begun
+        now = time.monotonic()
+        boot.stage, boot.tries, boot.powered = BOOTING, 1, now - spent
+        boot.said = phases & {"tftp", "nfs"}
+        if phases & {"tftp", "nfs"}:
+            boot.asked[KERNEL] = boot.kinds[TFTP] = boot.powered
+        for kind in boot.work.driver.under_way(boot.board):
+            boot.kinds.setdefault(kind, now)
+        boot.deadline = Deadline(self.options.timeout - spent)
+        if self.check:
+            boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
+            boot.work.over = True
+            return
+        self._follow(boot)
+
+    # ---- phases
+
+    def _on_seen(self, board_id, kind, name, at):
+        self._post(self._seen, board_id, kind, name, at)
+
+    def _seen(self, board_id, kind, name, at):
+        boot = self.boots[board_id]
+        if boot.work.over or boot.stage == DECIDING or boot.stage == SWITCHING and boot.outlet_now == "on":
+            return  # of an earlier boot
+        role = boot.work.driver.files(boot.board).get(name) if kind == TFTP else None
+        boot.kinds.setdefault(kind, at)
+        if kind == SYSTEM and KERNEL in boot.asked:
+            boot.asked.setdefault(SYSTEM, at)
+        if role:
+            boot.asked.setdefault(role, at)
+        if boot.stage == BOOTING:
+            self._progress(boot)
+
+    def _progress(self, boot):
+        """Say what is proven by now: all files are fetched once the kernel asks for its address or its root."""
+        root_at = boot.kinds.get(NFS)
+        fetched_at = boot.asked.get(SYSTEM, root_at)
+        if KERNEL in boot.asked and fetched_at is not None:
+            roles = [role for role in boot.asked if role != SYSTEM]
+            self._phase(boot, "tftp", f"{', '.join(roles)} fetched", fetched_at)
+        if root_at is not None:
+            self._phase(boot, "nfs", "root mounted", root_at)
+
+    def _phase(self, boot, phase, text, at):
+        if phase not in boot.said:
+            boot.said.add(phase)
+            boot.work.phases[phase] = max(0.0, at - boot.powered)
+            boot.work.say(phase, text, boot.work.phases[phase])
+
+    def _on_answer(self, boot, answer, at):
+        if answer is True:
+            self._progress(boot)
+            boot.work.move(states.RUNNING)
+            self._phase(boot, "running", "ssh answers", at)
+            boot.work.over = True
+        else:
+            self._stalled(boot, answer if isinstance(answer, HeteroError) else None)
+
+    # ---- a boot that went wrong
+
+    def _stalled(self, boot, wrong_key):
+        if wrong_key and not boot.cycled:
+            # Nobody here saw this board's power go: the answer may come from before.
+            self._off(boot, self._on)
+            return
+        self._spawn(self._self_test, boot, wrong_key)
+
+    def _self_test(self, boot, wrong_key):
+        self._post(self._judge, boot, wrong_key, boot.work.driver.self_test(boot.board))
+
+    def _judge(self, boot, wrong_key, faults):
+        work = boot.work
+        spent = time.monotonic() - boot.powered
+        who = blame.verdict(faults, boot.asked, wrong_key)
+        note = blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console)
+        if wrong_key:
+            note = blame.wrong_feed(boot.board, work.pdu, work.outlet)
+        work.evidence = dict(
+            seconds=round(spent, 1),
+            tries=boot.tries,
+            seen=sorted(boot.kinds),
+            asked=[role for role in boot.asked if role != SYSTEM],
+            console=boot.console,
+            console_tail=blame.console_tail(boot.console, boot.console_from),
+            self_test=faults,
+        )
+        if who == blame.PROXY:
+            text = "; ".join(faults)
+            work.say("error", f"the proxy's fault, the board is left as it is: {text}")
+            work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
+        elif who == blame.IMAGE:
+            self._off(boot, partial(self._give_back, note=note))
+        elif not wrong_key and boot.tries <= self.options.retries:
+            work.say("error", f"{note}; trying again")
+            self._off(boot, self._on)
+        else:
+            boot.doomed = note
+            self._off(boot, self._quarantine)
+
+    def _give_back(self, boot, note):
+        """The image's fault: the board is sound, off and without a boot entry; its claim waits for who asked."""
+        work = boot.work
+        work.move(states.SHUTTING_DOWN, f"its image does not boot: {note}")
+        remove_entry(work)
+        tail = "\n".join(work.evidence["console_tail"])
+        work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))
+        work.fail(blame.IMAGE, f"{work.board.name}: image {work.claim.image} does not boot: {note}")
+
+    @staticmethod
+    def _quarantine(boot):
+        boot.work.quarantine(boot.doomed)
+
+    def _on_refused(self, pdu, outlet, error):
+        """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""
+        for boot in self._of(pdu, outlet):
+            if boot.stage == SWITCHING and not boot.work.over:
+                boot.work.say("power", str(error))
+                boot.doomed = f"{boot.doomed}; {error}" if boot.doomed else str(error)
+                boot.work.evidence.update(error.facts)
+                self._quarantine(boot)
+
+    def _on_down(self, pdu, line, error):
+        """The PDU cannot be talked to: its boards are left as they are, but for those found guilty already."""
+        if self.lines.get(pdu) is not line:
+            return  # it was done with before
+        del self.lines[pdu]
+        for boot in self._of(pdu):
+            if boot.work.over or boot.stage == BOOTING:
+                continue
+            if boot.doomed:
+                boot.doomed += f"; its outlet was not switched off ({error})"
+                self._quarantine(boot)
+                continue
+            boot.work.say("error", f"the board is left as it is: {error}")
+            boot.work.fail(blame.PROXY, error, **error.facts)

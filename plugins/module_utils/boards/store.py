@@ -1,0 +1,362 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What hardware cannot tell: who claimed which board, the state a board is in and since when, and what happened to it.
+
+Claims are decided here, each in one transaction. Which boards fit a flavor, and what the hardware does, is for others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass
+
+from ..errors import BadInput, NoneFree, Refused
+from . import states
+from .database import Database
+
+#: An instance becomes a host name: the letters of one DNS label (RFC 1123), lower case.
+INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: Phase of the event that each change of state leaves.
+STATE_PHASE = "state"
+#: What `put` may change of a claim.
+FIELDS = ("host_key", "image_hash", "boot_source", "expires")
+#: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A board given to an instance of an owner."""
+
+    board: int
+    instance: str
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    created: float
+    expires: float | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+    boot_source: str | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is recorded of a board; a board nobody touched yet is in state power off since nobody knows when."""
+
+    board: int
+    state: str = states.POWER_OFF
+    since: float | None = None
+    power: str | None = None
+    power_seen: float | None = None
+    note: str = ""
+    claim: Claim | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, for people and for `events`."""
+
+    id: int
+    time: float
+    actor: str
+    board: int | None
+    instance: str | None
+    phase: str
+    text: str
+    seconds: float | None
+
+
+def valid_instance(name):
+    """`name`, or BadInput where it is no instance name."""
+    if not isinstance(name, str) or not INSTANCE.fullmatch(name):
+        raise BadInput(
+            "is no instance name", repr(name), "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
+        )
+    return name
+
+
+def age(seconds):
+    """A time span as people say it: 41 s, 2 min, 1 h, 3 d."""
+    seconds = max(0, int(seconds))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def key_body(text):
+    """The keys in a text as (type, base64) pairs; comments and options do not make another key."""
+    keys = []
+    for line in text.splitlines():
+        words = line.split()
+        for word, following in zip(words, words[1:]):
+            if word.startswith(KEY_TYPES):
+                keys.append((word, following))
+                break
+    return keys or text.split()
+
+
+def why_not_free(record, now):
+    """Why a board cannot be claimed, in words; None for a free one."""
+    if record.state in (states.ERROR, states.MAINTENANCE):
+        return f"{record.state}: {record.note}" if record.note else record.state
+    if record.claim:
+        if record.state == states.POWER_OFF:
+            return f"claimed for {record.claim.instance} since {age(now - record.claim.created)}"
+        return f"{record.state} {record.claim.instance} since {age(now - record.since)}"
+    if record.state != states.POWER_OFF:
+        return f"{record.state} since {age(now - record.since)}"
+    return None
+
+
+class Store:
+    """The state database of a proxy node; a context manager.
+
+    :param actor: who acts, for the events (default: user and process).
+    :param create: see Database: with False a missing file reads as empty and stays missing.
+    """
+
+    def __init__(self, path, actor=None, create=True, busy=10.0):
+        self.path = path
+        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
+        self._db = Database(path, create=create, busy=busy)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        self._db.close()
+
+    def transaction(self, dry=False):
+        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
+        return self._db.transaction(dry)
+
+    # ---- boards
+
+    def record(self, board_id):
+        """What is recorded of one board."""
+        return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
+
+    def records(self, ids):
+        """{id: Record}, in the order of `ids`."""
+        return self._records(ids)
+
+    def _records(self, ids, where="", values=()):
+        with self._db.snapshot():
+            rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
+            claims = {claim.board: claim for claim in self._claims(where, values)}
+        return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
+
+    def move(self, board, state, note=""):
+        """Put a board into a state. Staying in one keeps its `since`; a new note is recorded.
+
+        :raises Refused: there is no such way between the states.
+        """
+        with self._db.transaction():
+            old = self.record(board)
+            if state != old.state and state not in states.TRANSITIONS[old.state]:
+                ways = ", ".join(sorted(states.TRANSITIONS[old.state]))
+                raise Refused(
+                    f"is in state {old.state!r} and cannot go to {state!r}", f"board{board}", f"from there: {ways}"
+                )
+            if (state, note) == (old.state, old.note):
+                return
+            since = old.since if state == old.state else time.time()
+            self._upsert(board, state=state, since=since, note=note)
+            text = f"{old.state} → {state}" if state != old.state else f"still {state}"
+            self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
+
+    def power_seen(self, board, power):
+        """Record what the outlet said: on or off."""
+        if power not in ("on", "off"):
+            raise ValueError(f"power {power!r}")
+        self._upsert(board, power=power, power_seen=time.time())
+
+    def _upsert(self, board, **fields):
+        with self._db.transaction():
+            self._db.write("INSERT OR IGNORE INTO boards (board, state) VALUES (?, ?)", (board, states.POWER_OFF))
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE boards SET {columns} WHERE board = ?", (*fields.values(), board))
+
+    # ---- claims
+
+    def claims(self, request=None):
+        """All claims, or those of one request, by board id."""
+        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
+
+    def claim_of(self, instance):
+        """The claim of an instance, or None."""
+        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
+
+    def _claims(self, where="", values=()):
+        rows = self._db.rows(f"SELECT * FROM claims {where} ORDER BY board", values)
+        return [Claim(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
+
+    def claim(
+        self, request, instances, owner, flavor, image, ssh_public_key, candidates, lease_hours=None, partial=False
+    ):
+        """Give each instance a board, the first free ones of `candidates`; one winner among any number of processes.
+
+        :param candidates: board ids, the most wanted first.
+        :param partial: fewer boards than instances will do; else all or nothing.
+        :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
+        :raises Refused: the name is another owner's, or was claimed with another flavor, image or key.
+        :raises NoneFree: `facts['rejected']` says for each candidate that is not free why.
+        """
+        for instance in instances:
+            valid_instance(instance)
+        wanted = {"owner": owner, "flavor": flavor, "image": image, "ssh_public_key": ssh_public_key}
+        with self._db.transaction():
+            names = set(instances)
+            held = {claim.instance: claim for claim in self._claims() if claim.instance in names}
+            for claim in held.values():
+                _refuse_other(claim, wanted)
+            missing = [instance for instance in instances if instance not in held]
+            free, rejected = self._free(candidates, len(missing))
+            if len(free) < len(missing) and not (partial and (free or held)):
+                raise _none_free(request, len(missing), len(free), rejected)
+            now = time.time()
+            expires = now + 3600 * lease_hours if lease_hours is not None else None
+            for instance, board in zip(missing, free):
+                held[instance] = Claim(board, instance, request, created=now, expires=expires, **wanted)
+                self._insert(held[instance])
+                self.event(board, "claim", f"claimed for {instance} by {owner}", instance=instance)
+        return [held[instance] for instance in instances if instance in held]
+
+    def move_claim(self, instance, candidates):
+        """Give an instance whose board is in error the next free candidate; the board stays in error.
+
+        The host key goes with the root it was made for.
+
+        :raises Refused: no such instance, or its board is not in error.
+        :raises NoneFree: no candidate is free; the claim stays where it is.
+        """
+        with self._db.transaction():
+            old = self._must_have(instance)
+            state = self.record(old.board).state
+            if state != states.ERROR:
+                what = f"is on board{old.board}, which is in state {state!r}, not in error"
+                raise Refused(what, instance, "leave it there")
+            free, rejected = self._free([board for board in candidates if board != old.board], 1)
+            if not free:
+                raise _none_free(instance, 1, 0, rejected)
+            self._db.write("UPDATE claims SET board = ?, host_key = NULL WHERE instance = ?", (free[0], instance))
+            self.event(old.board, "claim", f"{instance} moved to board{free[0]}", instance=instance)
+            self.event(free[0], "claim", f"{instance} moved here from board{old.board}", instance=instance)
+            return self._must_have(instance)
+
+    def release(self, board):
+        """End a board's claim and put it into state power off. The caller has checked the hardware.
+
+        :returns: the claim that ended, or None.
+        """
+        with self._db.transaction():
+            claim = self.record(board).claim
+            self.move(board, states.POWER_OFF)
+            if claim:
+                self.event(board, "release", f"released by {claim.instance}", instance=claim.instance)
+                self._db.write("DELETE FROM claims WHERE board = ?", (board,))
+            return claim
+
+    def put(self, instance, **fields):
+        """Change FIELDS of a claim: what is found out while it is served."""
+        unknown = set(fields) - set(FIELDS)
+        if unknown:
+            raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
+        with self._db.transaction():
+            self._must_have(instance)
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
+
+    def _must_have(self, instance):
+        claim = self.claim_of(instance)
+        if claim is None:
+            raise Refused("is no instance of this node", instance, "claim a board for it first")
+        return claim
+
+    def _insert(self, claim):
+        row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
+        places = ", ".join("?" for column in row)
+        self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+
+    def _free(self, candidates, count):
+        """(the first `count` free candidates, {board name: why not} of those that are not free)."""
+        now = time.time()
+        free, rejected = [], {}
+        for board, record in self.records(candidates).items():
+            why = why_not_free(record, now)
+            if why:
+                rejected[f"board{board}"] = why
+            elif len(free) < count:
+                free.append(board)
+        return free, rejected
+
+    # ---- events
+
+    def event(self, board, phase, text, seconds=None, instance=None):
+        """Write an event down and return its id; `instance` defaults to the one that has the board."""
+        with self._db.transaction():
+            if instance is None:
+                rows = self._db.rows("SELECT instance FROM claims WHERE board = ?", (board,))
+                instance = rows[0]["instance"] if rows else None
+            return self._db.write(
+                "INSERT INTO events (time, actor, board, instance, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (time.time(), self.actor, board, instance, phase, text, seconds),
+            )
+
+    def events(self, after=0, boards=None, instance=None, limit=500):
+        """Events with an id above `after`, the oldest first, at most `limit`.
+
+        :param boards: only of these board ids.
+        """
+        return self._events("id > ?", [after], boards, instance, "ASC", limit)
+
+    def newest_events(self, board, limit):
+        """The last `limit` events of a board, the oldest of them first."""
+        return self._events("id > ?", [0], [board], None, "DESC", limit)[::-1]
+
+    def _events(self, where, values, boards, instance, order, limit):
+        if boards is not None:
+            # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
+            where += f" AND board IN ({', '.join(str(int(board)) for board in boards)})"
+        if instance is not None:
+            where += " AND instance = ?"
+            values = [*values, instance]
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
+        return [Event(**dict(row)) for row in rows]
+
+
+def _refuse_other(claim, wanted):
+    """Refused unless a claim is of this owner, flavor, image and key; neither key is shown."""
+    if claim.owner != wanted["owner"]:
+        raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
+    other = [
+        name
+        for name, same in (
+            ("flavor", claim.flavor == wanted["flavor"]),
+            ("image", claim.image == wanted["image"]),
+            ("ssh key", key_body(claim.ssh_public_key) == key_body(wanted["ssh_public_key"])),
+        )
+        if not same
+    ]
+    if other:
+        raise Refused(
+            f"has board{claim.board} with another {' and '.join(other)}",
+            claim.instance,
+            "rebuild it to change that, or terminate it first",
+        )
+
+
+def _none_free(request, wanted, free, rejected):
+    boards = "a board" if wanted == 1 else f"{wanted} boards"
+    return NoneFree(f"wants {boards}, {free or 'none'} free", request, "wait, or ask for less", rejected=rejected)

@@ -1,0 +1,80 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The interface of a boot driver: what a board asks for while it boots, what of that can be seen, and when it is up.
+
+Power is not its business (power/), nor are states and claims (boards/). One driver object serves all its boards of one
+call, and is used from several threads.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+#: Kinds of things seen of a boot, in the order in which they come.
+FIRMWARE = "firmware"  #: the firmware asks for an address
+TFTP = "tftp"  #: a file is asked for; the name goes with it
+SYSTEM = "system"  #: the booted kernel asks for an address, so all files are there
+NFS = "nfs"  #: the root is being mounted
+
+#: Roles of the files of a boot, as people read them.
+ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"
+
+
+class BootDriver(ABC):
+    """How boards of one kind boot.
+
+    :param proxy: boards.proxy.Proxy: the node whose boards these are.
+    """
+
+    name = ""
+
+    def __init__(self, proxy):
+        self.proxy = proxy
+
+    @abstractmethod
+    def entry(self, proxy, board, image, claim):
+        """The boot entry wanted.
+
+        :param image: images.store.Image: its `cmdline`, and `initrd`, None where it has none.
+        :returns: {path: text}; empty for a driver that needs none.
+        """
+
+    @abstractmethod
+    def entry_paths(self, board):
+        """Where the board's boot entry lies, to remove it; the image need not be there any more."""
+
+    @abstractmethod
+    def files(self, board):
+        """{file name asked for: its role} of the board's own files."""
+
+    @abstractmethod
+    def watch(self, boards, seen):
+        """A context manager; inside, `seen(board_id, kind, name, at)` is called from another thread for each thing seen.
+
+        It must be entered before power is switched on, so that nothing is missed. `at` is time.monotonic().
+        """
+
+    def under_way(self, board):
+        """Kinds already reached by a boot that another process began; an empty set when that cannot be told."""
+        return set()
+
+    def switched(self, board, state):  # noqa: B027 (a driver need not do anything then)
+        """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""
+
+    @abstractmethod
+    def answers(self, board, claim, deadline, cancelled):
+        """Wait until the board answers as the claim's root.
+
+        :param cancelled: threading.Event that ends the wait early.
+        :returns: True when its host key was proven; False when the deadline passed or it was cancelled.
+        :raises WrongHostKey: something answers at its address with another key.
+        """
+
+    @abstractmethod
+    def known_hosts(self, board, claim):
+        """The line of a known_hosts file for this board."""
+
+    @abstractmethod
+    def self_test(self, board):
+        """What is wrong with the proxy's own part of this board's boot, as texts; an empty list when all of it works."""

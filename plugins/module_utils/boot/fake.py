@@ -1,0 +1,117 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boot driver without boards: it plays the phases of a boot at given seconds after power on, for tests and for a first look.
+
+A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More keys:
+"stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only; "wrong_key": true
+answers with another host key; "proxy": a fault that the self-test finds. When it was switched on is kept in the run folder, so
+that a later call finds the board as it would find a real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+
+from . import ssh
+from .driver import ENTRY, FIRMWARE, INITRD, KERNEL, NFS, SYSTEM, TFTP, BootDriver
+from .pxe import Pxe, entry_name, initrd_name, kernel_name
+
+#: Seconds from power on, where the wiring names none.
+SECONDS = {"tftp": 0.05, "nfs": 0.1, "running": 0.15}
+#: The phases in their order, to see what a stall keeps from coming.
+ORDER = ("tftp", "kernel", "nfs", "running")
+TICK = 0.01
+
+
+class Fake(Pxe):
+    """The files of a PXE board, and a boot that is played."""
+
+    name = "fake"
+
+    def __init__(self, proxy):
+        BootDriver.__init__(self, proxy)
+        self._lock = threading.Lock()
+
+    def _path(self, board):
+        return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
+
+    def _boot(self, board):
+        """{"on": unix time or None, "boots": how many there were}"""
+        with self._lock:
+            try:
+                with open(self._path(board), encoding="utf-8") as file:
+                    return json.load(file)
+            except FileNotFoundError:
+                return {"on": None, "boots": 0}
+
+    def _play(self, board):
+        return dict(SECONDS, **self.proxy.wiring(board).get("fake", {}))
+
+    def _reached(self, board, phase):
+        """Whether that phase of the present boot is over."""
+        boot, play = self._boot(board), self._play(board)
+        if boot["on"] is None:
+            return False
+        stall = play.get("stall")
+        if stall and boot["boots"] <= play.get("stalls", boot["boots"]) and ORDER.index(phase) >= ORDER.index(stall):
+            return False
+        return time.time() - boot["on"] >= play["tftp" if phase == "kernel" else phase]
+
+    def switched(self, board, state):
+        boot = self._boot(board)
+        boot = {"on": time.time(), "boots": boot["boots"] + 1} if state == "on" else {"on": None, "boots": boot["boots"]}
+        path = self._path(board)
+        with self._lock:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                json.dump(boot, file)
+            os.replace(path + ".new", path)
+
+    @contextmanager
+    def watch(self, boards, seen):
+        over = threading.Event()
+        thread = threading.Thread(target=self._tell, args=(boards, seen, over), name="fake phases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _tell(self, boards, seen, over):
+        told = {}
+        while not over.wait(TICK):
+            for board in boards:
+                boots = self._boot(board)["boots"]
+                for phase, things in (
+                    ("tftp", ((FIRMWARE, ""), (TFTP, entry_name(board)))),
+                    ("kernel", ((TFTP, kernel_name(board)), (TFTP, initrd_name(board)))),
+                    ("nfs", ((SYSTEM, ""), (NFS, ""))),
+                ):
+                    if told.get((board.id, phase)) != boots and self._reached(board, phase):
+                        told[board.id, phase] = boots
+                        for kind, name in things:
+                            seen(board.id, kind, name, time.monotonic())
+
+    def files(self, board):
+        return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
+
+    def under_way(self, board):
+        return {NFS} if self._reached(board, "nfs") else set()
+
+    def answers(self, board, claim, deadline, cancelled):
+        while not deadline.passed and not cancelled.wait(TICK):
+            if self._reached(board, "running"):
+                if self._play(board).get("wrong_key"):
+                    raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
+                return True
+        return False
+
+    def self_test(self, board):
+        fault = self._play(board).get("proxy")
+        return [fault] if fault else []

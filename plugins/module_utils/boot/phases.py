@@ -1,0 +1,146 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the proxy sees of its boards' boots: DHCP and TFTP requests and connections to NFS, read from one raw socket.
+
+In.tftpd's log would show the requests too, but only with -v, in a format and a place that depend on syslog, and it knows
+nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every server. In.tftpd
+never says that a transfer is complete: a file is fetched when the next one is asked for, or when the booted kernel asks for
+its address. What follows from the phases (deadlines, blame) is left to boards/.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+
+from ..errors import HeteroError
+from .driver import FIRMWARE, NFS, SYSTEM, TFTP
+
+ETH_P_IP = 0x0800
+SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+DHCP_PORT, TFTP_PORT, NFS_PORT = 67, 69, 2049
+UDP, TCP = 17, 6
+SYN, ACK = 0x02, 0x10
+
+# Classic BPF (linux/filter.h), as `tcpdump -d` would give it for packets that begin at the IP header (SOCK_DGRAM): no fragments;
+# UDP to port 67 or 69; TCP to port 2049 with SYN and without ACK. Jumps count instructions to skip.
+_LDB, _LDH, _LDXMSH, _LDH_X, _LDB_X, _AND, _JEQ, _JSET, _RET = 0x30, 0x28, 0xB1, 0x48, 0x50, 0x54, 0x15, 0x45, 0x06
+FILTER = [
+    (_LDH, 0, 0, 6),  # flags and fragment offset
+    (_JSET, 13, 0, 0x1FFF),  # a later fragment has no ports: drop
+    (_LDXMSH, 0, 0, 0),  # X = length of the IP header
+    (_LDB, 0, 0, 9),  # protocol
+    (_JEQ, 0, 3, UDP),
+    (_LDH_X, 0, 0, 2),  # UDP destination port
+    (_JEQ, 7, 0, DHCP_PORT),
+    (_JEQ, 6, 7, TFTP_PORT),
+    (_JEQ, 0, 6, TCP),
+    (_LDH_X, 0, 0, 2),  # TCP destination port
+    (_JEQ, 0, 4, NFS_PORT),
+    (_LDB_X, 0, 0, 13),  # TCP flags
+    (_AND, 0, 0, SYN | ACK),
+    (_JEQ, 0, 1, SYN),
+    (_RET, 0, 0, 0xFFFF),  # pass
+    (_RET, 0, 0, 0),  # drop
+]
+
+
+def attach_filter(sock):
+    """Let only packets of FILTER through to `sock`."""
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in FILTER))
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(FILTER), ctypes.addressof(code)))
+
+
+def parse(packet, sender_mac):
+    """What an IP packet says of a boot.
+
+    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90"; an address without an address of its own is known by it.
+    :returns: (kind, ip, mac, file name or "") or None for anything else.
+    """
+    if len(packet) < 20 or packet[0] >> 4 != 4:
+        return None
+    header = (packet[0] & 0x0F) * 4
+    protocol, ip = packet[9], socket.inet_ntoa(packet[12:16])
+    body = packet[header:]
+    if len(body) < 14:
+        return None
+    port = struct.unpack("!H", body[2:4])[0]
+    if protocol == TCP:
+        return (NFS, ip, sender_mac, "") if port == NFS_PORT and body[13] & (SYN | ACK) == SYN else None
+    payload = body[8:]
+    if protocol == UDP and port == TFTP_PORT and payload[:2] == b"\0\1":
+        name = payload[2:].split(b"\0", 1)[0].decode("ascii", "replace")
+        return TFTP, ip, sender_mac, name.rsplit("/", 1)[-1]
+    if protocol == UDP and port == DHCP_PORT and payload[:1] == b"\1" and len(payload) >= 240:
+        # Firmware names itself in option 60 (PXEClient) or 77 (iPXE); a Linux kernel or initramfs does neither.
+        firmware = b"PXEClient" in payload[240:] or b"iPXE" in payload[240:]
+        return FIRMWARE if firmware else SYSTEM, ip, ":".join(f"{byte:02x}" for byte in payload[28:34]), ""
+    return None
+
+
+class Watcher:
+    """Reads the packet socket in a thread and tells `seen(board_id, kind, name, at)` for the given boards.
+
+    The socket is open, with its filter, from __init__ on: make it before power is switched on.
+
+    :raises HeteroError: the process may not open packet sockets.
+    """
+
+    def __init__(self, boards, seen):
+        self._by_ip = {board.ip: board.id for board in boards}
+        self._by_mac = {board.mac: board.id for board in boards}
+        self._seen = seen
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+        except PermissionError as error:
+            raise HeteroError("may not watch the boards' packets", "packet socket", "run as root (become: true)") from error
+        attach_filter(self._socket)
+        self._bell, self._bell_end = socket.socketpair()
+        self._thread = threading.Thread(target=self._read, name="boot phases", daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        self._bell.send(b"!")
+        self._thread.join()
+        for sock in (self._socket, self._bell, self._bell_end):
+            sock.close()
+
+    def _read(self):
+        while True:
+            ready = select.select([self._socket, self._bell_end], [], [])[0]
+            if self._bell_end in ready:
+                return
+            packet, sender = self._socket.recvfrom(2048)
+            found = parse(packet, ":".join(f"{byte:02x}" for byte in sender[4][:6]))
+            if found is None:
+                continue
+            kind, ip, mac, name = found
+            board_id = self._by_ip.get(ip, self._by_mac.get(mac))
+            if board_id is not None:
+                self._seen(board_id, kind, name, time.monotonic())
+
+
+def nfs_connected(ip, tables=("/proc/net/tcp", "/proc/net/tcp6")):
+    """Whether `ip` has an established connection to this node's NFS port."""
+    # The kernel prints an IPv4 address as one native integer; an IPv4-mapped IPv6 address ends in the same eight digits.
+    wanted = f"{int.from_bytes(socket.inet_aton(ip), sys.byteorder):08X}"
+    for table in tables:
+        try:
+            with open(table, encoding="ascii") as file:
+                rows = [line.split() for line in file][1:]
+        except FileNotFoundError:
+            continue  # a kernel without IPv6 has no tcp6
+        for row in rows:
+            local, remote, state = row[1], row[2], row[3]
+            if state == "01" and int(local.rsplit(":", 1)[1], 16) == NFS_PORT and remote.rsplit(":", 1)[0].endswith(wanted):
+                return True
+    return False

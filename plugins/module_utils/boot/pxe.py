@@ -1,0 +1,106 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards that boot by PXE: an iPXE script per MAC address in the board's own TFTP folder, kernel and initrd beside it.
+
+The script is standard iPXE, its kernel command line standard Linux nfsroot. Who puts kernel and initrd there, and what they
+are, is images/' business; which board may fetch what, the TFTP server's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from ..deadline import Deadline
+from ..errors import HeteroError
+from ..images.exports import board_export, exporter
+from . import phases, ssh, tftp_client
+from .driver import ENTRY, INITRD, KERNEL, NFS, BootDriver
+
+#: Every set-up proxy serves this file to everyone: it chains a board to its own entry.
+SHARED_FILE = "boot.ipxe"
+#: What the self-test grants each server; both answer in milliseconds.
+SELF_TEST = 2.0
+
+
+def entry_name(board):
+    """File name of the boot entry, as pxelinux and U-Boot name theirs: hardware type 01, MAC address."""
+    return f"01-{board.mac.replace(':', '-')}.ipxe"
+
+
+def kernel_name(board):
+    return f"vmlinux_{board.id}"
+
+
+def initrd_name(board):
+    return f"initrd_{board.id}"
+
+
+def command_line(server, board, image, wiring):
+    """The kernel's command line: the root first, then what the image and the board want."""
+    words = ["root=/dev/nfs", f"nfsroot={server}:/tftpboot/fs_{board.id},vers=3,tcp,nolock", "ip=dhcp"]
+    return " ".join(words + [extra for extra in (image.cmdline, wiring.get("cmdline")) if extra])
+
+
+class Pxe(BootDriver):
+    """iPXE over TFTP, root over NFS."""
+
+    name = "pxe"
+
+    def entry_paths(self, board):
+        return [os.path.join(self.proxy.config["tftp_root"], board.ip, entry_name(board))]
+
+    def entry(self, proxy, board, image, claim):
+        arguments = command_line(proxy.config["server"], board, image, proxy.wiring(board))
+        lines = ["#!ipxe"]
+        if image.initrd:
+            # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
+            lines += [f"kernel {kernel_name(board)} {arguments} initrd={initrd_name(board)}", f"initrd {initrd_name(board)}"]
+        else:
+            lines += [f"kernel {kernel_name(board)} {arguments}"]
+        return {path: "\n".join(lines + ["boot"]) + "\n" for path in self.entry_paths(board)}
+
+    def files(self, board):
+        return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
+
+    def watch(self, boards, seen):
+        return phases.Watcher(boards, seen)
+
+    def under_way(self, board):
+        return {NFS} if phases.nfs_connected(board.ip) else set()
+
+    def answers(self, board, claim, deadline, cancelled):
+        return ssh.answers(board.ip, claim.host_key, deadline, cancelled)
+
+    def known_hosts(self, board, claim):
+        return ssh.known_hosts_line(board.ip, claim.host_key)
+
+    def self_test(self, board):
+        server = self.proxy.config["server"]
+        folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
+        faults = [
+            f"{os.path.join(folder, name)}: is missing: run board_image for {board.name}"
+            for name in (entry_name(board), kernel_name(board))
+            if not os.path.exists(os.path.join(folder, name))
+        ]
+        try:
+            if not tftp_client.get(server, SHARED_FILE, Deadline(SELF_TEST)):
+                faults.append(f"TFTP {server}:{SHARED_FILE}: is empty: run the set-up playbook hetero.compute.proxy")
+        except HeteroError as error:
+            faults.append(str(error))
+        try:
+            socket.create_connection((server, phases.NFS_PORT), timeout=SELF_TEST).close()
+        except OSError as error:
+            faults.append(f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is nfs-ganesha running?")
+        else:
+            faults += self._export_fault(board)
+        return faults
+
+    def _export_fault(self, board):
+        wanted = board_export(board, self.proxy.folder("roots", f"fs_{board.id}", "root"))
+        try:
+            found = exporter(self.proxy.config["exports"], self.proxy.folder("exports")).get(wanted.id)
+        except HeteroError as error:
+            return [str(error)]
+        return [] if found == wanted else [f"NFS export {wanted.pseudo}: is not there as it should be: run board_image for {board.name}"]

@@ -1,0 +1,224 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flavors (instance types) against boards: does a board serve a flavor, and if not, why not.
+
+Knows what a board is, not what it does just now: the caller adds reasons such as "running jackie" before `summary`.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+
+from ..boards.boards_file import Board, geometry
+from ..errors import BadInput
+
+#: Share of a flavor's memory_mb that firmware and kernel may keep: the sample's boards show 16218 of 16384 MB.
+TOLERANCE = 0.02
+
+_AMOUNTS = ("memory_mb", "vcpus", "local_gb")
+_KEYS = ("name", *_AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
+
+#: Nova's operators (extra_specs_ops). `=` means "at least", for which Nova has no other sign than `>=`.
+_NUMBERS = {
+    "=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_TEXTS = {
+    "s==": operator.eq,
+    "s!=": operator.ne,
+    "s<": operator.lt,
+    "s<=": operator.le,
+    "s>": operator.gt,
+    "s>=": operator.ge,
+}
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _satisfies(value, requirement):
+    """Whether a node's value meets one extra_specs requirement such as `>= 2`, `s== LXC` or `<or> a <or> b`."""
+    sign, _space, operand = str(requirement).strip().partition(" ")
+    operand = operand.strip()
+    if sign in _NUMBERS:
+        have, want = _number(str(value)), _number(operand)
+        return None not in (have, want) and _NUMBERS[sign](have, want)
+    if sign in _TEXTS:
+        return _TEXTS[sign](str(value), operand)
+    if sign in ("<in>", "<all-in>"):
+        return all(word in value for word in operand.split()) if isinstance(value, (list, str)) else False
+    if sign == "<or>":
+        return str(value) in [word.strip() for word in operand.split("<or>")]
+    return str(value) == str(requirement).strip()
+
+
+def _facts(board):
+    """What the rules see of a board (a Board, or its dict as `board_info` returns it), by the names flavors use."""
+    columns = board.columns if isinstance(board, Board) else board
+    cpu_info = columns.get("cpu_info")
+    cpu_info = cpu_info if isinstance(cpu_info, dict) else {}
+    shape = geometry(cpu_info)
+    cpu_info = dict(cpu_info, geometry=shape) if shape else cpu_info
+    facts = dict(cpu_info, **columns)
+    facts.update(cpu_info=cpu_info, cpu_arch=cpu_info.get("arch"), hypervisor=columns.get("hypervisor_type"))
+    return facts
+
+
+def _amount_reasons(flavor, facts, tolerance):
+    for key in _AMOUNTS:
+        want, have = flavor.get(key, 0), facts.get(key)
+        if not isinstance(have, int):
+            if want:
+                yield f"has no {key}"
+        elif have < want * (1 - tolerance if key == "memory_mb" else 1):
+            yield f"{key} {have} < {want}"
+
+
+def _arch_reasons(flavor, facts):
+    want, have = flavor.get("cpu_arch"), facts["cpu_arch"]
+    if want and not isinstance(have, str):
+        yield "has no cpu_arch"
+    elif want and have.lower() != want.lower():
+        yield f"cpu_arch {have} is not {want}"
+
+
+def _cpu_info_reasons(want, have, path=""):
+    """A list asks for each of its members, an object for each of its keys, anything else for the same text."""
+    for key, wanted in want.items():
+        name, value = path + key, have.get(key)
+        if value is None:
+            yield f"has no {name}"
+        elif isinstance(wanted, dict):
+            yield from _cpu_info_reasons(wanted, value if isinstance(value, dict) else {}, f"{name}.")
+        elif isinstance(wanted, list) or isinstance(value, list):
+            members = {str(member).lower() for member in (value if isinstance(value, list) else [value])}
+            for member in wanted if isinstance(wanted, list) else [wanted]:
+                if str(member).lower() not in members:
+                    yield f"{name} has no {member}"
+        elif str(value).lower() != str(wanted).lower():
+            yield f"{name} {value} is not {wanted}"
+
+
+def _extra_reasons(extra_specs, facts):
+    for key, requirement in extra_specs.items():
+        path = key.split(":")
+        if len(path) > 1 and path.pop(0) != "capabilities":
+            # As in Nova's ComputeCapabilitiesFilter: another scope (hw:, quota:) does not speak of the node.
+            continue
+        value = facts
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            yield f"has no {'.'.join(path)}"
+            continue
+        wanted = requirement
+        if path == ["cpu_arch"]:
+            value, wanted = str(value).lower(), str(requirement).lower()
+        if not _satisfies(value, wanted):
+            yield f"{'.'.join(path)} {value} does not satisfy '{requirement}'"
+
+
+def rejections(flavor, board, tolerance=TOLERANCE):
+    """Why a board cannot serve a flavor; an empty list where it can. Totals count, as a whole board is claimed.
+
+    :param flavor: a flavor that `validate` lets pass.
+    :param board: a Board, or a dict with its columns.
+    :param tolerance: the share of memory_mb that may be missing.
+    """
+    facts = _facts(board)
+    return [
+        *_amount_reasons(flavor, facts, tolerance),
+        *_arch_reasons(flavor, facts),
+        *_cpu_info_reasons(flavor.get("cpu_info") or {}, facts["cpu_info"]),
+        *_extra_reasons(flavor.get("extra_specs") or {}, facts),
+    ]
+
+
+def _extra_defect(key, requirement):
+    if isinstance(requirement, bool) or not isinstance(requirement, (str, int, float)):
+        return f"extra_specs.{key} is {requirement!r}", "give it as text such as '= 2' or 's== LXC'"
+    sign, _space, operand = str(requirement).strip().partition(" ")
+    if sign in _NUMBERS and _number(operand) is None:
+        return f"extra_specs.{key} is {requirement!r}", f"give '{sign}' a number, or compare text with 's=='"
+    if (sign in _TEXTS or sign in ("<in>", "<all-in>", "<or>")) and not operand.strip():
+        return f"extra_specs.{key} is {requirement!r}", f"give '{sign}' something to compare with"
+    return None
+
+
+def _defect(flavor):
+    """(what, remedy) of the first thing wrong with a flavor, or None."""
+    for key in flavor:
+        if key not in _KEYS:
+            return f"unknown key {key!r}", f"use {', '.join(_KEYS)}"
+    for key in _AMOUNTS:
+        value = flavor.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            return f"{key} is {value!r}", "give a whole number of 0 or more"
+    flavorid = flavor.get("flavorid", 0)
+    if isinstance(flavorid, bool) or not isinstance(flavorid, (int, str)):
+        return f"flavorid is {flavorid!r}", "give a number or a text"
+    for key in ("name", "cpu_arch"):
+        if key in flavor and not (isinstance(flavor[key], str) and flavor[key]):
+            return f"{key} is {flavor[key]!r}", "give a text, or leave it out"
+    for key in ("cpu_info", "extra_specs"):
+        value = flavor.get(key, {})
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            return f"{key} is {value!r}", "give a mapping with texts as keys"
+    for key, requirement in flavor.get("extra_specs", {}).items():
+        defect = _extra_defect(key, requirement)
+        if defect:
+            return defect
+    return None
+
+
+def validate(flavor):
+    """Check a flavor that came from outside.
+
+    :raises BadInput: naming the flavor, the key and what belongs there.
+    """
+    if not isinstance(flavor, dict):
+        raise BadInput(f"is {flavor!r}", "flavor", "give a mapping with memory_mb, vcpus, local_gb, cpu_arch ...")
+    name = flavor.get("name")
+    defect = _defect(flavor)
+    if defect:
+        raise BadInput(defect[0], f"flavor {name}" if isinstance(name, str) and name else "flavor", defect[1])
+
+
+def describe(name, flavor):
+    """A flavor in one line: `tgx.8x8 (tile-gx64, 8x8, 16384 MB, 500 GB)`."""
+    shape = (flavor.get("cpu_info") or {}).get("geometry")
+    parts = [str(part) for part in (flavor.get("cpu_arch"), shape) if part]
+    parts += [f"{flavor[key]} {unit}" for key, unit in (("memory_mb", "MB"), ("local_gb", "GB")) if flavor.get(key)]
+    for key, requirement in (flavor.get("extra_specs") or {}).items():
+        # `s== LXC` and `= 2` read better without their sign; any other sign is part of the meaning.
+        plain = re.sub("^(s==|=) +", "", str(requirement))
+        parts.append(f"{key} {plain}")
+    return f"{name} ({', '.join(parts)})" if parts else name
+
+
+def summary(rejected, noun="boards"):
+    """Lines that say why each was rejected, the same reasons together, the largest group first.
+
+    :param rejected: name of a board → its reasons; a board without reasons is left out.
+    :param noun: what more than three of them are called.
+    """
+    groups = {}
+    for board, reasons in rejected.items():
+        if reasons:
+            groups.setdefault(", ".join(reasons), []).append(str(board))
+    largest_first = sorted(groups.items(), key=lambda group: -len(group[1]))
+    width = len(str(len(largest_first[0][1]))) if groups else 0
+    lines = []
+    for reasons, boards in largest_first:
+        who = f"{len(boards):>{width}} {noun}" if len(boards) > 3 else ", ".join(boards)
+        lines.append(f"{who}: {reasons}")
+    return lines

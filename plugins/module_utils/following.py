@@ -1,0 +1,66 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at a job in the background: waits for new events or its end, whichever is first.
+
+A program too, of the standard library alone: the action plugin sends this very file to the node's Python, so that a look
+costs no module call. The job is background.py's, the events are the store's; this only reads them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import sys
+import time
+from urllib.parse import quote
+
+#: Events that people follow. Changes of state and claims are history; other lines tell of them.
+SHOWN = ("image", "power", "tftp", "nfs", "running", "error", "wait")
+QUERY = "SELECT id, board, instance, phase, text, seconds FROM events WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
+#: How long a look waits for news (seconds): below the 2 s within which each phase is to be seen, and long enough to be cheap.
+LOOK = 1.5
+#: How long it stays when there is news (seconds): the last event and the end come together, and one look is enough for both.
+TOGETHER = 0.05
+TICK = 0.02
+
+
+def look(follow):
+    """News of a job.
+
+    :param follow: dict of `job` (its file), `state_db`, `boards` (ids) and `after` (the newest event known).
+    :returns: dict of `events` (rows of QUERY), `done`, and `result` (what the job printed; None before its end).
+    """
+    boards = ", ".join(str(int(board)) for board in follow["boards"])
+    query = QUERY.format(boards, ", ".join("?" for phase in SHOWN))
+    db = sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
+    end = time.monotonic() + LOOK
+    with open(follow["job"], encoding="utf-8") as job:
+        while True:
+            done = ended(job)
+            events = db.execute(query, (follow["after"], *SHOWN)).fetchall()
+            if done or time.monotonic() > end:
+                break
+            if events:
+                end = min(end, time.monotonic() + TOGETHER)
+            time.sleep(TICK)
+        result = job.read() if done else None
+    db.close()
+    if done:
+        os.unlink(follow["job"])
+    return dict(events=[list(event) for event in events], done=done, result=result)
+
+
+def ended(job):
+    """Whether the worker let go of its job file, which the kernel does for one that was killed."""
+    try:
+        fcntl.flock(job, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    print(json.dumps(look(json.loads(sys.argv[1]))))

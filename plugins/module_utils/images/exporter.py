@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The interface of an NFS server to the rest: exports by id, each for one client. One server is one file behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Export:
+    """A folder given to clients: `pseudo` is the name they mount, `clients` their addresses."""
+
+    id: int
+    path: str
+    pseudo: str
+    clients: tuple
+
+
+class Exporter(ABC):
+    """An NFS server. What it says it exports is read from the server itself, never from a file.
+
+    :param restore_folder: holds what brings the exports back when the server starts again, one file each.
+    """
+
+    name = ""
+
+    def __init__(self, restore_folder):
+        self.restore_folder = restore_folder
+
+    @abstractmethod
+    def add(self, export):
+        """Export it now, and whenever the server starts again."""
+
+    @abstractmethod
+    def remove(self, export_id):
+        """Stop that export now, which lets go of its files; one that is not there is no error."""
+
+    @abstractmethod
+    def get(self, export_id):
+        """The Export of that id as the server has it, or None."""
+
+    @abstractmethod
+    def show(self):
+        """{id: Export} of all that the server has."""
+
+    @abstractmethod
+    def restorable(self, export):
+        """Whether what brings this very export back is in place."""
+
+    @abstractmethod
+    def restore_file(self, pseudo):
+        """The file that brings an export of that name back; it is removed last."""
+
+    @abstractmethod
+    def forget(self, pseudo):
+        """Remove what brings an export back; nothing there is no error."""

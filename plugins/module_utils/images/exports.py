@@ -1,0 +1,26 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which NFS servers there are to export by, and what a board's own export looks like."""
+
+from __future__ import annotations
+
+from ..errors import BadInput
+from .exporter import Export
+from .ganesha import Ganesha
+
+#: Name in proxy.json → exporter.
+EXPORTERS = {exporter.name: exporter for exporter in (Ganesha,)}
+
+
+def exporter(name, restore_folder):
+    """The exporter that proxy.json names."""
+    if name not in EXPORTERS:
+        known = ", ".join(sorted(EXPORTERS))
+        raise BadInput(f"no such NFS server (known: {known})", name, "correct exports in the proxy's configuration")
+    return EXPORTERS[name](restore_folder)
+
+
+def board_export(board, path):
+    """The one export of a board: its root, for its address alone. Id 0 is the server's own, so ids begin at 1."""
+    return Export(board.id + 1, path, f"/tftpboot/fs_{board.id}", (board.ip,))

@@ -1,0 +1,132 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exports by nfs-ganesha, through its DBus interface org.ganesha.nfsd.exportmgr (seen with 4.3, Debian 12).
+
+Nothing here reloads the server: SIGHUP drops every export that was added by DBus. Its own configuration is the set-up
+role's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ..command import command
+from ..errors import BadInput, HeteroError, TimedOut
+from .exporter import Export, Exporter
+
+#: busctl waits that long for an answer; they take 3 to 17 ms.
+ANSWER_TIME = 10
+CALL = [
+    "busctl",
+    "--system",
+    "--json=short",
+    f"--timeout={ANSWER_TIME}",
+    "call",
+    "org.ganesha.nfsd",
+    "/org/ganesha/nfsd/ExportMgr",
+    "org.ganesha.nfsd.exportmgr",
+]
+SILENT = "nfs-ganesha does not answer on DBus"
+SET_UP = "look at: systemctl status dbus nfs-ganesha; or run the set-up playbook hetero.compute.proxy"
+#: What busctl says when nobody, or nobody in time, answers.
+NO_ANSWER = ("was not provided by any", "Failed to connect to bus", "timed out", "Could not activate remote peer")
+#: What ganesha says of an id that it does not have.
+NO_SUCH_ID = "Export id not found"
+
+# Attr_Expiration_Time: what the proxy changes in a root must be seen at once. Access_Type None: for all but the client.
+TEXT = """EXPORT {{
+  Export_Id = {id};
+  Path = "{path}";
+  Pseudo = "{pseudo}";
+  Attr_Expiration_Time = 0;
+  Access_Type = None;
+  Squash = no_root_squash;
+  Protocols = 3, 4;
+  SecType = sys;
+  FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = {clients}; Access_Type = RW; }}
+}}
+"""
+
+
+class Ganesha(Exporter):
+    """nfs-ganesha on this machine's system bus."""
+
+    name = "ganesha"
+
+    def add(self, export):
+        if '"' in export.path or "\n" in export.path:
+            raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
+        path = self.restore_file(export.pseudo)
+        os.makedirs(self.restore_folder, mode=0o700, exist_ok=True)
+        with open(f"{path}~", "w", encoding="utf-8") as file:
+            file.write(_text(export))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{path}~", path)
+        found = self.get(export.id)
+        if found == export:
+            return
+        if found is not None:
+            _call("RemoveExport", "q", str(export.id))
+        _call("AddExport", "ss", path, f"EXPORT(Export_Id={export.id})")
+
+    def remove(self, export_id):
+        if self.get(export_id) is not None:
+            _call("RemoveExport", "q", str(export_id))
+
+    def get(self, export_id):
+        try:
+            number, path, pseudo, tag, clients = _call("DisplayExport", "q", str(export_id))[:5]
+        except HeteroError as error:
+            if NO_SUCH_ID in error.what:
+                return None
+            raise
+        return Export(number, path, pseudo, tuple(_address(client[0]) for client in clients))
+
+    def show(self):
+        # [time, [[id, pseudo path, protocols, time], …]]; id 0 is the pseudo file system's own root.
+        found = (self.get(entry[0]) for entry in _call("ShowExports")[1] if entry[0] != 0)
+        return {export.id: export for export in found if export is not None}
+
+    def restorable(self, export):
+        try:
+            with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
+                return file.read() == _text(export)
+        except FileNotFoundError:
+            return False
+
+    def restore_file(self, pseudo):
+        return os.path.join(self.restore_folder, f"{os.path.basename(pseudo)}.conf")
+
+    def forget(self, pseudo):
+        for path in (f"{self.restore_file(pseudo)}~", self.restore_file(pseudo)):
+            if os.path.lexists(path):
+                os.unlink(path)
+
+
+def _text(export):
+    return TEXT.format(id=export.id, path=export.path, pseudo=export.pseudo, clients=", ".join(export.clients))
+
+
+def _address(text):
+    """A client as ganesha shows it: a single address is a network of 32 bits there."""
+    address, slash, bits = text.partition("/")
+    return address if bits in ("", "128" if ":" in address else "32") else text
+
+
+def _call(method, *arguments):
+    """Call a method of ganesha's export manager and return what it answered."""
+    try:
+        answer = command([*CALL, method, *arguments], "nfs-ganesha", timeout=ANSWER_TIME + 5.0)
+    except TimedOut as error:
+        raise TimedOut(f"{SILENT} ({error.what})", None, SET_UP) from error
+    except HeteroError as error:
+        said = error.what.partition(" and said: ")[2] or error.what
+        if any(text in said for text in NO_ANSWER):
+            raise HeteroError(f"{SILENT} ({said})", None, SET_UP) from error
+        remedy = "its reasons are in /var/log/ganesha/ganesha.log"
+        raise HeteroError(f"nfs-ganesha refused {method} {' '.join(arguments)} ({said})", None, remedy) from error
+    return json.loads(answer)["data"] if answer.strip() else []

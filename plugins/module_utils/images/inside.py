@@ -1,0 +1,125 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Work on the files of a root from inside it, so that no link in an image or of a tenant reaches the proxy's own files.
+
+A forked child changes its root there, does the work and answers; reads and writes here also expect named pipes, device
+nodes and huge files where plain small files should be. What is put where is for roots.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import stat
+
+from ..errors import HeteroError, TimedOut
+
+#: More than any file that is read here has.
+READ_LIMIT = 1 << 20
+
+
+def inside(root, work, deadline):
+    """Run `work()` in a child process whose root is `root`; its answer is of JSON's types.
+
+    :raises HeteroError: what the work raised, or that it ended without an answer.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(root, work, writer)
+    os.close(writer)
+    try:
+        answer = _collect(reader, root, deadline)
+    finally:
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if not answer:
+        raise HeteroError("work inside it ended without an answer", root, "check the root's files, or make it new")
+    value = json.loads(answer.decode())
+    if "failed" in value:
+        raise HeteroError(value["failed"], root, "check the image's files there, or make the root new")
+    return value["done"]
+
+
+def _child(root, work, writer):
+    """Ends the process, whatever happens: the caller's code must not go on twice."""
+    try:
+        try:
+            os.chroot(root)
+            os.chdir("/")
+            os.umask(0o022)
+            answer = {"done": work()}
+        except OSError as error:
+            answer = {"failed": f"{error.filename or 'its files'}: {error.strerror or error}"}
+        except HeteroError as error:
+            answer = {"failed": str(error)}
+        data = json.dumps(answer).encode()
+        while data:
+            data = data[os.write(writer, data) :]
+    finally:
+        os._exit(0)
+
+
+def _collect(reader, root, deadline):
+    answer = b""
+    while True:
+        if not select.select([reader], [], [], deadline.left)[0]:
+            raise TimedOut(f"work inside it took longer than {deadline.seconds:g} s", root, "check the disk")
+        chunk = os.read(reader, 65536)
+        if not chunk:
+            return answer
+        answer += chunk
+
+
+def read_file(path):
+    """The text of a small plain file, None where there is none or it is something else."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        # Not blocking, for a pipe that took the file's place in between.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES):
+            return None
+        raise
+    with open(file, "rb") as plain:
+        if not stat.S_ISREG(os.fstat(plain.fileno()).st_mode):
+            return None
+        return plain.read(READ_LIMIT).decode("utf-8", "surrogateescape")
+
+
+def write_file(path, text, mode):
+    """Put a plain file there, owned by root; whatever had the name before is replaced, not written through."""
+    new = f"{path}.hetero-new"
+    remove_file(new)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.flush()
+        os.fchown(file.fileno(), 0, 0)
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+    os.replace(new, path)
+
+
+def remove_file(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def make_folder(path, mode, exact=False):
+    """A folder of root's; one that is there keeps its mode unless `exact`."""
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not exact:
+            return
+    os.chown(path, 0, 0)
+    os.chmod(path, mode)

@@ -1,0 +1,265 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that a board boots from, as one thing: its root, the keys in it, its export, kernel and initrd.
+
+Each part is looked at where it is (mounts, the NFS server, files), and only what is missing or wrong is done. Whether a
+board may be touched, and its lock, are the caller's; the boot entry is the boot driver's, removed here with the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..deadline import Deadline
+from ..errors import BadInput, HeteroError, Refused
+from .exports import board_export, exporter
+from .roots import Root, fingerprint, parse_key
+from .store import ImageStore
+from .tftp import BoardFiles
+
+#: A file server lets go of an export's files in 2 to 17 ms.
+UNMOUNT_TIME = 10.0
+PHASE = "image"
+
+
+class Place:
+    """Where the parts of one board lie on its proxy."""
+
+    def __init__(self, proxy, board):
+        self.board = board
+        self.root = Root(proxy.folder("roots"), board.id)
+        self.exporter = exporter(proxy.config["exports"], proxy.folder("exports"))
+        self.export = board_export(board, self.root.path)
+        self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
+
+        self.restore_file = self.exporter.restore_file(self.export.pseudo)
+
+    def exported(self):
+        """The board's export as the server has it, or None; another's export under its id is not the board's."""
+        found = self.exporter.get(self.export.id)
+        return found if found is not None and found.pseudo == self.export.pseudo else None
+
+    def unexport(self):
+        """End the board's export, where there is one."""
+        if self.exported():
+            self.exporter.remove(self.export.id)
+
+    def wanted_files(self, image):
+        """{name in the board's folder: file in the store, None where it must not be}."""
+        return {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
+
+
+def image_store(proxy):
+    """The proxy's image store."""
+    return ImageStore(proxy.folder("images"))
+
+
+def image_of(proxy, claim):
+    """The image of a claim: the one its root was made from, even when the name stands for a newer one now."""
+    return image_store(proxy).get(claim.image_hash or claim.image)
+
+
+def check_arch(board, image):
+    """BadInput for an image of another architecture; asked before anything is touched."""
+    if image.arch.lower() != board.arch.lower():
+        what = f"image {image.name} is for {image.arch}, the board is {board.arch}"
+        raise BadInput(what, board.name, "choose an image of the board's architecture")
+
+
+def prepare(proxy, board, claim_fields, image, change, report):
+    """Make everything ready from which the board boots as its claim's instance; what is in place stays as it is.
+
+    :param claim_fields: the Claim (instance, created, ssh_public_key, image_hash).
+    :param change: a Change; with its check mode nothing is written.
+    :param report: called with (phase, text, seconds) when something was done.
+    :returns: root, export, pseudo, client, files, host_key, known_hosts and `restored`, the names of what was missing.
+    """
+    start = time.monotonic()
+    check_arch(board, image)
+    parse_key(claim_fields.ssh_public_key)
+    place = Place(proxy, board)
+    restored = []
+    with change.step("root"):
+        host_key = _prepare_root(proxy, place, claim_fields, image, change, restored)
+    with change.step("export"):
+        _prepare_export(place, change, restored)
+    with change.step("files"):
+        _prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        _check_ready(place, image)
+        seconds = time.monotonic() - start
+        ready = f"root ready, exported to {board.ip} only"
+        report(PHASE, ready if "root" in restored else f"{', '.join(restored)} restored", seconds)
+    return dict(
+        root=place.root.path,
+        export=place.export.id,
+        pseudo=place.export.pseudo,
+        client=board.ip,
+        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        host_key=host_key,
+        known_hosts=f"{board.ip} {host_key}" if host_key else None,
+        restored=restored,
+    )
+
+
+def remove(proxy, board, change, report):
+    """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
+
+    :returns: what there was, as `leftovers` says it.
+    """
+    start = time.monotonic()
+    place = Place(proxy, board)
+    there = leftovers(proxy, board)
+    with change.step("remove"):
+        if change.note(f"{board.name} export", _export_fields(place.exported()), {}) and not change.check:
+            place.unexport()
+        before = _root_fields(place.root.made()) if place.root.exists() else {}
+        before.update({"mounts": sorted(place.root.mounts())} if before else {})
+        if change.note(f"{board.name} root", before, {}) and not change.check:
+            place.root.unmount(Deadline(UNMOUNT_TIME))
+            place.root.remove()
+        before = {name: place.files.size(name) for name in place.files.names()}
+        if place.files.exists():
+            before["folder"] = place.files.folder
+        if change.note(f"{board.name} files", before, {}) and not change.check:
+            place.files.remove()
+        before = {"present": os.path.lexists(place.restore_file)}
+        if change.note(place.restore_file, before, {"present": False}) and not change.check:
+            place.exporter.forget(place.export.pseudo)
+    if there and not change.check:
+        left = leftovers(proxy, board)
+        if left:
+            raise HeteroError(f"still there after it was removed: {'; '.join(left)}", board.name, "look who uses it")
+        report(PHASE, "export, root and files removed", time.monotonic() - start)
+    return there
+
+
+def leftovers(proxy, board):
+    """What there is of a board's export, mounts, root and files, in words; an empty list means none of it."""
+    place = Place(proxy, board)
+    exported = place.exported()
+    found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
+    found += [f"mount {point}" for point in sorted(place.root.mounts())]
+    found += [f"folder {place.root.folder}"] if place.root.exists() else []
+    found += [f"file {place.files.path(name)}" for name in place.files.names()]
+    found += [f"folder {place.files.folder}"] if place.files.exists() else []
+    found += [f"file {place.restore_file}"] if os.path.lexists(place.restore_file) else []
+    return found
+
+
+# ---- the parts
+
+
+def _prepare_root(proxy, place, claim, image, change, restored):
+    """The root, mounted, with keys in it; returns its public host key, None where check mode cannot know it."""
+    root, name = place.root, place.board.name
+    if claim.image_hash and claim.image_hash != image.hash:
+        what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
+        raise Refused(what, name, "rebuild the instance to change its image")
+    # The same name may be claimed again later: only name and time tell one tenant from the next.
+    token = f"{claim.instance} {claim.created!r}"
+    made = root.made()
+    fresh = made is None or not made.whole or (made.claim, made.image) != (token, image.hash)
+    ready = not fresh and root.ready(image)
+    before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
+    after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
+    if change.note(f"{name} root", before, after):
+        restored.append("root" if fresh else "mount")
+        if not change.check:
+            proxy.store.put(claim.instance, image_hash=image.hash, host_key=None if fresh else claim.host_key)
+            # The server would go on with the folder as it was when the export was made.
+            place.unexport()
+            root.unmount(Deadline(UNMOUNT_TIME))
+            if fresh:
+                root.remove()
+                root.create(image, token)
+                root.settle(claim.instance)
+            else:
+                root.mount(image)
+            ready = True
+    if not ready and not fresh:
+        # Check mode: what is in an overlay that is not mounted cannot be told.
+        return claim.host_key
+    host_key = _prepare_keys(place, claim, change, restored, ready)
+    if not change.check:
+        found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
+        if fresh or any(getattr(claim, field) != value for field, value in found.items()):
+            proxy.store.put(claim.instance, **found)
+        if fresh:
+            root.mark_whole()
+    return host_key
+
+
+def _prepare_keys(place, claim, change, restored, ready):
+    root = place.root
+    found = root.inspect(claim.ssh_public_key) if ready else {"key": False, "host_key": None}
+    prints = [fingerprint(line) for line in claim.ssh_public_key.strip().splitlines()]
+    before = {"authorized": prints if found["key"] else [], "host_key": found["host_key"]}
+    after = {"authorized": prints, "host_key": found["host_key"] or "a fresh ed25519 key"}
+    if change.note(f"{place.board.name} keys", before, after):
+        restored += [] if found["key"] else ["key"]
+        restored += [] if found["host_key"] else ["host key"]
+        if not change.check:
+            if not found["key"]:
+                root.put_key(claim.ssh_public_key)
+            if not found["host_key"]:
+                root.put_host_key(claim.instance)
+            found = root.inspect(claim.ssh_public_key)
+            if not found["key"] or not found["host_key"]:
+                raise HeteroError("keys are not there after they were put in", root.path, "check its links")
+    return found["host_key"]
+
+
+def _prepare_export(place, change, restored):
+    wanted, found = place.export, place.exporter.get(place.export.id)
+    if found is not None and found.pseudo != wanted.pseudo:
+        what = f"export id {found.id} is taken by {found.pseudo}"
+        raise HeteroError(what, place.board.name, "give that export another Export_Id")
+    kept = place.exporter.restorable(wanted)
+    changes = [
+        change.note(f"{place.board.name} export", _export_fields(found), _export_fields(wanted)),
+        change.note(place.restore_file, {"whole": kept}, {"whole": True}),
+    ]
+    if any(changes):
+        restored.append("export")
+        if not change.check:
+            place.exporter.add(wanted)
+
+
+def _prepare_files(place, image, change, restored):
+    for name, source in place.wanted_files(image).items():
+        size = place.files.size(name)
+        before = {} if size is None else {"size": size, "image": None}
+        after = {"size": os.path.getsize(source), "image": image.hash} if source else {}
+        if source and place.files.same(name, source):
+            before = after
+        if change.note(place.files.path(name), before, after):
+            restored.append(name)
+            if not change.check and source:
+                place.files.place(name, source)
+            elif not change.check:
+                place.files.drop(name)
+
+
+def _check_ready(place, image):
+    """Nothing is reported done that was not seen."""
+    missing = [] if place.root.ready(image) else ["root"]
+    missing += [] if place.exported() == place.export else ["export"]
+    files = place.wanted_files(image).items()
+    missing += [name for name, source in files if source and not place.files.same(name, source)]
+    if missing:
+        raise HeteroError(f"not there after it was made: {', '.join(missing)}", place.board.name, "look who removes it")
+
+
+def _root_fields(made):
+    if made is None:
+        return {"claim": None, "image": None, "whole": False}
+    return {"claim": made.claim, "image": made.image, "whole": made.whole}
+
+
+def _export_fields(export):
+    if export is None:
+        return {}
+    return {"id": export.id, "path": export.path, "pseudo": export.pseudo, "clients": list(export.clients)}

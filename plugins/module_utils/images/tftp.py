@@ -1,0 +1,161 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A board's own folder under the TFTP root: its kernel, its initrd and its boot entry, and nothing else.
+
+A file appears whole or not at all, since a board may ask at any time. What stands in a boot entry is for the boot
+drivers.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import contextmanager
+
+from ..errors import HeteroError
+from .tree import CHUNK
+
+#: A boot entry is a few lines.
+ENTRY_LIMIT = 1 << 16
+
+
+class BoardFiles:
+    """The files one board is served: <tftp root>/<ip>/.
+
+    :param ip: the board's address; the TFTP server's map file leads each client to the folder of its own address.
+    """
+
+    def __init__(self, tftp_root, ip):
+        self.folder = os.path.join(tftp_root, ip)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def exists(self):
+        return os.path.lexists(self.folder)
+
+    def names(self):
+        """All names in the folder, sorted."""
+        with _named(self.folder):
+            return sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
+
+    def size(self, name):
+        """Size of a file in bytes, None where there is none."""
+        path = self.path(name)
+        return os.lstat(path).st_size if os.path.lexists(path) else None
+
+    def same(self, name, source):
+        """Whether a file is there with just the content of `source`."""
+        path = self.path(name)
+        if os.path.islink(path) or not os.path.isfile(path):
+            return False
+        with _named(path):
+            if os.path.samefile(path, source):
+                return True
+            return os.path.getsize(path) == os.path.getsize(source) and _equal(path, source)
+
+    def place(self, name, source):
+        """Put a file there: a hard link where the file systems are one, else a copy."""
+        path, new = self.path(name), self.path(f".{name}.new")
+        with _named(path):
+            _make_folder(self.folder)
+            _unlink(new)
+            try:
+                os.link(source, new)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                    raise
+                shutil.copyfile(source, new)
+                os.chmod(new, 0o444)
+                _sync(new)
+            if os.path.lexists(path) and os.path.samestat(os.lstat(new), os.lstat(path)):
+                # rename(2) of two links to one file does nothing.
+                _unlink(new)
+            else:
+                os.replace(new, path)
+
+    def drop(self, name):
+        with _named(self.path(name)):
+            _unlink(self.path(name))
+
+    def remove(self):
+        """Remove the folder with all in it."""
+        with _named(self.folder):
+            if os.path.islink(self.folder):
+                os.unlink(self.folder)
+            elif os.path.lexists(self.folder):
+                shutil.rmtree(self.folder)
+
+
+def read_entry(path):
+    """The text of a boot entry, None where there is none."""
+    with _named(path):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read(ENTRY_LIMIT)
+        except FileNotFoundError:
+            return None
+
+
+def write_entry(path, text):
+    """Put a boot entry there, whole, readable for the TFTP server."""
+    folder, name = os.path.split(path)
+    new = os.path.join(folder, f".{name}.new")
+    with _named(path):
+        _make_folder(folder)
+        _unlink(new)
+        with open(new, "x", encoding="utf-8") as file:
+            file.write(text)
+            os.fchmod(file.fileno(), 0o644)
+        _sync(new)
+        os.replace(new, path)
+
+
+def remove_entry(path):
+    """Remove a boot entry that may not be there."""
+    with _named(path):
+        _unlink(path)
+
+
+def _make_folder(folder):
+    """The server's own user must get in, whatever the umask here is."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        os.chmod(folder, 0o755)
+
+
+def _equal(one, other):
+    with open(one, "rb") as first, open(other, "rb") as second:
+        while True:
+            left, right = first.read(CHUNK), second.read(CHUNK)
+            if left != right:
+                return False
+            if not left:
+                return True
+
+
+def _unlink(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def _sync(path):
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _named(path):
+    """Errors of the file system as errors that name the file."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be read or written ({error.strerror or error})"
+        raise HeteroError(what, path, "check space and permissions, or run the set-up playbook") from error

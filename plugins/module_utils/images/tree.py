@@ -1,0 +1,295 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writing files that somebody else named: a tree below one folder that no name and no link in it leads out of.
+
+Knows which kinds of files an image may hold, and copies and hashes a folder under the same rules. Tars are for
+archive.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import contextmanager
+
+from ..errors import BadInput, HeteroError
+
+#: Bytes moved at once.
+CHUNK = 1 << 20
+#: The part of an image whose links a board follows, inside its own root; nobody follows them on the proxy.
+ROOT = "root"
+#: Kinds of files that an image may not hold.
+REFUSED_KINDS = {
+    stat.S_IFCHR: "device node",
+    stat.S_IFBLK: "device node",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+}
+REPACK = "leave it out (tar --exclude=…; a board makes its own /dev)"
+#: Errors of a name or a number, not of the disk.
+NAME_ERRORS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP, errno.EMLINK)
+
+
+def parts_of(name):
+    """A name as a list of plain parts; BadInput where it could lead out of the folder."""
+    if name.startswith("/"):
+        raise BadInput("has an absolute name", name, REPACK)
+    if "\0" in name:
+        raise BadInput("has a zero byte in its name", name, REPACK)
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise BadInput("leads out of the archive by '..'", name, REPACK)
+    return parts
+
+
+def check_symlink(parts, target):
+    """BadInput for a symbolic link that leads out of root/.
+
+    An absolute target is fine: it is followed by a board only, and starts at that board's root.
+    """
+    name = "/".join(parts)
+    if parts[0] != ROOT or len(parts) == 1:
+        raise BadInput("is a symbolic link outside root/", name, "put the file itself there instead of a link")
+    if not target or "\0" in target:
+        raise BadInput("is a symbolic link to nowhere", name, REPACK)
+    if target.startswith("/"):
+        return
+    depth = len(parts) - 2
+    for part in target.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0:
+            raise BadInput(f"is a symbolic link that leads out of root/ ({target!r})", name, REPACK)
+
+
+class Tree:
+    """Writes files below one folder and never through a symbolic link: each part of a path is opened without following.
+
+    :param limit: bytes that may be written; a file counts with one block of 4 KiB at least.
+    """
+
+    def __init__(self, folder, limit):
+        self.folder = folder
+        self.limit = limit
+        self.written = 0
+        self._times = []
+        self._base = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        os.close(self._base)
+
+    def place_folder(self, parts, mode, uid, gid, mtime):
+        if not parts:
+            return
+        with self._place(parts, 0) as (here, last):
+            try:
+                os.mkdir(last, 0o700, dir_fd=here)
+            except FileExistsError as error:
+                if not stat.S_ISDIR(os.lstat(last, dir_fd=here).st_mode):
+                    raise BadInput("is a folder and something else at once", "/".join(parts), REPACK) from error
+            folder = _open_folder(last, here)
+            try:
+                os.fchown(folder, uid, gid)
+                os.fchmod(folder, mode)
+            finally:
+                os.close(folder)
+        self._times.append((parts, mtime))
+
+    def place_file(self, parts, chunks, size, mode, uid, gid, mtime):
+        """:param chunks: yields the bytes; blocks of zeros become holes."""
+        with self._place(parts, size) as (here, last):
+            _clear(parts, here, last)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(last, flags, 0o600, dir_fd=here), "wb", buffering=0) as file:
+                for chunk in chunks:
+                    _write(file, chunk)
+                file.truncate(file.tell())
+                # Owner before mode: a change of owner takes set-uid away (chown(2)).
+                os.fchown(file.fileno(), uid, gid)
+                os.fchmod(file.fileno(), mode)
+                os.utime(file.fileno(), (mtime, mtime))
+
+    def place_symlink(self, parts, target, uid, gid, mtime):
+        check_symlink(parts, target)
+        with self._place(parts, 0) as (here, last):
+            _clear(parts, here, last)
+            os.symlink(target, last, dir_fd=here)
+            os.chown(last, uid, gid, dir_fd=here, follow_symlinks=False)
+            os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    def place_hard_link(self, parts, target):
+        """:param target: parts of a file that was placed before."""
+        name = "/".join(parts)
+        with self._place(parts, 0) as (here, last), self._parent(target) as (there, first):
+            try:
+                kind = os.lstat(first, dir_fd=there).st_mode
+            except FileNotFoundError as error:
+                what = f"is a hard link to {'/'.join(target)!r}, which does not come before it"
+                raise BadInput(what, name, REPACK) from error
+            if stat.S_ISDIR(kind):
+                raise BadInput("is a hard link to a folder", name, REPACK)
+            if parts == target:
+                return
+            if stat.S_ISLNK(kind):
+                # The same text may lead elsewhere from its new place.
+                check_symlink(parts, os.readlink(first, dir_fd=there))
+            _clear(parts, here, last)
+            os.link(first, last, src_dir_fd=there, dst_dir_fd=here, follow_symlinks=False)
+
+    def finish(self):
+        """Folders get their times last: files placed in them changed these."""
+        for parts, mtime in reversed(self._times):
+            with self._parent(parts) as (here, last):
+                os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    @contextmanager
+    def _place(self, parts, size):
+        """As _parent, counting the size first; a name or number that no file can have is the input's fault."""
+        name = "/".join(parts)
+        self.written += max(size, 4096)
+        if self.written > self.limit:
+            what = f"makes the image larger than the {self.limit >> 20} MiB there is room for"
+            raise BadInput(what, name, "make room, or the image smaller")
+        try:
+            with self._parent(parts) as found:
+                yield found
+        except (ValueError, OverflowError) as error:
+            raise BadInput(f"has a name or number no file can have ({error})", name, REPACK) from error
+        except OSError as error:
+            if error.errno in NAME_ERRORS:
+                raise BadInput(f"cannot be made ({error.strerror})", name, REPACK) from error
+            raise
+
+    @contextmanager
+    def _parent(self, parts):
+        """(descriptor of the folder that holds the last part, last part); missing folders are made."""
+        here = os.dup(self._base)
+        try:
+            for part in parts[:-1]:
+                try:
+                    below = _open_folder(part, here)
+                except FileNotFoundError:
+                    os.mkdir(part, 0o755, dir_fd=here)
+                    below = _open_folder(part, here)
+                except (NotADirectoryError, OSError) as error:
+                    if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                        raise
+                    what = f"lies below {part!r}, which is a link or a file"
+                    raise BadInput(what, "/".join(parts), REPACK) from error
+                os.close(here)
+                here = below
+            yield here, parts[-1]
+        finally:
+            os.close(here)
+
+
+def _open_folder(part, where):
+    return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=where)
+
+
+def _clear(parts, here, last):
+    """Of a name that comes twice the later one counts, as with tar."""
+    try:
+        os.unlink(last, dir_fd=here)
+    except FileNotFoundError:
+        return
+    except IsADirectoryError as error:
+        raise BadInput("is a folder and something else at once", "/".join(parts), REPACK) from error
+
+
+def _write(file, chunk):
+    if chunk.count(0) == len(chunk):
+        file.seek(len(chunk), os.SEEK_CUR)
+        return
+    view = memoryview(chunk)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _walk(folder):
+    """(parts, stat) of everything below a folder, in one order everywhere; BadInput for what an image may not hold."""
+    names = [[]]
+    while names:
+        parts = names.pop()
+        path = os.path.join(folder, *parts)
+        status = os.lstat(path)
+        kind = stat.S_IFMT(status.st_mode)
+        if kind in REFUSED_KINDS:
+            raise BadInput(f"is a {REFUSED_KINDS[kind]}", path, "leave it out (a board makes its own /dev)")
+        yield parts, status
+        if stat.S_ISDIR(kind):
+            names.extend(parts + [name] for name in sorted(os.listdir(path), reverse=True))
+
+
+def _chunks(path):
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0) as file:
+        chunk = file.read(CHUNK)
+        while chunk:
+            yield chunk
+            chunk = file.read(CHUNK)
+
+
+def file_hash(path):
+    """sha256 of a file, in hex."""
+    digest = hashlib.sha256()
+    try:
+        for chunk in _chunks(path):
+            digest.update(chunk)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path, "check the path") from error
+    return digest.hexdigest()
+
+
+def folder_hash(folder):
+    """sha256 over names, modes, owners and contents of a folder, in hex; times and the folder itself do not count."""
+    digest = hashlib.sha256()
+    try:
+        for parts, status in _walk(folder):
+            if not parts:
+                continue
+            path = os.path.join(folder, *parts)
+            content = ""
+            if stat.S_ISREG(status.st_mode):
+                content = file_hash(path)
+            elif stat.S_ISLNK(status.st_mode):
+                content = os.readlink(path)
+            fields = ("/".join(parts), f"{status.st_mode:o}", str(status.st_uid), str(status.st_gid), content)
+            digest.update(b"\0".join(os.fsencode(field) for field in fields) + b"\0\n")
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", error.filename or folder, "check the path") from error
+    return digest.hexdigest()
+
+
+def copy_folder(source, folder, limit, progress=None):
+    """Copy a folder into an empty one with owners, modes, times and hard links; same rules as for an archive."""
+    first = {}
+    told = 0
+    try:
+        with Tree(folder, limit) as tree:
+            for parts, status in _walk(source):
+                path = os.path.join(source, *parts)
+                owner = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
+                mode = stat.S_IMODE(status.st_mode)
+                inode = (status.st_dev, status.st_ino)
+                if stat.S_ISDIR(status.st_mode):
+                    tree.place_folder(parts, mode, **owner)
+                elif inode in first:
+                    tree.place_hard_link(parts, first[inode])
+                elif stat.S_ISLNK(status.st_mode):
+                    tree.place_symlink(parts, os.readlink(path), **owner)
+                else:
+                    tree.place_file(parts, _chunks(path), status.st_size, mode, **owner)
+                if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                    first.setdefault(inode, parts)
+                if progress and tree.written - told >= 64 << 20:
+                    told = tree.written
+                    progress(told)
+            tree.finish()
+    except OSError as error:
+        what = f"cannot be copied to {folder} ({error.strerror or error})"
+        raise HeteroError(what, source, "check space and permissions there (owners need root)") from error

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every power driver can do: log in, tell and switch outlets, log out; and two ways in which a PDU makes one wait.
+
+Reading back, cycling, waiting and the PDU's lock are not a driver's business (outlets.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from ..errors import HeteroError
+
+
+class Busy(HeteroError):
+    """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
+
+
+class Lost(HeteroError):
+    """The PDU stopped answering or dropped the session; whether the last command was carried out is not known.
+
+    :param ended: the connection is over, rather than silent.
+    """
+
+    def __init__(self, what, thing=None, remedy=None, ended=False, **facts):
+        super().__init__(what, thing, remedy, **facts)
+        self.ended = ended
+
+
+class Answer(NamedTuple):
+    """What the PDU said to a command for an outlet. Only the outlet's status tells whether it was carried out."""
+
+    accepted: bool
+    words: str
+
+
+class PowerDriver(ABC):
+    """One session with one PDU: `with driver:` logs in and always logs out.
+
+    :param name: the PDU's name, for errors.
+    :param settings: what proxy.json says of it (host, port, transport …).
+    :param secrets: username and password.
+    :param deadline: bounds each wait.
+    """
+
+    #: How the PDU speaks, as recognised at login ("menu", "cli"); None before.
+    dialect = None
+
+    def __init__(self, name, settings, secrets, deadline):
+        self.name = name
+        self.settings = settings
+        self.secrets = secrets
+        self.deadline = deadline
+
+    def __enter__(self):
+        with ExitStack() as failed:
+            failed.callback(self.logout)
+            self.login()
+            failed.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        self.logout()
+
+    @abstractmethod
+    def login(self):
+        """Open the session. :raises Busy: somebody else has it. :raises Lost: no answer."""
+
+    @abstractmethod
+    def logout(self):
+        """End the session, in whatever state it is; raises nothing that the PDU causes."""
+
+    @abstractmethod
+    def status(self):
+        """{outlet: "on" | "off"} of every outlet, read from the PDU now."""
+
+    @abstractmethod
+    def switch(self, outlets, state):
+        """Tell the PDU to turn outlets (a list) "on" or "off"; {outlet: Answer}. Doing it twice does no harm."""

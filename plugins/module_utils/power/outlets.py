@@ -1,0 +1,242 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be true of outlets, done in one session a PDU and read back: on, off, cycled; one process at a time.
+
+How a PDU is spoken to is its driver's business; which board an outlet feeds is the boards' (boards/proxy.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+
+from ..boards.locks import board_lock
+from ..deadline import LOOK_AGAIN
+from ..errors import BadInput, HeteroError, TimedOut
+from .driver import Busy, Lost
+from .registry import DRIVERS
+
+SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
+RUN_FOLDER = "/run/hetero"
+CREDENTIALS = "/etc/hetero/credentials.json"
+#: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.
+WINDOW = 10.0
+#: Pauses between two attempts to log in (seconds): doubled from the first to the last.
+PAUSES = (0.1, 1.0)
+
+
+class OutletsFailed(HeteroError):
+    """Some outlets of a batch did not do what they should; the others did.
+
+    :param results: {outlet: {before, after, seconds}} of the outlets that are as wanted.
+    :param errors: {outlet: HeteroError} of the others.
+    :param before: {outlet: state} of all outlets of the PDU before.
+    """
+
+    def __init__(self, results, errors, before):
+        self.results = results
+        self.errors = errors
+        self.before = before
+        # One reason may hold for many outlets (a PDU that hangs): it is said once.
+        texts = dict.fromkeys(str(error) for error in errors.values())
+        super().__init__("; ".join(texts), outlets={outlet: error.failure for outlet, error in errors.items()})
+
+
+def own_run_folder():
+    """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself)."""
+    return RUN_FOLDER if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
+
+
+def pdu_from_config(path, name):
+    """(settings, secrets, run folder) of a PDU that the proxy's configuration names.
+
+    :raises BadInput: a file is missing or wrong, or the PDU is not in it.
+    """
+    config = _load(path)
+    pdus = config.get("pdus", {})
+    if name not in pdus:
+        known = ", ".join(sorted(pdus)) or "none"
+        raise BadInput(f"no such PDU in {path} (known: {known})", name, SET_UP)
+    secrets = _load(config.get("credentials", CREDENTIALS)).get(name, {})
+    return pdus[name], secrets, config.get("run_folder", RUN_FOLDER)
+
+
+def _load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path, SET_UP) from error
+    except ValueError as error:
+        raise BadInput(f"is not JSON ({error})", path, SET_UP) from error
+    if not isinstance(data, dict):
+        raise BadInput("is not a JSON object", path, SET_UP)
+    return data
+
+
+class Session:
+    """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline."""
+
+    def __init__(self, driver, deadline):
+        self._driver, self._deadline = driver, deadline
+        self._pause = PAUSES[0]
+        self.name = driver.name
+
+    @property
+    def dialect(self):
+        return self._driver.dialect
+
+    def status(self):
+        """{outlet: "on" | "off"}, read now."""
+        return self._ask(self._driver.status)
+
+    def switch(self, outlets, state):
+        """{outlet: Answer}. Asked again after a lost session: switching twice does no harm."""
+        return self._ask(lambda: self._driver.switch(outlets, state))
+
+    def log_in(self):
+        while True:
+            try:
+                return self._driver.login()
+            except (Busy, Lost) as error:
+                self._wait(error)
+
+    def log_out(self):
+        self._driver.logout()
+
+    def _ask(self, question):
+        while True:
+            try:
+                return question()
+            except (Busy, Lost) as error:
+                self._wait(error)
+            self.log_in()
+
+    def _wait(self, error):
+        """Leave the PDU alone for a while, longer each time; give up at the deadline."""
+        self._driver.logout()
+        pause = self._deadline.within(self._pause)
+        while not pause.passed:
+            pause.nap()
+        self._pause = min(2 * self._pause, PAUSES[1])
+        if self._deadline.passed:
+            what = f"{error.what} (gave up after {self._deadline.seconds:g} s)"
+            raise TimedOut(what, error.thing, error.remedy, **error.facts) from error
+
+
+@contextmanager
+def session(name, settings, secrets, deadline, run_folder):
+    """The one session with a PDU: its lock among our processes, then its one place; logged out at the end.
+
+    :raises TimedOut: the lock or the place was not free before the deadline; the holder is named where it is known.
+    """
+    driver = settings.get("driver", "apc")
+    if driver not in DRIVERS:
+        what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
+        raise BadInput(what, name, "correct its driver")
+    with board_lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline):
+        opened = Session(DRIVERS[driver](name, settings, secrets, deadline), deadline)
+        try:
+            opened.log_in()
+            yield opened
+        finally:
+            opened.log_out()
+
+
+def set_outlets(opened, wanted, deadline, check=False, report=None, verify=True, window=WINDOW):
+    """Make outlets "on", "off" or "cycled" (off seen, then on seen; never the PDU's own reboot, which leaves off off).
+
+    :param opened: a Session.
+    :param wanted: {outlet: "on" | "off" | "cycled"}.
+    :param check: read, and say what would become of it.
+    :param report: called with (outlet, before, after, seconds) as each outlet is done.
+    :param verify: read back. Without, `after` is None, as nobody looked; the off of a cycle is read back all the same.
+    :param window: seconds an outlet may take to show its new state.
+    :returns: {outlet: {"before", "after", "seconds"}}.
+    :raises OutletsFailed: with the results of the good outlets, which were still done.
+    """
+    batch = _Batch(opened, deadline, report, window)
+    to_off, to_on = batch.plan(wanted, check)
+    batch.switch(to_off, "off", verify, halfway=set(to_on))
+    batch.switch([outlet for outlet in to_on if outlet not in batch.errors], "on", verify)
+    if batch.errors:
+        raise OutletsFailed(batch.results, batch.errors, batch.before)
+    return batch.results
+
+
+class _Batch:
+    """The outlets of one PDU on their way to what is wanted."""
+
+    def __init__(self, opened, deadline, report, window):
+        self._opened, self._deadline, self._report, self._window = opened, deadline, report, window
+        self._start = time.monotonic()
+        self.before = opened.status()
+        self.results, self.errors = {}, {}
+
+    def plan(self, wanted, check):
+        """(outlets to turn off, outlets to turn on); a cycled one is in both. The others are done, or wrong."""
+        to_off, to_on = [], []
+        for outlet, state in wanted.items():
+            before = self.before.get(outlet)
+            if before is None:
+                what = f"no such outlet (it has {', '.join(self.before)})"
+                self.errors[outlet] = BadInput(what, self._thing(outlet), "correct the outlet")
+            elif before == state or check:
+                self._done(outlet, "off" if state == "off" else "on")
+            else:
+                if before == "on":
+                    to_off.append(outlet)
+                if state != "off":
+                    to_on.append(outlet)
+        return to_off, to_on
+
+    def switch(self, outlets, state, verify, halfway=()):
+        """Switch outlets in one go and read back until each shows it; those of `halfway` are not done by that."""
+        if not outlets:
+            return
+        waiting = list(outlets)
+        try:
+            answers = self._opened.switch(waiting, state)
+            limit = self._deadline.within(self._window)
+            if not verify:
+                for outlet in set(waiting) - set(halfway):
+                    waiting.remove(outlet)
+                    self._done(outlet, None)
+            while waiting:
+                began, status = limit.spent, self._opened.status()
+                # No time for another look: the last one counts, rather than a reading that the deadline would cut off.
+                late = limit.left < LOOK_AGAIN + 2 * (limit.spent - began)
+                for outlet in list(waiting):
+                    seen = status.get(outlet)
+                    if seen == state and outlet not in halfway:
+                        self._done(outlet, state)
+                    elif seen != state and (late or not answers[outlet].accepted):
+                        self.errors[outlet] = self._not_switched(outlet, seen, state, limit, answers[outlet])
+                    elif seen != state:
+                        continue
+                    waiting.remove(outlet)
+                if waiting:
+                    limit.nap()
+        except HeteroError as error:
+            # The session is over for good, which is why each outlet that was not seen yet failed.
+            self.errors.update(dict.fromkeys(waiting, error))
+
+    def _done(self, outlet, after):
+        seconds = round(time.monotonic() - self._start, 3)
+        self.results[outlet] = {"before": self.before[outlet], "after": after, "seconds": seconds}
+        if self._report is not None:
+            self._report(outlet, self.before[outlet], after, seconds)
+
+    def _not_switched(self, outlet, seen, state, limit, answer):
+        what = f"still {seen} {round(limit.spent, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
+        remedy = "check its relay" if answer.accepted else "check what this account may do"
+        if limit.seconds < self._window:
+            remedy += ", or raise timeout"
+        return HeteroError(what, self._thing(outlet), remedy, seen=seen)
+
+    def _thing(self, outlet):
+        return f"outlet {outlet} of {self._opened.name}"

@@ -1,0 +1,11 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The power drivers by name. Imports are written out because Ansible ships only what is imported statically."""
+
+from __future__ import annotations
+
+from .apc import Apc
+from .fake import Fake
+
+DRIVERS = {"apc": Apc, "fake": Fake}

@@ -1,0 +1,189 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Show boards, who has them and what happened to them. What is shown is put together in module_utils/boards/info.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: board_info
+short_description: Show the boards of a proxy node, their states and claims
+version_added: 0.1.0
+description:
+  - Shows what the boards file says of each board, and what the proxy node recorded of its state, its claim and its
+    history.
+  - Changes nothing. A proxy node on which nothing was claimed yet has all its boards in state C(power off).
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup
+  - hetero.compute.proxy
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: N/A
+    details:
+      - Nothing is changed.
+  idempotent:
+    support: full
+options:
+  boards:
+    description: Ids of the boards to show. Without it, all.
+    type: list
+    elements: int
+  instance:
+    description: Show only the boards of this instance, or of this request with all its instances.
+    type: str
+  events:
+    description: How many of its newest events each board comes with.
+    type: int
+    default: 0
+  power:
+    description: Ask the PDUs for the state of the outlets. Otherwise what was seen last is shown.
+    type: bool
+    default: false
+  timeout:
+    description: Seconds within which the PDUs have to answer.
+    type: float
+    default: 30
+seealso:
+  - module: hetero.compute.board_claim
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: All boards
+  hetero.compute.board_info:
+  register: nodes
+
+- name: What happened to board 3, and is it really off
+  hetero.compute.board_info:
+    boards: [3]
+    events: 20
+    power: true
+"""
+
+RETURN = r"""
+boards:
+  description: The boards, by id, or in the order of O(boards).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id: {description: Id of the board., type: int}
+    name: {description: Name of the board., type: str}
+    ip: {description: Its address., type: str}
+    mac: {description: Its MAC address., type: str}
+    vcpus: {description: Column of the boards file., type: int}
+    memory_mb: {description: Column of the boards file., type: int}
+    local_gb: {description: Column of the boards file., type: int}
+    memory_mb_used: {description: Column of the boards file., type: int}
+    local_gb_used: {description: Column of the boards file., type: int}
+    hypervisor_type: {description: Column of the boards file., type: str}
+    hypervisor_version: {description: Column of the boards file., type: str}
+    cpu_info: {description: Column of the boards file., type: dict}
+    arch: {description: Architecture from C(cpu_info)., type: str}
+    geometry: {description: 'Rows and columns of cores, or none.', type: str}
+    state:
+      description: V(power off), V(booting), V(running), V(shutting down), V(error) or V(maintenance).
+      type: str
+    since: {description: 'Since when it is in this state (seconds since 1970), or none.', type: float}
+    since_seconds: {description: 'For how many seconds, or none.', type: float}
+    note: {description: What was noted with the state., type: str}
+    error: {description: 'The note of a board in state V(error), else none.', type: str}
+    power: {description: 'V(on) or V(off), or none where nobody knows.', type: str}
+    power_seen: {description: When the outlet was last looked at (seconds since 1970)., type: float}
+    instance: {description: 'The instance that has the board, or none.', type: str}
+    request: {description: The request it belongs to., type: str}
+    owner: {description: Its owner., type: str}
+    flavor: {description: Name of its flavor., type: str}
+    image: {description: Its image., type: str}
+    created: {description: When it was claimed (seconds since 1970)., type: float}
+    expires: {description: 'When the claim expires, or none.', type: float}
+    host_key: {description: The ssh host key put into its root., type: str}
+    events:
+      description: Its newest events, the oldest of them first.
+      type: list
+      elements: dict
+      contains:
+        id: {description: Number of the event., type: int}
+        time: {description: When (seconds since 1970)., type: float}
+        actor: {description: Who., type: str}
+        board: {description: Id of the board., type: int}
+        instance: {description: The instance., type: str}
+        phase: {description: 'Such as V(claim), V(power), V(tftp) or V(state).', type: str}
+        text: {description: What happened., type: str}
+        seconds: {description: How long it took., type: float}
+  sample:
+    - id: 3
+      name: board3
+      ip: 10.0.2.4
+      mac: 00:1a:ca:00:57:a8
+      state: running
+      instance: jackie
+      owner: alice
+      power: 'on'
+      since_seconds: 125.0
+claims:
+  description: The claims on these boards, with the fields that M(hetero.compute.board_claim) returns; also those on
+    boards that the boards file does not name any more.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {instance: jackie, board: 3, name: board3, owner: alice, flavor: tp64.8x8, state: running}
+pdu_errors:
+  description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
+  returned: always
+  type: dict
+  sample: {pdu-b: "pdu-b: did not answer within 30 s: check its address"}
+failure:
+  description: The error in its parts.
+  returned: failure
+  type: dict
+  sample: {what: 'no such board (known: 0, 1)', thing: board 7, remedy: add it to the boards file}
+seconds:
+  description: Seconds of each step.
+  returned: always
+  type: dict
+  sample: {information: 0.004}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.boards.info import information
+from ..module_utils.boards.outlet_power import outlet_power
+from ..module_utils.boards.proxy import Proxy
+from ..module_utils.change import Change
+from ..module_utils.deadline import Deadline
+from ..module_utils.module import run
+from ..module_utils.spec import PROXY, ArgumentSpec
+
+SPEC = PROXY + ArgumentSpec(
+    {
+        "boards": {"type": "list", "elements": "int"},
+        "instance": {"type": "str"},
+        "events": {"type": "int", "default": 0},
+        "power": {"type": "bool", "default": False},
+        "timeout": {"type": "float", "default": 30},
+    }
+)
+
+
+def work(params, check):
+    change = Change(check)
+    with Proxy(params, create=False) as proxy, change.step("information"):
+        result = information(proxy, params["boards"], params["instance"], params["events"])
+        if params["power"]:
+            result["pdu_errors"] = outlet_power(proxy, result["boards"], Deadline(params["timeout"]))
+    return dict(result, changed=change.changed, seconds=change.seconds)
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Outlets of one PDU on, off, cycled or told. How a PDU is spoken to and read back is module_utils/power's."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pdu_power
+short_description: Switch outlets of a PDU and read them back
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Turns outlets of a switched PDU on or off, cycles them, or tells their state.
+  - One login serves any number of outlets. Each outlet is read back until it shows its new state, and the module logs
+    out in every case, because a PDU has one place and an open session locks everybody else out.
+  - A PDU that somebody else uses is waited for until O(timeout). Of several runs on one machine, one at a time talks to
+    a PDU.
+  - An outlet that fails does not stop the others. The module then fails, and RV(outlets) says for each what happened.
+requirements:
+  - pexpect and a C(telnet) client (driver V(apc))
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup
+attributes:
+  check_mode:
+    support: full
+    details:
+      - The outlets' state is really read from the PDU.
+  diff_mode:
+    support: full
+  idempotent:
+    support: partial
+    details:
+      - O(state=cycled) cuts the power each time.
+options:
+  pdu:
+    description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
+    type: str
+  host:
+    description:
+      - Name or address of a PDU that is in no configuration.
+      - With O(driver=fake), the path of its file.
+    type: str
+  port:
+    description: Its port, where it is not the transport's usual one.
+    type: int
+  driver:
+    description:
+      - How it is spoken to. V(apc) is APC's switched PDUs, whose menus and command line are told apart at login.
+      - V(fake) is a file that behaves as a PDU, for tests.
+      - Default is V(apc).
+    type: str
+    choices: [apc, fake]
+  transport:
+    description: How it is reached. Default is V(telnet).
+    type: str
+    choices: [telnet]
+  username:
+    description: User name of O(host).
+    type: str
+  password:
+    description: Password of O(host).
+    type: str
+  outlets:
+    description:
+      - Outlets by number.
+      - For O(state=status) they may be left out, or be V(all).
+    type: list
+    elements: str
+  state:
+    description:
+      - What the outlets are to be.
+      - V(cycled) is off, read back, and on, read back. An outlet that was off is on afterwards.
+      - V(status) changes nothing.
+    type: str
+    choices: ["on", "off", cycled, status]
+    default: status
+  verify:
+    description:
+      - Read each outlet back.
+      - Without, the module trusts the PDU, returns no RV(outlets.after), and may report success for an outlet that did
+        not switch. The off of O(state=cycled) is read back all the same.
+    type: bool
+    default: true
+  timeout:
+    description: Seconds after which the module gives up, waiting for the PDU's other users included.
+    type: float
+    default: 60
+  config:
+    description: The proxy node's configuration, written by role P(hetero.compute.tftp_proxy#role).
+    type: path
+    default: /etc/hetero/proxy.json
+"""
+
+EXAMPLES = r"""
+- name: Cut and restore the power of two boards
+  hetero.compute.pdu_power:
+    pdu: pdu-a
+    outlets: [5, 6]
+    state: cycled
+
+- name: See what is on
+  hetero.compute.pdu_power:
+    pdu: pdu-a
+  register: power
+
+- name: Turn an outlet off at a PDU that no configuration knows, from the controller
+  hetero.compute.pdu_power:
+    host: 10.0.100.9
+    username: apc
+    password: "{{ vaulted_pdu_password }}"
+    outlets: [3]
+    state: "off"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+outlets:
+  description: Each outlet by its number.
+  returned: once the PDU was read
+  type: dict
+  contains:
+    before:
+      description: V(on) or V(off), as read first. Null for an outlet that the PDU does not have.
+      type: str
+    after:
+      description: V(on) or V(off), as read last (in check mode, as it would be). Null where it was not read.
+      type: str
+    seconds:
+      description: Seconds from the first reading until the outlet was seen as wanted.
+      type: float
+    error:
+      description: What went wrong with this outlet.
+      returned: failure
+      type: str
+  sample: {"5": {"before": "off", "after": "on", "seconds": 0.21}}
+dialect:
+  description: How the PDU turned out to speak, V(menu), V(cli) or V(fake).
+  returned: once the PDU was read
+  type: str
+  sample: menu
+seconds:
+  description: Seconds of the whole session, login, waiting and logout included, under C(session).
+  returned: once the PDU was read
+  type: dict
+  sample: {"session": 0.4}
+failure:
+  description: The error in parts.
+  returned: failure
+  type: dict
+  contains:
+    what:
+      description: What is wrong.
+      type: str
+    thing:
+      description: The PDU or outlet.
+      type: str
+    remedy:
+      description: What to do next.
+      type: str
+    screen:
+      description: The last screen of the PDU, without the password.
+      type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.change import Change
+from ..module_utils.deadline import Deadline
+from ..module_utils.errors import BadInput
+from ..module_utils.module import run
+from ..module_utils.power.outlets import OutletsFailed, own_run_folder, pdu_from_config, session, set_outlets
+from ..module_utils.spec import ArgumentSpec
+
+ADDRESS = ("host", "port", "driver", "transport", "username", "password")
+SPEC = ArgumentSpec(
+    dict(
+        pdu=dict(type="str"),
+        host=dict(type="str"),
+        port=dict(type="int"),
+        driver=dict(type="str", choices=["apc", "fake"]),
+        transport=dict(type="str", choices=["telnet"]),
+        username=dict(type="str"),
+        password=dict(type="str", no_log=True),
+        outlets=dict(type="list", elements="str"),
+        state=dict(type="str", choices=["on", "off", "cycled", "status"], default="status"),
+        verify=dict(type="bool", default=True),
+        timeout=dict(type="float", default=60),
+        config=dict(type="path", default="/etc/hetero/proxy.json"),
+    ),
+    required_one_of=[("pdu", "host")],
+    mutually_exclusive=[("pdu", option) for option in ADDRESS],
+    required_if=[("state", state, ("outlets",)) for state in ("on", "off", "cycled")],
+)
+
+
+def find(params):
+    """(name, settings, secrets, run folder) of the PDU."""
+    if params["pdu"]:
+        return (params["pdu"], *pdu_from_config(params["config"], params["pdu"]))
+    settings = {option: params[option] for option in ADDRESS if params[option] is not None}
+    secrets = {option: settings.pop(option, None) for option in ("username", "password")}
+    return params["host"], dict(settings, path=params["host"]), secrets, own_run_folder()
+
+
+def tell(opened, outlets):
+    """The state of outlets (all, where none are named)."""
+    status = opened.status()
+    if not outlets or "all" in outlets:
+        outlets = list(status)
+    missing = [outlet for outlet in outlets if outlet not in status]
+    if missing:
+        raise BadInput(f"no outlet {', '.join(missing)} (it has {', '.join(status)})", opened.name, "correct outlets")
+    return {outlet: dict(before=status[outlet], after=status[outlet], seconds=0.0) for outlet in outlets}
+
+
+def work(params, check):
+    name, settings, secrets, run_folder = find(params)
+    state, change, deadline, failed = params["state"], Change(check), Deadline(params["timeout"]), {}
+    with change.step("session"), session(name, settings, secrets, deadline, run_folder) as opened:
+        try:
+            if state == "status":
+                outlets = tell(opened, params["outlets"])
+            else:
+                wanted = dict.fromkeys(params["outlets"], state)
+                outlets = set_outlets(opened, wanted, deadline, check=check, verify=params["verify"])
+        except OutletsFailed as error:
+            failed = dict(failed=True, msg=str(error), failure=error.failure)
+            outlets = error.results
+            for outlet, reason in error.errors.items():
+                seen = dict(before=error.before.get(outlet), after=reason.facts.get("seen"), seconds=None)
+                outlets[outlet] = dict(seen, error=str(reason))
+        dialect = opened.dialect
+    for outlet, seen in outlets.items():
+        after = seen["after"]
+        if "error" in seen:
+            after = after or seen["before"]
+        elif after is None:
+            after = f"{state}, not read back"
+        elif state == "cycled" and seen["before"] == "on":
+            after = "on, cycled"
+        change.note(f"{name} outlet {outlet}", dict(power=seen["before"]), dict(power=after))
+    return dict(change.result, outlets=outlets, dialect=dialect, **failed)
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a machine can become a proxy node, and whether one serves its boards. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: proxy_check
+short_description: Say what is wrong with a proxy node
+version_added: 0.1.0
+description:
+  - With O(stage=machine), says all at once what keeps a machine, a boards file or a wiring plan from becoming a proxy
+    node.
+  - With O(stage=services), asks the node's TFTP, NFS and DHCP over its own address, and fails where one does not serve
+    what it must or gives what it must not.
+  - Changes nothing. Used by role P(hetero.compute.tftp_proxy#role).
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  stage:
+    description: V(machine) before the set-up, V(services) after it.
+    type: str
+    choices: [machine, services]
+    default: machine
+  server:
+    description: IPv4 address of this machine that boards ask.
+    type: str
+    required: true
+  interface:
+    description: Interface that must hold O(server); empty for any.
+    type: str
+    default: ""
+  tftp_root:
+    description: Folder that TFTP serves.
+    type: path
+    default: /tftpboot
+  state_folder:
+    description: Folder of images, roots and the state database.
+    type: path
+    default: /var/lib/hetero
+  roots_size:
+    description: Size of the file system for the boards' roots; empty for a plain folder.
+    type: str
+    default: ""
+  dhcp:
+    description: Whether DHCP is to be served.
+    type: bool
+    default: false
+  boards_text:
+    description: The text of the boards file.
+    type: str
+    default: ""
+  boards_source:
+    description: What defects call the boards file.
+    type: str
+    default: boards file
+  pdus:
+    description: PDUs by name, with C(driver) and C(host).
+    type: dict
+    default: {}
+  credentials_for:
+    description: Names of the PDUs that have credentials.
+    type: list
+    elements: str
+    default: []
+  boards:
+    description: Wiring of the boards by id, with C(pdu) and C(outlet).
+    type: dict
+    default: {}
+  packages:
+    description: Debian packages to look for.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description: Seconds that services may take to answer.
+    type: float
+    default: 15
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Can this machine be a proxy node?
+  hetero.compute.proxy_check:
+    server: 10.0.2.254
+    roots_size: 8G
+    boards_text: "{{ lookup('ansible.builtin.file', 'tilera_boards') }}"
+
+- name: Does it serve its boards?
+  hetero.compute.proxy_check:
+    stage: services
+    server: 10.0.2.254
+"""
+
+RETURN = r"""
+defects:
+  description: What keeps the machine from being a proxy node, with thing, what and remedy.
+  returned: failure, when O(stage=machine)
+  type: list
+  elements: dict
+notes:
+  description: What is worth knowing and stops nothing.
+  returned: when O(stage=machine)
+  type: list
+  elements: str
+boards:
+  description: The boards of the file, with id, name, ip and mac.
+  returned: when O(stage=machine)
+  type: list
+  elements: dict
+interface:
+  description: The interface that holds O(server).
+  returned: when O(stage=machine)
+  type: str
+  sample: eth0
+network:
+  description: Address of its network.
+  returned: when O(stage=machine)
+  type: str
+  sample: 10.0.2.0
+netmask:
+  description: Mask of its network.
+  returned: when O(stage=machine)
+  type: str
+  sample: 255.255.255.0
+missing_packages:
+  description: Those of O(packages) that are not installed.
+  returned: when O(stage=machine)
+  type: list
+  elements: str
+roots:
+  description: Whether the roots have a file system of their own mounted, its size asked for and its file's, in bytes.
+  returned: when O(stage=machine)
+  type: dict
+  sample: {mounted: true, bytes: 8589934592, file: 8589934592}
+exports:
+  description: Pseudo paths that NFS exports.
+  returned: when O(stage=services)
+  type: list
+  elements: str
+  sample: [/tftpboot/fs_0]
+seconds:
+  description: Seconds for each step.
+  returned: success
+  type: dict
+  sample: {tftp: 0.004, nfs: 0.02}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.boards import preflight, selftest
+from ..module_utils.change import Change
+from ..module_utils.deadline import Deadline
+from ..module_utils.module import run
+from ..module_utils.spec import ArgumentSpec
+
+SPEC = ArgumentSpec(
+    dict(
+        stage=dict(type="str", choices=["machine", "services"], default="machine"),
+        server=dict(type="str", required=True),
+        interface=dict(type="str", default=""),
+        tftp_root=dict(type="path", default="/tftpboot"),
+        state_folder=dict(type="path", default="/var/lib/hetero"),
+        roots_size=dict(type="str", default=""),
+        dhcp=dict(type="bool", default=False),
+        boards_text=dict(type="str", default=""),
+        boards_source=dict(type="str", default="boards file"),
+        pdus=dict(type="dict", default={}),
+        credentials_for=dict(type="list", elements="str", default=[]),
+        boards=dict(type="dict", default={}),
+        packages=dict(type="list", elements="str", default=[]),
+        timeout=dict(type="float", default=15),
+    )
+)
+
+
+def machine(params, change):
+    fields = {name: params[name] for name in params if name not in ("stage", "boards", "timeout")}
+    with change.step("machine"):
+        found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
+    notes = [str(note) for note in found.notes]
+    result = dict(change.result, notes=notes, **found.facts)
+    if found.defects:
+        result.update(failed=True, defects=[defect.failure for defect in found.defects], msg=preflight.summary(found))
+    return result
+
+
+def services(params, change):
+    deadline = Deadline(params["timeout"])
+    with change.step("tftp"):
+        selftest.check_tftp(params["server"], params["tftp_root"], deadline)
+    with change.step("nfs"):
+        exports = selftest.check_nfs(params["server"], deadline)
+    if params["dhcp"]:
+        with change.step("dhcp"):
+            selftest.check_dhcp(params["server"], deadline)
+    return dict(change.result, exports=exports)
+
+
+def main():
+    module = AnsibleModule(**SPEC.kwargs)
+
+    def work(params, check):
+        result = dict(machine=machine, services=services)[params["stage"]](params, Change(check))
+        for note in result.get("notes", ()):
+            module.warn(note)
+        return result
+
+    run(module, work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Folders and files of a proxy node, all in one run. Role tftp_proxy says what is in them."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: proxy_files
+short_description: Keep a set of folders and files
+version_added: 0.1.0
+description:
+  - Brings folders and root-owned files to the given content and mode, all in one run; each file is replaced in one
+    step.
+  - Used by role P(hetero.compute.tftp_proxy#role). Works in check mode where the folders are yet to be made.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details: Files are shown line by line; a file with O(files[].secret) never.
+  idempotent:
+    support: full
+options:
+  folders:
+    description: Folders to keep, with their modes as octal text, in the order in which they are to be made.
+    type: dict
+    default: {}
+  files:
+    description: Files to keep.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Where the file lies; its folder must exist or be one of O(folders).
+        type: path
+        required: true
+      content:
+        description: Its text.
+        type: str
+      source:
+        description: A file on the node whose bytes it gets.
+        type: path
+      secret:
+        description: Its text, which is never shown nor logged.
+        type: str
+      mode:
+        description: Its mode as octal text.
+        type: str
+        default: "0644"
+      validate:
+        description: Command that must accept the new file before it is put in place; C(%s) stands for its name.
+        type: str
+        default: ""
+  units:
+    description: >-
+      systemd units that are to run, each with the files that it reads when it starts. They are looked at, not touched.
+    type: dict
+    default: {}
+  units_off:
+    description: systemd units that are not to run. They are looked at, not touched.
+    type: list
+    elements: str
+    default: []
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Keep the boot script
+  hetero.compute.proxy_files:
+    folders:
+      /tftpboot: "0755"
+    files:
+      - path: /tftpboot/boot.ipxe
+        content: "{{ lookup('ansible.builtin.template', 'boot.ipxe.j2') }}"
+      - path: /tftpboot/undionly.kpxe
+        source: /usr/lib/ipxe/undionly.kpxe
+    units:
+      xinetd.service: [/etc/xinetd.d/tftp]
+"""
+
+RETURN = r"""
+paths:
+  description: Files and folders that were changed, or in check mode would be.
+  returned: success
+  type: list
+  elements: str
+  sample: [/tftpboot/boot.ipxe]
+todo:
+  description: What is to be done with O(units) and O(units_off).
+  returned: success
+  type: dict
+  contains:
+    restart:
+      description: Units that run and started before one of their files was written.
+      type: list
+      elements: str
+      sample: [xinetd.service]
+    start:
+      description: Units that do not run or are not enabled.
+      type: list
+      elements: str
+    stop:
+      description: Units of O(units_off) that run or are enabled.
+      type: list
+      elements: str
+    reload:
+      description: Whether systemd must read its unit files again first.
+      type: bool
+seconds:
+  description: Seconds for each step.
+  returned: success
+  type: dict
+  sample: {files: 0.012}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.boards.proxy_files import keep_file, keep_folder, source_bytes, units_to_do
+from ..module_utils.change import Change
+from ..module_utils.module import run
+from ..module_utils.spec import ArgumentSpec
+
+FILE = ArgumentSpec(
+    dict(
+        path=dict(type="path", required=True),
+        content=dict(type="str"),
+        source=dict(type="path"),
+        secret=dict(type="str", no_log=True),
+        mode=dict(type="str", default="0644"),
+        validate=dict(type="str", default=""),
+    ),
+    mutually_exclusive=[("content", "source", "secret")],
+    required_one_of=[("content", "source", "secret")],
+)
+SPEC = ArgumentSpec(
+    dict(
+        folders=dict(type="dict", default={}),
+        files=dict(type="list", elements="dict", default=[], options=FILE.options, **FILE.constraints),
+        units=dict(type="dict", default={}),
+        units_off=dict(type="list", elements="str", default=[]),
+    )
+)
+
+
+def work(params, check):
+    change = Change(check)
+    with change.step("folders"):
+        for path, mode in params["folders"].items():
+            keep_folder(path, mode, change)
+    with change.step("files"):
+        for file in params["files"]:
+            text = file["content"] if file["secret"] is None else file["secret"]
+            data = source_bytes(file["source"], change) if file["source"] else text.encode()
+            if data is not None:
+                keep_file(file["path"], data, file["mode"], change, file["validate"], secret=file["secret"] is not None)
+    paths = [entry["after_header"] for entry in change.diff]
+    with change.step("units"):
+        todo = units_to_do(params["units"], params["units_off"], paths)
+    return dict(change.result, paths=paths, todo=todo)
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action plugin of the same name; it does all of the work, on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: show
+short_description: Print lines as they are
+version_added: 0.1.0
+description:
+  - Prints lines on the controller through Ansible's own display, without quotes or indentation.
+  - This is an action plugin. It touches no host.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  lines:
+    description: What to print.
+    type: list
+    elements: str
+    required: true
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Say what to do next
+  hetero.compute.show:
+    lines:
+      - jackie is running on board0.
+
+- name: Show a table
+  hetero.compute.show:
+    lines: "{{ nodes.boards | hetero.compute.status_table }}"
+"""
+
+RETURN = r""" # """

@@ -1,0 +1,277 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments, plan and result of bringing boards up and down; the work is done in module_utils/boards/lifecycle.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: tilera_boot
+short_description: Start, stop and reboot boards of a proxy node
+version_added: 0.1.0
+description:
+  - Brings claimed boards to V(running), which means that ssh answers with the host key put into this very root.
+  - Writes the boot entry, switches the board's PDU outlet with read-back, and follows the boot by what the proxy sees.
+  - What is observed beats what is recorded. A board that runs with the right host key is left alone, a missing boot entry is
+    written again, a board found off is switched on, and one that is on without an answer is switched off and on.
+  - When a boot stalls, the fault is looked for in the proxy first, then in the image, then in the board. Only a board at fault
+    goes to state C(error).
+  - Many boards are worked on at once. The failure of one does not stop the others.
+  - The action plugin of the same name runs the module in the background and prints each phase as it happens. The work goes on
+    when the play is killed, and the next run waits for it.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup
+  - hetero.compute.proxy
+attributes:
+  check_mode:
+    support: full
+    details: The PDUs are asked for the state of the outlets. Nothing is switched or written.
+  diff_mode:
+    support: full
+  idempotent:
+    support: partial
+    details: With O(state=rebooted) each run cuts the power.
+options:
+  boards:
+    description: Ids of the boards.
+    type: list
+    elements: int
+    required: true
+  state:
+    description:
+      - V(running) brings the boards to state C(running).
+      - V(stopped) switches them off and removes their boot entries. Claim, root and data stay. Boards in C(error) are stopped too.
+      - V(rebooted) cuts their power and brings them to C(running) again. Claim, root and data stay.
+    type: str
+    choices: [running, stopped, rebooted]
+    default: running
+  driver:
+    description:
+      - How the boards boot.
+      - V(auto) is what the proxy's configuration says of each board, V(pxe) if it says nothing.
+      - V(fake) needs no boards and plays a boot, for tests.
+    type: str
+    choices: [auto, pxe, fake]
+    default: auto
+  boot_source:
+    description: Where the root file system lies.
+    type: str
+    choices: [nfs]
+    default: nfs
+  kernel_source:
+    description: Where the board gets its kernel.
+    type: str
+    choices: [tftp]
+    default: tftp
+  timeout:
+    description: Seconds from power on until ssh answers, for each try.
+    type: int
+    default: 300
+  retries:
+    description: How often a board that stalls before it asks for its kernel is switched off and on again.
+    type: int
+    default: 1
+  wait:
+    description: Wait until the boards run. With V(false) the module ends once power is on, and the boards are in state C(booting).
+    type: bool
+    default: true
+  image:
+    description: Name of the image for boards that are not claimed yet. Only check mode needs it, to show their boot entries.
+    type: str
+  background:
+    description:
+      - Start the work, return at once, and leave the result in the file RV(follow.job).
+      - The action plugin sets this. There is no need to set it in a play.
+    type: bool
+    default: false
+seealso:
+  - module: hetero.compute.board_claim
+  - module: hetero.compute.board_image
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Start boards 0 and 3
+  hetero.compute.tilera_boot:
+    boards: [0, 3]
+
+- name: Cut the power of board 3 and bring it up again
+  hetero.compute.tilera_boot:
+    boards: [3]
+    state: rebooted
+    timeout: 120
+
+- name: Switch board 3 off
+  hetero.compute.tilera_boot:
+    boards: [3]
+    state: stopped
+"""
+
+RETURN = r"""
+boards:
+  description: What became of each board, in the order of O(boards).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    board:
+      description: Id of the board.
+      type: int
+      sample: 0
+    name:
+      description: Name of the board.
+      type: str
+      sample: board0
+    instance:
+      description: Instance that has the board.
+      type: str
+      sample: jackie
+    ip:
+      description: Address of the board.
+      type: str
+      sample: 10.0.2.1
+    state:
+      description: State of the board now.
+      type: str
+      sample: running
+    known_hosts:
+      description: Lines for a known_hosts file.
+      type: str
+      sample: 10.0.2.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI
+    phases:
+      description: >-
+        Seconds. C(power) is the time for switching with read-back; C(tftp), C(nfs) and C(running) count from power on.
+        Phases that were not reached are missing.
+      type: dict
+      sample: {power: 0.4, tftp: 2.2, nfs: 4.5, running: 5.4}
+    changed:
+      description: Whether this board's power or boot entry was changed.
+      type: bool
+    failed:
+      description: Whether this board failed.
+      type: bool
+    blame:
+      description: Whose fault it was, C(proxy), C(image) or C(board).
+      type: str
+    error:
+      description: What went wrong, and what to do.
+      type: str
+    evidence:
+      description: What was seen of the boot, and the last lines of the console.
+      type: dict
+blame:
+  description: The worst of the boards' blames. C(proxy) is worse than C(image), C(image) worse than C(board).
+  returned: always
+  type: str
+lines:
+  description: The progress in lines for people.
+  returned: always
+  type: list
+  elements: str
+seconds:
+  description: Seconds per step.
+  returned: always
+  type: dict
+follow:
+  description: Where to find progress and result.
+  returned: when O(background=true)
+  type: dict
+  contains:
+    job:
+      description: File with the result. It is locked (flock) until the work ends.
+      type: str
+    python:
+      description: The Python that runs the work.
+      type: str
+    state_db:
+      description: Database of the events.
+      type: str
+    after:
+      description: Newest event before the work began.
+      type: int
+    boards:
+      description: Ids of the boards.
+      type: list
+      elements: int
+    limit:
+      description: Seconds the work may take at most.
+      type: float
+news:
+  description: What a first look at the job found, its events and, if it has ended already, its result.
+  returned: when O(background=true)
+  type: dict
+"""
+
+import sys
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.background import detach, finish
+from ..module_utils.boards import lifecycle
+from ..module_utils.boards.proxy import Proxy
+from ..module_utils.errors import HeteroError
+from ..module_utils.following import look
+from ..module_utils.module import run
+from ..module_utils.spec import PROXY, ArgumentSpec
+
+SPEC = PROXY + ArgumentSpec(
+    dict(
+        boards=dict(type="list", elements="int", required=True),
+        state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
+        driver=dict(type="str", choices=["auto", "pxe", "fake"], default="auto"),
+        boot_source=dict(type="str", choices=["nfs"], default="nfs"),
+        kernel_source=dict(type="str", choices=["tftp"], default="tftp"),
+        timeout=dict(type="int", default=300),
+        retries=dict(type="int", default=1),
+        wait=dict(type="bool", default=True),
+        image=dict(type="str"),
+        background=dict(type="bool", default=False),
+    )
+)
+VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": lifecycle.reboot}
+
+
+def options(params, check):
+    """The verb's options from the module's."""
+    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image")}
+    return lifecycle.Options(check=check, **given)
+
+
+def work(params, check):
+    """Do what `state` says; returns the module's result."""
+    with Proxy(params, create=not check) as proxy:
+        return VERBS[params["state"]](proxy, params["boards"], options(params, check))
+
+
+def go_on_alone(module):
+    """The module's process ends here, with the job to follow and a first look at it; what returns is the worker."""
+    params = module.params
+    with Proxy(params) as proxy:
+        newest = [event.id for board in params["boards"] for event in proxy.store.newest_events(board, 1)]
+        after, run_folder = max(newest, default=0), proxy.config["run_folder"]
+    job = detach(run_folder)
+    if job:
+        follow = dict(job=job, state_db=params["state_db"], boards=params["boards"], after=after)
+        follow.update(python=sys.executable, limit=options(params, False).limit)
+        module.exit_json(changed=False, follow=follow, news=look(follow))
+
+
+def main():
+    module = AnsibleModule(**SPEC.kwargs)
+    if not module.params["background"] or module.check_mode:
+        run(module, work)
+    try:
+        go_on_alone(module)
+    except HeteroError as error:
+        module.fail_json(msg=str(error), failure=error.failure)
+    try:
+        finish(work(module.params, False))
+    except HeteroError as error:
+        finish(dict(failed=True, msg=str(error), failure=error.failure))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action plugins that show a module's progress through Ansible's own display, the same by hand and under AWX.
+
+Knows how to run a module with its lines printed after it, and how to follow one that goes on by itself by the events it
+writes down. The modules and their events are not known here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import time
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.hetero.compute.plugins.module_utils import following
+from ansible_collections.hetero.compute.plugins.module_utils.boards.lines import phase_line
+
+display = Display()
+
+#: What a job may take longer than it said before it counts as lost (seconds).
+GRACE = 30.0
+
+
+class ShowsLines(ActionBase):
+    """Runs the module of the same name, then prints the `lines` of its result."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        result.update(self._execute_module(task_vars=task_vars))
+        show(result.get("lines"))
+        return result
+
+
+class Follows(ShowsLines):
+    """Starts the module in the background and prints each board's phase as it happens, until the module ends.
+
+    The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.
+    """
+
+    def run(self, tmp=None, task_vars=None):
+        if self._task.check_mode:
+            return super().run(tmp, task_vars)
+        result = ActionBase.run(self, tmp, task_vars)
+        started = self._execute_module(module_args=dict(self._task.args, background=True), task_vars=task_vars)
+        result.update(self._follow(started["follow"], started["news"]) if "follow" in started else started)
+        return result
+
+    def _follow(self, job, news):
+        """Print events until the job ends; returns the module's result."""
+        printed = set()
+        end = time.monotonic() + job["limit"] + GRACE
+        while True:
+            for number, board, instance, phase, text, seconds in news["events"]:
+                job["after"] = number
+                line = phase_line(instance, f"board{board}", phase, text, seconds)
+                printed.add(line)
+                display.display(line)
+            if news["done"]:
+                result = outcome(news["result"])
+                show(line for line in result.get("lines", ()) if line not in printed)
+                return result
+            if time.monotonic() > end:
+                limit = job["limit"] + GRACE
+                raise AnsibleActionFail(f"the work in the background has not ended within {limit:.0f} s (job file {job['job']})")
+            news = self._look(job)
+
+    def _look(self, job):
+        """What following.look finds on the node. Over standard input where the connection can: no terminal is asked for then."""
+        program, by_input = inspect.getsource(following), self._connection.has_pipelining
+        words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
+        command = " ".join(shlex.quote(word) for word in words)
+        said = self._low_level_execute_command(command, in_data=program.encode() if by_input else None)
+        if said["rc"] != 0:
+            words = (said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
+            raise AnsibleActionFail(f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it.")
+        return json.loads(said["stdout"].strip().splitlines()[-1])
+
+
+def outcome(text):
+    """The result of a job that ended; one that was killed or broke left none."""
+    lines = text.strip().splitlines()
+    try:
+        result = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        result = None
+    if isinstance(result, dict):
+        return result
+    said = lines[-1] if lines else "nothing"
+    return dict(failed=True, msg=f"the work in the background was killed or broke (it said: {said}). Run this again.", said=text)
+
+
+def show(lines):
+    """Print lines as they are."""
+    for line in lines or ():
+        display.display(line)

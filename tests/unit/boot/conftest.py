@@ -1,0 +1,117 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole proxy in a temporary folder, for the boot tests: real files, the real store, PDUs that are files, boots that are played."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+
+IMAGE = "ab" * 32
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLPYmxFQCbDXOYrVHhQDnHRlHvZnLLhDmTv0Rdq"
+CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
+
+
+class Site:
+    """A proxy's files, and hands that change them as people do."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.config = dict(
+            server="127.0.0.1",
+            tftp_root=str(folder / "tftpboot"),
+            state_folder=str(folder / "state"),
+            run_folder=str(folder / "run"),
+            credentials=str(folder / "credentials.json"),
+            pdus={name: {"driver": "fake", "path": str(folder / f"{name}.json")} for name in ("pdu-a", "pdu-b")},
+            boards={
+                str(number): dict(
+                    pdu="pdu-a" if number < 2 else "pdu-b",
+                    outlet=str(number + 5),
+                    driver="fake",
+                    console=str(folder / f"board{number}.log"),
+                    fake={},
+                )
+                for number in range(4)
+            },
+        )
+        rows = [f"{n} 10.0.2.{n + 1} 00:1a:ca:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {CPU}" for n in range(4)]
+        (folder / "tilera_boards").write_text("\n".join(rows) + "\n")
+        (folder / "state" / "images" / IMAGE / "root").mkdir(parents=True)
+        (folder / "state" / "images" / IMAGE / "image.json").write_text('{"arch": "tilepro64", "cmdline": "quiet"}')
+        for name in ("kernel", "initrd"):
+            (folder / "state" / "images" / IMAGE / name).write_text(name)
+        for name in ("pdu-a", "pdu-b"):
+            self.pdu(name, {str(outlet): "off" for outlet in range(1, 9)})
+        self.write()
+
+    @property
+    def params(self):
+        return dict(
+            boards_file=str(self.folder / "tilera_boards"),
+            config=str(self.folder / "proxy.json"),
+            state_db=str(self.folder / "state.db"),
+        )
+
+    def write(self):
+        (self.folder / "proxy.json").write_text(json.dumps(self.config))
+
+    def play(self, number, **fake):
+        """How a board boots from now on."""
+        self.config["boards"][str(number)]["fake"] = fake
+        self.write()
+
+    def pdu(self, name, outlets=None, **faults):
+        """Set outlets by hand, and how the PDU misbehaves."""
+        path = self.folder / f"{name}.json"
+        if outlets is None:
+            outlets = json.loads(path.read_text())["outlets"]
+        path.write_text(json.dumps({"outlets": outlets, "faults": faults}))
+
+    def power(self, number):
+        wiring = self.config["boards"][str(number)]
+        return json.loads((self.folder / f"{wiring['pdu']}.json").read_text())["outlets"][wiring["outlet"]]
+
+    def cut(self, number, state="off"):
+        """Somebody turns the outlet by hand."""
+        wiring = self.config["boards"][str(number)]
+        path = self.folder / f"{wiring['pdu']}.json"
+        data = json.loads(path.read_text())
+        data["outlets"][wiring["outlet"]] = state
+        path.write_text(json.dumps(data))
+
+    def entry(self, number):
+        return self.folder / "tftpboot" / f"10.0.2.{number + 1}" / f"01-00-1a-ca-00-57-9{number}.ipxe"
+
+    def proxy(self):
+        return Proxy(self.params, "test")
+
+    def claim(self, *numbers, ready=True):
+        with self.proxy() as proxy:
+            for number in numbers:
+                name = f"vm{number}"
+                proxy.store.claim(name, [name], "jo", {"name": "tp64.8x8"}, "demo", KEY, [number])
+                if ready:
+                    proxy.store.put(name, host_key=KEY, image_hash=IMAGE, boot_source="nfs")
+
+    def run(self, verb, *numbers, **options):
+        """A verb as the module runs it; options as in lifecycle.Options."""
+        with self.proxy() as proxy:
+            return getattr(lifecycle, verb)(proxy, list(numbers), lifecycle.Options(**dict({"timeout": 2}, **options)))
+
+    def record(self, number):
+        with self.proxy() as proxy:
+            return proxy.store.record(number)
+
+    def events(self, number, phases=("power", "tftp", "nfs", "running", "error", "wait")):
+        with self.proxy() as proxy:
+            return [event for event in proxy.store.events(boards=[number]) if event.phase in phases]
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)

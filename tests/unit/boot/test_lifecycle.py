@@ -1,0 +1,349 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start, stop and reboot over a whole proxy in a folder: the hardware is played, all else (files, store, locks, threads) is real."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+
+
+def phases(events):
+    return [event.phase for event in events]
+
+
+def board(result, number=0):
+    return next(one for one in result["boards"] if one["board"] == number)
+
+
+def test_start(site):
+    """The thinnest path: a claimed board gets its boot entry, power, and runs."""
+    site.claim(0)
+    result = site.run("start", 0)
+    one = board(result)
+    assert (result["changed"], result["failed"], one["state"], one["blame"]) == (True, False, "running", None)
+    assert one["known_hosts"].startswith("10.0.2.1 ssh-ed25519 ")
+    assert list(one["phases"]) == ["power", "tftp", "nfs", "running"]
+    assert 0 <= one["phases"]["tftp"] <= one["phases"]["nfs"] <= one["phases"]["running"] < 2
+    assert site.power(0) == "on"
+    assert "vmlinux_0" in site.entry(0).read_text()
+    record = site.record(0)
+    assert (record.state, record.power) == ("running", "on")
+    assert [(event.phase, event.text) for event in site.events(0)] == [
+        ("power", "pdu-a outlet 5: off → on, read back"),
+        ("tftp", "boot entry, kernel, initrd fetched"),
+        ("nfs", "root mounted"),
+        ("running", "ssh answers"),
+    ]
+    assert result["lines"][0] == "vm0     board0  power     pdu-a outlet 5: off → on, read back             0.0 s"
+
+
+def test_second_start_changes_nothing(site):
+    """A rerun of a finished play would cut the power of a board in use."""
+    site.claim(0)
+    site.run("start", 0)
+    events = site.events(0)
+    result = site.run("start", 0)
+    assert (result["changed"], result["failed"], board(result)["state"]) == (False, False, "running")
+    assert site.events(0) == events
+
+
+@pytest.mark.parametrize("state", ["booting", "power off"])
+def test_a_record_that_lags_is_corrected_without_power(site, state):
+    """A killed play leaves a record behind the truth; the board that runs must not pay for it."""
+    site.claim(0)
+    site.run("start", 0)
+    with site.proxy() as proxy:
+        way = ["booting"] if state == "booting" else ["shutting down", "power off"]
+        for step in way:
+            proxy.store.move(0, step)
+    result = site.run("start", 0)
+    assert (result["changed"], site.record(0).state) == (False, "running")
+    assert phases(site.events(0)).count("power") == 1
+
+
+def test_an_outlet_turned_off_by_hand_is_restored(site):
+    """The board would stay dark while the record says that it runs."""
+    site.claim(0)
+    site.run("start", 0)
+    site.cut(0)
+    result = site.run("start", 0)
+    assert (result["changed"], site.power(0), site.record(0).state) == (True, "on", "running")
+    assert phases(site.events(0)).count("power") == 2
+
+
+@pytest.mark.parametrize("damage", ["missing", "other"])
+def test_a_boot_entry_is_restored_without_a_reboot(site, damage):
+    """Without it the board does not come back from its next power cut; with a reboot its user loses work."""
+    site.claim(0)
+    site.run("start", 0)
+    wanted = site.entry(0).read_text()
+    site.entry(0).unlink() if damage == "missing" else site.entry(0).write_text("#!ipxe\nshell\n")
+    result = site.run("start", 0)
+    assert (result["changed"], site.entry(0).read_text()) == (True, wanted)
+    assert phases(site.events(0)).count("power") == 1
+    assert [entry["after_header"] for entry in result["diff"]] == [str(site.entry(0))]
+
+
+def test_a_board_found_on_without_its_key_is_cut_first(site):
+    """What runs there is the previous tenant's; only an off outlet ends it."""
+    site.claim(0)
+    site.cut(0, "on")
+    result = site.run("start", 0)
+    assert board(result)["state"] == "running"
+    assert site.events(0)[0].text == "pdu-a outlet 5: on → off → on, read back"
+
+
+def test_reboot_keeps_the_claim(site):
+    """A reboot that loses claim or root loses the user's data."""
+    site.claim(0)
+    site.run("start", 0)
+    before = site.record(0)
+    result = site.run("reboot", 0)
+    after = site.record(0)
+    assert (result["changed"], after.state, after.claim) == (True, "running", before.claim)
+    assert [event.text for event in site.events(0)].count("pdu-a outlet 5: on → off → on, read back") == 1
+    with site.proxy() as proxy:
+        states = [event.text for event in proxy.store.events(boards=[0]) if event.phase == "state"]
+    assert states[-2:] == ["running → booting", "booting → running"]
+
+
+def test_stop(site):
+    """A board that is off by the record and on in truth heats the room and answers as somebody's."""
+    site.claim(0)
+    site.run("start", 0)
+    result = site.run("stop", 0)
+    record = site.record(0)
+    assert (result["changed"], site.power(0), record.state, record.power) == (True, "off", "shutting down", "off")
+    assert record.claim.instance == "vm0"
+    assert not site.entry(0).exists()
+    assert site.run("stop", 0)["changed"] is False
+    assert board(site.run("start", 0))["state"] == "running"
+
+
+def test_a_stall_is_tried_once_more(site):
+    """A board that hangs once in a while would be taken out of use at the first time."""
+    site.claim(0)
+    site.play(0, stall="tftp", stalls=1)
+    result = site.run("start", 0, timeout=1)
+    assert (result["failed"], board(result)["state"]) == (False, "running")
+    texts = [event.text for event in site.events(0)]
+    assert any(text.startswith("no boot request within 1 s") and text.endswith("trying again") for text in texts)
+    assert "pdu-a outlet 5: on → off → on, read back" in texts
+
+
+def test_a_board_that_stalls_twice_is_kept_out_of_use(site):
+    """It would be given to the next user, who would wait for it again."""
+    site.claim(0)
+    site.play(0, stall="kernel")
+    (site.folder / "board0.log").write_text("an old boot\n")
+    log = "Booting\r\n\x1b[1mPXE-E32: TFTP open timeout\x1b[0m\n"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", "import sys,time; time.sleep(1.5); open(sys.argv[1],'a').write(sys.argv[2])", str(site.folder / "board0.log"), log]
+    )
+    result = site.run("start", 0, timeout=1)
+    writer.wait(10)
+    one = board(result)
+    note = "stalled at tftp after 1 s, twice (boot entry fetched, kernel not asked for); console: board0.log"
+    record = site.record(0)
+    assert (result["failed"], result["blame"], one["blame"], record.state, record.note) == (True, "board", "board", "error", note)
+    assert (site.power(0), one["evidence"]["console_tail"]) == ("off", ["Booting", "PXE-E32: TFTP open timeout"])
+    last = site.events(0)[-1]
+    assert (last.phase, last.text) == ("error", f"kept out of use: {note}\nBooting\nPXE-E32: TFTP open timeout")
+    assert record.claim.instance == "vm0", "whoever asked moves the claim on"
+    again = site.run("start", 0)
+    assert (again["blame"], site.power(0)) == ("board", "off")
+    assert note in again["msg"]
+    stopped = site.run("stop", 0)
+    assert (stopped["failed"], site.record(0).state) == (False, "shutting down")
+
+
+@pytest.mark.parametrize("stall", ["nfs", "running"])
+def test_an_image_that_does_not_boot_is_blamed_itself(site, stall):
+    """A good board would go out of use for each bad image that somebody tries on it."""
+    site.claim(0)
+    site.play(0, stall=stall)
+    result = site.run("start", 0, timeout=1)
+    record = site.record(0)
+    assert (result["blame"], record.state, site.power(0), site.entry(0).exists()) == ("image", "shutting down", "off", False)
+    assert f"stalled at {stall} after 1 s" in board(result)["error"]
+    assert record.claim.instance == "vm0"
+    assert phases(site.events(0)).count("power") == 1, "no second try: the board did its part"
+
+
+def test_a_broken_proxy_is_blamed_itself(site):
+    """Dead TFTP would take one board after the other out of use."""
+    site.claim(0)
+    site.play(0, stall="tftp", proxy="TFTP 127.0.0.1:boot.ipxe: no answer within 2 s")
+    result = site.run("start", 0, timeout=1)
+    record = site.record(0)
+    assert (result["blame"], record.state, record.claim.instance, site.power(0)) == ("proxy", "booting", "vm0", "on")
+    assert "no answer within 2 s" in result["msg"]
+
+
+def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
+    """A swapped outlet would give users the machine of somebody else."""
+    site.claim(0)
+    site.play(0, wrong_key=True)
+    start = time.monotonic()
+    result = site.run("start", 0, timeout=30)
+    assert time.monotonic() - start < 5, "nothing to wait for"
+    record = site.record(0)
+    assert (result["blame"], record.state, site.power(0)) == ("board", "error", "off")
+    assert record.note == "outlet 5 of pdu-a does not feed this board, or its address is taken: 10.0.2.1 shows another host key"
+
+
+def test_an_outlet_that_does_not_obey(site):
+    """Tour, section 4: the PDU's own words, and the board out of use."""
+    site.claim(0, 1)
+    site.pdu("pdu-a", refused=["5"])
+    result = site.run("start", 0, 1)
+    assert (board(result)["blame"], site.record(0).state) == ("board", "error")
+    assert "outlet 5 of pdu-a: still off" in site.record(0).note
+    assert (board(result, 1)["state"], board(result, 1)["failed"]) == ("running", False)
+
+
+def test_a_pdu_that_is_away_is_not_the_boards_fault(site, monkeypatch):
+    """All boards of a PDU would be out of use because somebody pulled its network cable."""
+    from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+
+    monkeypatch.setattr(starting, "PDU", 0.5)
+    site.claim(0, 2)
+    site.pdu("pdu-a", hang=True)
+    result = site.run("start", 0, 2)
+    assert (result["blame"], board(result)["blame"], site.record(0).state) == ("proxy", "proxy", "power off")
+    assert "pdu-a" in board(result)["error"]
+    assert board(result, 2)["state"] == "running"
+
+
+def test_one_of_two_fails(site):
+    """One bad board would stop the others of the same call."""
+    site.claim(0, 1, 2)
+    site.play(1, stall="tftp")
+    result = site.run("start", 0, 1, 2, timeout=1, retries=0)
+    assert [one["state"] for one in result["boards"]] == ["running", "error", "running"]
+    assert (result["failed"], result["blame"]) == (True, "board")
+    assert board(result, 1)["error"] == result["msg"]
+
+
+def test_a_boot_under_way_is_waited_for(site):
+    """kill -9 of the play and its rerun would cut a boot that is nearly done."""
+    site.claim(0)
+    site.play(0, tftp=0.2, nfs=0.4, running=0.8)
+    assert board(site.run("start", 0, wait=False))["state"] == "booting"
+    result = site.run("start", 0)
+    assert (result["changed"], board(result)["state"]) == (False, "running")
+    assert phases(site.events(0)) == ["power", "tftp", "nfs", "running"]
+    assert 0.7 <= board(result)["phases"]["running"] < 2
+
+
+def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site):
+    """The rerun would take the kernel of the first boot for a bad image, or wait for ever."""
+    site.claim(0)
+    site.play(0, stall="tftp", stalls=1)
+    site.run("start", 0, wait=False)
+    time.sleep(1.1)
+    result = site.run("start", 0, timeout=1)
+    assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
+
+
+HOLD = """
+import sys, time
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+with board_lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
+    print("held", flush=True)
+    time.sleep(0.6)
+"""
+
+
+def test_a_held_lock_is_waited_for_and_named(site):
+    """Two verbs on one board at once; or a wait that nobody can explain."""
+    site.claim(0)
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, site.config["run_folder"]], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    result = site.run("start", 0)
+    holder.communicate(timeout=5)
+    assert board(result)["state"] == "running"
+    first = site.events(0)[0]
+    assert first.phase == "wait"
+    assert "wipe" in first.text and str(holder.pid) in first.text
+
+
+@pytest.mark.parametrize("verb", ["start", "reboot", "stop"])
+def test_check_mode_touches_nothing(site, verb):
+    """A dry run that switches power is worse than none."""
+    site.claim(0, 1)
+    site.run("start", 0)
+    if verb == "start":
+        site.cut(0)
+        site.entry(0).unlink()
+    before = (site.record(0), site.power(0), site.entry(0).exists(), site.events(0))
+    result = site.run(verb, 0, check=True)
+    assert (site.record(0), site.power(0), site.entry(0).exists(), site.events(0)) == before
+    assert result["changed"] is True
+    expected = {
+        "start": "pdu-a outlet 5 is off: off → on",
+        "reboot": "pdu-a outlet 5 is on: on → off → on",
+        "stop": "pdu-a outlet 5 is on: on → off",
+    }
+    assert expected[verb] in result["lines"][0]
+    if verb == "start":
+        lines = next(entry for entry in result["diff"] if entry["after_header"] == str(site.entry(0)))
+        assert lines["after"]["lines"][0] == "#!ipxe"
+
+
+def test_check_mode_of_a_board_that_is_not_claimed_yet(site):
+    """The dry run of a whole provision ends here before it could show anything."""
+    names = site.folder / "state" / "images" / "names"
+    names.mkdir()
+    (names / "demo").write_text("ab" * 32 + "\n")
+    result = site.run("start", 0, check=True, image="demo")
+    assert (result["failed"], result["changed"]) == (False, True)
+    assert "pdu-a outlet 5 is off: off → on" in result["lines"][0]
+    after = {entry["after_header"]: entry["after"] for entry in result["diff"]}
+    assert "vmlinux_0" in after[str(site.entry(0))]["lines"][1]
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_board_that_is_not_made_ready_is_refused(site, ready):
+    """Power for a board without claim or root would boot nothing, or the last tenant's system."""
+    if not ready:
+        site.claim(0, ready=False)
+    result = site.run("start", 0)
+    assert (result["failed"], site.power(0), site.entry(0).exists()) == (True, "off", False)
+    assert ("board_image" if not ready else "board_claim") in result["msg"]
+
+
+def test_a_board_in_maintenance_is_left_alone(site):
+    """Somebody has their hands in it."""
+    with site.proxy() as proxy:
+        proxy.store.move(0, "maintenance", "fan replaced")
+    for verb in ("start", "reboot", "stop"):
+        result = site.run(verb, 0)
+        assert "maintenance" in result["msg"]
+    assert site.power(0) == "off"
+
+
+def test_wiring_that_names_no_such_outlet(site):
+    """A typing error in the inventory is no broken board."""
+    site.claim(0)
+    site.config["boards"]["0"]["outlet"] = "15"
+    site.write()
+    result = site.run("start", 0)
+    assert (result["blame"], site.record(0).state) == ("proxy", "power off")
+    assert "pdu-a has no outlet 15" in result["msg"]
+
+
+def test_arguments_are_checked_before_anything(site):
+    """Half of a call would be done before the mistake in it is seen."""
+    site.claim(0)
+    for ids, options in (((0, 0), {}), ((0, 77), {}), ((0,), {"timeout": 0})):
+        with pytest.raises(BadInput):
+            site.run("start", *ids, **options)
+    assert site.power(0) == "off"

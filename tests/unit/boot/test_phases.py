@@ -1,0 +1,194 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the watcher sees of boards: real packets through a veth pair between two network namespaces, as a board would send them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from ansible_collections.hetero.compute.plugins.module_utils.boot import phases
+
+MAC = "00:1a:ca:00:57:90"
+PROXY, BOARD, OTHER = "e-phases-proxy", "e-phases-board", "10.0.2.9"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces and packet sockets need root")
+
+
+def inside(namespace, *argv, **more):
+    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=20, **more)
+
+
+def python(namespace, script, *arguments):
+    """Run a script in a namespace; its output."""
+    argv = [sys.executable, "-c", textwrap.dedent(script), *arguments]
+    return inside(namespace, *argv, stdout=subprocess.PIPE, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def network():
+    """The proxy at 10.0.2.254, and a board's end with 10.0.2.1 and, for another machine, 10.0.2.9."""
+    names = [f"{name}-{os.getpid()}" for name in (PROXY, BOARD)]
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        proxy, board = names
+        subprocess.run(["ip", "link", "add", "eth0", "netns", proxy, "type", "veth", "peer", "eth0", "netns", board], check=True)
+        inside(board, "ip", "link", "set", "eth0", "address", MAC)
+        for name, address in ((proxy, "10.0.2.254/24"), (board, "10.0.2.1/24"), (board, f"{OTHER}/24")):
+            inside(name, "ip", "address", "add", address, "dev", "eth0")
+        for name in names:
+            inside(name, "ip", "link", "set", "eth0", "up")
+            inside(name, "ip", "link", "set", "lo", "up")
+        yield names
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False)
+
+
+WATCH = """
+    import sys, time
+    from types import SimpleNamespace
+    from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import Watcher
+    board = SimpleNamespace(id=0, ip="10.0.2.1", mac="00:1a:ca:00:57:90")
+    seen = []
+    watcher = Watcher([board], lambda *what: seen.append(what))
+    print("open", flush=True)
+    sys.stdin.readline()  # what comes before the reading begins is not lost
+    began = time.monotonic()
+    with watcher:
+        print("reading", flush=True)
+        sys.stdin.readline()
+        time.sleep(0.2)
+    for number, kind, name, at in seen:
+        print(number, kind, name, at >= began - 0.01)
+"""
+
+
+class Watching:
+    """A watcher in the proxy's namespace, as a process: open first, then reading, then its report."""
+
+    def __init__(self, namespace):
+        argv = ["nsenter", f"--net=/run/netns/{namespace}", sys.executable, "-c", textwrap.dedent(WATCH)]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "open\n"
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def report(self):
+        self.go_on()
+        lines = self.process.communicate(timeout=10)[0].splitlines()
+        assert lines[0] == "reading"
+        return lines[1:]
+
+
+SEND = """
+    import socket, struct, sys
+    source, kind = sys.argv[1:3]
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    udp.bind((source, 0))
+    if kind == "tftp":
+        for name in sys.argv[3:]:
+            udp.sendto(b"\\0\\1" + name.encode() + b"\\0octet\\0blksize\\0001432\\0", ("10.0.2.254", 69))
+    elif kind == "write":
+        udp.sendto(b"\\0\\2evil\\0octet\\0", ("10.0.2.254", 69))
+    elif kind == "dhcp":
+        mac, options = bytes.fromhex(sys.argv[3].replace(":", "")), sys.argv[4].encode()
+        packet = struct.pack("!BBBB", 1, 1, 6, 0) + bytes(24) + mac + bytes(10 + 192) + b"\\x63\\x82\\x53\\x63" + options
+        udp.sendto(packet, ("10.0.2.254", 67))
+    elif kind == "nfs":
+        tcp = socket.socket()
+        tcp.bind((source, 0))
+        tcp.settimeout(3)
+        try:
+            tcp.connect(("10.0.2.254", int(sys.argv[3])))
+        except OSError:
+            pass
+    else:
+        udp.sendto(b"noise", ("10.0.2.254", int(kind)))
+"""
+
+
+def test_phases_are_seen(network):
+    """Nobody would see where a boot is, and a stall would be blamed on the wrong part."""
+    proxy, board = network
+    watching = Watching(proxy)
+    python(board, SEND, "10.0.2.1", "dhcp", MAC, "\x3c\x09PXEClient")
+    watching.go_on()
+    python(board, SEND, "10.0.2.1", "tftp", "/tftpboot/01-00-1a-ca-00-57-90.ipxe", "vmlinux_0", "initrd_0")
+    python(board, SEND, OTHER, "dhcp", MAC, "\x3c\x05udhcp")  # no address of its own yet: known by its MAC address
+    python(board, SEND, "10.0.2.1", "nfs", "2049")
+    assert watching.report() == [
+        "0 firmware  True",
+        "0 tftp 01-00-1a-ca-00-57-90.ipxe True",
+        "0 tftp vmlinux_0 True",
+        "0 tftp initrd_0 True",
+        "0 system  True",
+        "0 nfs  True",
+    ]
+
+
+def test_what_is_no_boot_is_not_seen(network):
+    """Another machine's boot, or a board's other traffic, would be taken for this board's boot."""
+    proxy, board = network
+    watching = Watching(proxy)
+    watching.go_on()
+    python(board, SEND, "10.0.2.1", "5353")
+    python(board, SEND, "10.0.2.1", "write")
+    python(board, SEND, "10.0.2.1", "nfs", "2050")
+    python(board, SEND, OTHER, "dhcp", "00:1a:ca:00:00:01", "\x3c\x05other")
+    python(board, SEND, OTHER, "tftp", "vmlinux_0")
+    assert watching.report() == []
+
+
+def test_the_kernel_passes_nothing_else(network):
+    """On a proxy that serves roots at full speed, a filter in Python would need a core of its own and lose the packets."""
+    proxy, board = network
+    script = """
+        import socket, subprocess, sys
+        from ansible_collections.hetero.compute.plugins.module_utils.boot import phases
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(phases.ETH_P_IP))
+        phases.attach_filter(raw)
+        raw.settimeout(0.5)
+        board = ["nsenter", "--net=/run/netns/" + sys.argv[1], sys.executable, "-c", sys.argv[2], "10.0.2.1"]
+        for what in (["5353"], ["nfs", "2050"], ["tftp", "wanted"], ["68"]):
+            subprocess.run(board + what, check=True)
+        try:
+            while True:
+                packet = raw.recv(2048)
+                print(packet[9], int.from_bytes(packet[22:24], "big"))
+        except socket.timeout:
+            print("end")
+    """
+    assert python(proxy, script, board, textwrap.dedent(SEND)) == "17 69\nend\n"
+
+
+def test_an_established_mount_is_found(network):
+    """A boot that another, killed call began would look as if it had never reached its root."""
+    proxy, board = network
+    script = """
+        import socket, subprocess, sys
+        from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import nfs_connected
+        server = socket.create_server(("::", 2049), family=socket.AF_INET6, dualstack_ipv6=True)
+        print(nfs_connected("10.0.2.1"))
+        hold = "import socket,sys,time; s=socket.create_connection(('10.0.2.254',2049)); print('up',flush=True); sys.stdin.read()"
+        board = subprocess.Popen(["nsenter", "--net=/run/netns/" + sys.argv[1], sys.executable, "-c", hold],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        board.stdout.readline()
+        print(nfs_connected("10.0.2.1"), nfs_connected("10.0.2.11"), nfs_connected("10.0.2.254"))
+        board.communicate()
+    """
+    assert python(proxy, script, board) == "False\nTrue False False\n"
+
+
+@pytest.mark.parametrize("packet", [b"", b"\x45", b"\x45" + bytes(19), b"\x60" + bytes(60), b"\x4f" + bytes(30)])
+def test_broken_packets_say_nothing(packet):
+    """One odd packet on the network would end the watcher, and with it the module."""
+    assert phases.parse(packet, MAC) is None

@@ -1,0 +1,184 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person sees while boards boot: real plays over a local connection, with boots that are played."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
+
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - hetero.compute.tilera_boot: {arguments}
+      register: boot
+      ignore_errors: true
+    - hetero.compute.show:
+        lines:
+          - "  {{{{ boot.changed }}}} {{{{ boot.boards | map(attribute='state') | join(' ') }}}}"
+          - "blame: {{{{ boot.blame }}}}  → done"
+"""
+
+pytestmark = pytest.mark.skipif(not PLAYBOOK.exists(), reason="ansible-playbook is not beside this Python")
+
+
+class Play:
+    """A running ansible-playbook; each line of its output with the time it came."""
+
+    def __init__(self, site, *options, **arguments):
+        arguments = dict(site.params, **arguments)
+        playbook = site.folder / "play.yml"
+        (site.folder / "ansible.cfg").write_text("[defaults]\n")
+        playbook.write_text(PLAY.format(arguments=json.dumps(arguments)))
+        environment = dict(
+            os.environ,
+            ANSIBLE_COLLECTIONS_PATH=os.environ["PYTHONPATH"],
+            ANSIBLE_LOCAL_TEMP=str(site.folder / "tmp"),
+            ANSIBLE_REMOTE_TEMP=str(site.folder / "tmp"),
+            ANSIBLE_LOCALHOST_WARNING="false",
+            ANSIBLE_CONFIG=str(site.folder / "ansible.cfg"),
+            PYTHONUNBUFFERED="1",
+        )
+        argv = [str(PLAYBOOK), "-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}"]
+        self.process = subprocess.Popen(
+            [*argv, *options, str(playbook)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        self.lines = []
+
+    def read(self, until=None):
+        """Read on until a line holds `until`, or to the end."""
+        for line in self.process.stdout:
+            self.lines.append((time.time(), line.rstrip("\n")))
+            if until and until in line:
+                return self
+        self.process.stdout.close()
+        self.process.wait(30)
+        return self
+
+    @property
+    def text(self):
+        return "\n".join(line for _at, line in self.lines)
+
+    def at(self, part):
+        return next(at for at, line in self.lines if part in line)
+
+
+def test_phases_are_printed_as_they_happen(site):
+    """A person in front of a silent screen does not know whether to wait or to pull the plug."""
+    site.claim(0, 2)
+    site.play(0, tftp=0.5, nfs=1.0, running=3.0)
+    site.play(2, tftp=0.2, nfs=0.4, running=0.6)
+    play = Play(site, boards=[0, 2], timeout=20).read()
+    assert play.process.returncode == 0, play.text
+    for number, name in ((0, "board0"), (2, "board2")):
+        for event in site.events(number):
+            late = play.at(f"vm{number}     {name}  {event.phase}") - event.time
+            assert 0 <= late < 2, f"{event.phase} of {name} was printed {late:.1f} s late"
+    assert play.at("board2  running") < play.at("board0  running") - 1, "lines were kept until the end"
+    assert "  True running running\n" in play.text
+    assert "blame: None  → done" in play.text or "blame:   → done" in play.text
+    assert play.at("PLAY RECAP") - site.events(0)[-1].time < 2.5, "the end was seen late"
+
+
+def test_second_run_says_that_it_runs(site):
+    """No change must not look like no answer; and old events must not be shown again as if they were new."""
+    site.claim(0)
+    site.run("start", 0)
+    play = Play(site, boards=[0]).read()
+    assert "vm0     board0  running   already running, ssh answers with its own host key" in play.text
+    assert "off → on" not in play.text
+    assert "changed=0" in play.text
+
+
+def test_check_mode_prints_what_would_be_done(site):
+    """A dry run without words is no use."""
+    site.claim(0)
+    play = Play(site, "--check", "--diff", boards=[0]).read()
+    assert "vm0     board0  power     pdu-a outlet 5 is off: off → on" in play.text
+    assert "vmlinux_0 root=/dev/nfs" in play.text
+    assert (site.power(0), site.events(0)) == ("off", [])
+
+
+def test_a_failure_keeps_its_lines_and_results(site):
+    """The play decides by `blame` and the boards' results what to do next; the person reads the lines."""
+    site.claim(0, 2)
+    site.play(0, stall="tftp")
+    play = Play(site, boards=[0, 2], timeout=1, retries=0).read()
+    assert "vm0     board0  error     kept out of use: no boot request within 1 s" in play.text
+    assert "  True error running\nblame: board" in play.text
+
+
+def test_bad_arguments_fail_before_the_background(site):
+    """The message would end in a file that nobody reads."""
+    play = Play(site, boards=[77]).read()
+    assert "board 77: no such board" in play.text
+    assert os.listdir(Path(site.config["run_folder"]) / "jobs") == []
+
+
+def test_a_killed_play_leaves_its_work_running(site):
+    """kill -9 in the middle of a boot: the board would be left half on, and the rerun would begin anew."""
+    site.claim(0)
+    site.play(0, tftp=0.3, nfs=1.5, running=2.5)
+    first = Play(site, boards=[0], timeout=20).read(until="board0  power")
+    os.killpg(first.process.pid, signal.SIGKILL)
+    first.process.wait(10)
+    first.process.stdout.close()
+    assert site.record(0).state == "booting"
+    second = Play(site, boards=[0], timeout=20).read()
+    assert second.process.returncode == 0, second.text
+    assert "board0  wait      held by start" in second.text
+    assert "changed=0" in second.text
+    assert [event.phase for event in site.events(0)] == ["power", "wait", "tftp", "nfs", "running"]
+
+
+def test_a_killed_worker_is_reported(site):
+    """The play would wait until its limit, an hour or more, for a process that is gone."""
+    site.claim(0)
+    site.play(0, stall="running")
+    play = Play(site, boards=[0], timeout=60).read(until="board0  nfs")
+    holder = json.loads((Path(site.config["run_folder"]) / "locks" / "board0").read_text())
+    os.kill(holder["pid"], signal.SIGKILL)
+    start = time.monotonic()
+    play.read()
+    assert time.monotonic() - start < 5
+    assert "was killed or broke" in play.text
+
+
+TYPES = {"tp64.8x8": dict(memory_mb=16384, vcpus=1, local_gb=500, flavorid=302, cpu_arch="tilepro64", cpu_info={"geometry": "8x8"})}
+
+
+def test_status_table():
+    """Tour, section 2: one glance tells who has what."""
+    board = dict(
+        name="board0", arch="TILEPro64", geometry="8x8", vcpus=10, memory_mb=16218, local_gb=917, state="running",
+        cpu_info={"arch": "TILEPro64", "features": ["8x8Grid"]}, instance="jackie", since_seconds=130.0, note="",
+    )  # fmt: skip
+    rows = [
+        board,
+        dict(board, name="board1", state="power off", instance=None, since_seconds=None),
+        dict(board, name="board4", state="error", instance=None, since_seconds=3700.0, note="stalled at tftp after 41 s, twice"),
+        dict(board, name="board9", memory_mb=8109, state="booting", instance="ml", since_seconds=3 * 86400 + 5),
+    ]
+    assert status_table(rows, TYPES) == [
+        "NODE    KIND   ARCH       FITS      STATE      INSTANCE  SINCE  NOTE",
+        "board0  board  TILEPro64  tp64.8x8  running    jackie    2 min",
+        "board1  board  TILEPro64  tp64.8x8  power off  -         -",
+        "board4  board  TILEPro64  tp64.8x8  error      -         1 h    stalled at tftp after 41 s, twice",
+        "board9  board  TILEPro64  -         booting    ml        3 d",
+    ]

@@ -1,0 +1,152 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The boot entry a PXE board asks for, and the proxy's self-test against a TFTP server that works, refuses, or is dead."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from dataclasses import dataclass
+
+import pytest
+from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
+from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
+from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
+
+
+@dataclass
+class Image:
+    cmdline: str = "quiet"
+    initrd: str | None = "/images/x/initrd"
+
+
+def test_entry_with_initrd(site):
+    """A wrong line here and no board boots: kernel, root and initrd are asked for by these names."""
+    site.config["boards"]["0"]["cmdline"] = "console=ttyS0"
+    site.write()
+    with site.proxy() as proxy:
+        entry = Pxe(proxy).entry(proxy, proxy.board(0), Image(), None)
+    assert entry == {
+        str(site.entry(0)): "#!ipxe\n"
+        "kernel vmlinux_0 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_0,vers=3,tcp,nolock ip=dhcp quiet console=ttyS0"
+        " initrd=initrd_0\n"
+        "initrd initrd_0\n"
+        "boot\n"
+    }
+
+
+def test_entry_without_initrd(site):
+    """A kernel with NFS root built in needs no initrd; asking for a missing file would stop its boot."""
+    with site.proxy() as proxy:
+        entry = Pxe(proxy).entry(proxy, proxy.board(1), Image(cmdline="", initrd=None), None)
+    assert entry[str(site.entry(1))] == (
+        "#!ipxe\nkernel vmlinux_1 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock ip=dhcp\nboot\n"
+    )
+
+
+def test_drivers_by_wiring_and_by_name(site):
+    """A misspelt driver would show only when a board does not boot."""
+    del site.config["boards"]["1"]["driver"]
+    site.config["boards"]["2"]["driver"] = "uboat"
+    site.write()
+    with site.proxy() as proxy:
+        drivers = BootDrivers(proxy)
+        assert drivers.of(proxy.board(0)).name == "fake"
+        assert drivers.of(proxy.board(1)).name == "pxe"
+        assert drivers.of(proxy.board(0)) is drivers.of(proxy.board(3))
+        assert BootDrivers(proxy, "pxe").of(proxy.board(0)).name == "pxe"
+        with pytest.raises(BadInput, match="uboat.*known: fake, pxe"):
+            drivers.of(proxy.board(2))
+
+
+class TftpServer(threading.Thread):
+    """Serves one file as RFC 1350 says, each transfer from a port of its own; `drop` loses the first packet of each block."""
+
+    def __init__(self, content=None, refuse=False, drop=False):
+        super().__init__(daemon=True)
+        self.content, self.refuse, self.drop = content, refuse, drop
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind(("127.0.0.1", 0))
+        self.sock.settimeout(5)
+        self.port = self.sock.getsockname()[1]
+        self.asked = []
+
+    def run(self):
+        with self.sock:
+            request, peer = self.sock.recvfrom(600)
+            self.asked.append(request)
+            if self.content is None and not self.refuse:
+                return
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as transfer:
+                transfer.bind(("127.0.0.1", 0))
+                transfer.settimeout(0.7)
+                if self.refuse:
+                    transfer.sendto(struct.pack("!HH", 5, 1) + b"File not found\0", peer)
+                    return
+                blocks = [self.content[at : at + 512] for at in range(0, len(self.content), 512)]
+                if len(self.content) % 512 == 0:
+                    blocks.append(b"")
+                for number, block in enumerate(blocks, 1):
+                    self.send(transfer, struct.pack("!HH", 3, number) + block, peer)
+
+    def send(self, transfer, packet, peer):
+        for attempt in range(8):
+            if not (self.drop and attempt == 0):
+                transfer.sendto(packet, peer)
+            try:
+                if transfer.recv(600) == b"\0\4" + packet[2:4]:
+                    return
+            except socket.timeout:
+                continue
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 1300])
+def test_tftp_get(size):
+    """The self-test would blame a working proxy, and no board would ever be blamed."""
+    content = bytes(range(256)) * 6
+    server = TftpServer(content[:size])
+    server.start()
+    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port) == content[:size]
+    assert server.asked == [b"\0\1boot.ipxe\0octet\0"]
+    server.join(5)
+
+
+def test_tftp_get_asks_again_for_what_is_lost():
+    """One lost packet on the proxy's own network is no fault of the proxy."""
+    server = TftpServer(b"x" * 700, drop=True)
+    server.start()
+    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(10), port=server.port) == b"x" * 700
+    server.join(5)
+
+
+def test_tftp_get_says_what_the_server_said():
+    """"File not found" tells what to repair; "failed" does not."""
+    server = TftpServer(refuse=True)
+    server.start()
+    with pytest.raises(HeteroError, match="File not found"):
+        tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port)
+    server.join(5)
+
+
+def test_tftp_get_ends_at_the_deadline():
+    """A dead xinetd would hang the verdict that is to name it."""
+    server = TftpServer()
+    server.start()
+    with pytest.raises(TimedOut, match="xinetd"):
+        tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(0.6), port=server.port)
+    server.join(5)
+
+
+def test_self_test_names_each_fault(site):
+    """Boards would be quarantined for a proxy whose servers are down."""
+    with site.proxy() as proxy:
+        faults = Pxe(proxy).self_test(proxy.board(0))
+    text = "\n".join(faults)
+    assert f"{site.entry(0)}: is missing" in text
+    assert "vmlinux_0: is missing" in text
+    assert "TFTP 127.0.0.1:boot.ipxe" in text
+    assert "NFS 127.0.0.1: port 2049 does not answer" in text

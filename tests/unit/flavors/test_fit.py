@@ -1,0 +1,183 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flavors against boards: who fits, and what a user reads about those that do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.filter.fits import FilterModule
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import (
+    describe,
+    rejections,
+    summary,
+    validate,
+)
+
+ROOT = Path(__file__).parents[3]
+BOARDS = read(ROOT / "tests" / "data" / "tilera_boards")
+TYPES = yaml.safe_load((ROOT / "playbooks" / "vars" / "instance_types.yml").read_text(encoding="utf-8"))[
+    "hetero_instance_types"
+]
+fits = FilterModule().filters()["fits"]
+
+
+def test_all_seven_default_types_are_there_and_valid():
+    """The blueprints' instance types must work without any set-up."""
+    assert list(TYPES) == ["t64.8x8", "tp64.8x8", "tgx.4x4", "tgx.6x6", "tgx.8x8", "tgx.10x10", "cg1.xlarge"]
+    assert [flavor["flavorid"] for flavor in TYPES.values()] == [301, 302, 303, 304, 305, 306, 9]
+    for name, flavor in TYPES.items():
+        assert flavor["name"] == name
+        validate(flavor)
+
+
+def test_all_ten_boards_serve_tp64():
+    """16218 MB is what is left of a nominal 16384, and used gigabytes are the last tenant's: no board may drop out."""
+    assert [rejections(TYPES["tp64.8x8"], board) for board in BOARDS] == [[]] * 10
+    assert [rejections(TYPES["tp64.8x8"], board.columns) for board in BOARDS] == [[]] * 10
+    assert rejections(TYPES["tp64.8x8"], BOARDS[0], tolerance=0) == ["memory_mb 16218 < 16384"]
+    assert [fits(TYPES, board.columns) for board in BOARDS] == [["tp64.8x8"]] * 10
+
+
+def test_a_rejected_board_says_why():
+    """ "No node" without a reason sends the user to the operator."""
+    small = replace(BOARDS[0], memory_mb=8109, vcpus=0, local_gb=499)
+    assert rejections(TYPES["tp64.8x8"], small) == ["memory_mb 8109 < 16384", "vcpus 0 < 1", "local_gb 499 < 500"]
+    assert rejections(TYPES["tgx.4x4"], BOARDS[0]) == ["cpu_arch TILEPro64 is not tile-gx16", "geometry 8x8 is not 4x4"]
+    assert rejections(TYPES["tp64.8x8"], replace(BOARDS[0], cpu_info={})) == ["has no cpu_arch", "has no geometry"]
+    assert rejections(TYPES["tp64.8x8"], {"id": 1}) == [
+        *("has no memory_mb", "has no vcpus", "has no local_gb"),
+        *("has no cpu_arch", "has no geometry"),
+    ]
+
+
+def test_a_gpu_flavor_is_not_for_boards():
+    """cg1.xlarge names no architecture: without its extra_specs a board would be handed out for it."""
+    assert rejections(TYPES["cg1.xlarge"], BOARDS[0]) == [
+        "hypervisor tilera_hv does not satisfy 's== LXC'",
+        "has no gpus",
+        "has no gpu_arch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cpu_info", "expected"),
+    [
+        ({"features": ["32bvliw", "2GbEMAC"]}, []),
+        ({"features": ["32bVLIW", "10GbEMAC"]}, ["features has no 10GbEMAC"]),
+        ({"features": "4DDR2"}, []),
+        ({"topology": {"cores": 64}, "vendor": "Tilera"}, []),
+        ({"topology": {"cores": 32, "threads": 2}}, ["topology.cores 64 is not 32", "has no topology.threads"]),
+        ({"model": {"name": "x"}}, ["has no model.name"]),
+    ],
+)
+def test_cpu_info_requirements(cpu_info, expected):
+    """A flavor may ask for anything that the boards file says of the processor."""
+    assert rejections({"cpu_info": cpu_info}, BOARDS[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "requirement", "fit"),
+    [
+        ("vcpus", "= 10", True),
+        ("vcpus", "= 11", False),
+        ("vcpus", ">= 2", True),
+        ("vcpus", "<= 9", False),
+        ("vcpus", "== 10", True),
+        ("vcpus", "!= 10", False),
+        ("vcpus", "10", True),
+        ("vcpus", 10, True),
+        ("vcpus", "9", False),
+        ("hypervisor", "s== tilera_hv", True),
+        ("hypervisor", "s!= tilera_hv", False),
+        ("hypervisor", "= 2", False),
+        ("hypervisor", "<in> tilera", True),
+        ("hypervisor_version", "s>= 2", False),
+        ("geometry", "<or> 4x4 <or> 8x8", True),
+        ("geometry", "<or> 4x4 <or> 6x6", False),
+        ("features", "<all-in> 8x8Grid 4DDR2", True),
+        ("features", "<all-in> 8x8Grid 8DDR3", False),
+        ("vcpus", "<in> 1", False),
+        ("cpu_arch", "s== tilepro64", True),
+        ("cpu_arch", "s!= tilepro64", False),
+        ("capabilities:cpu_info:arch", "s== TILEPro64", True),
+        ("capabilities:topology:cores", ">= 65", False),
+        ("hw:cpu_policy", "dedicated", True),
+    ],
+)
+def test_extra_specs_operators(key, requirement, fit):
+    """Flavors come from Nova with its operators; `=` is its "at least"."""
+    reasons = rejections({"extra_specs": {key: requirement}}, BOARDS[0])
+    assert bool(reasons) is not fit
+    assert all(str(requirement) in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("flavor", "text"),
+    [
+        ({"name": "x", "memory_mb": "16384"}, "flavor x: memory_mb is '16384': give a whole number of 0 or more"),
+        ({"name": "x", "vcpus": -1}, "flavor x: vcpus is -1: give a whole number of 0 or more"),
+        ({"local_gb": True}, "flavor: local_gb is True: give a whole number of 0 or more"),
+        ({"name": "x", "memory": 1}, "flavor x: unknown key 'memory': use name, memory_mb"),
+        ({"name": 7}, "flavor: name is 7: give a text"),
+        ({"name": "x", "cpu_arch": None}, "flavor x: cpu_arch is None: give a text"),
+        ({"name": "x", "flavorid": []}, "flavor x: flavorid is \\[\\]: give a number or a text"),
+        ({"name": "x", "cpu_info": "8x8"}, "flavor x: cpu_info is '8x8': give a mapping"),
+        ({"name": "x", "extra_specs": {1: "= 2"}}, "flavor x: extra_specs is {1: '= 2'}: give a mapping"),
+        ({"name": "x", "extra_specs": {"gpus": "= two"}}, "flavor x: extra_specs.gpus is '= two': give '=' a number"),
+        ({"name": "x", "extra_specs": {"gpus": []}}, "flavor x: extra_specs.gpus is \\[\\]: give it as text"),
+        ({"name": "x", "extra_specs": {"hypervisor": "s=="}}, "extra_specs.hypervisor is 's==': give 's==' something"),
+        (["tp64.8x8"], "flavor: is \\['tp64.8x8'\\]: give a mapping"),
+    ],
+)
+def test_a_bad_flavor_is_named_with_its_key(flavor, text):
+    """A slip in a flavor must not look like "no board fits"."""
+    with pytest.raises(BadInput, match=f"^{text}|: {text}"):
+        validate(flavor)
+
+
+def test_describe():
+    """The answer repeats what was asked for, so that a wrong flavor is seen at once."""
+    assert describe("tgx.8x8", TYPES["tgx.8x8"]) == "tgx.8x8 (tile-gx64, 8x8, 16384 MB, 500 GB)"
+    assert describe("cg1.xlarge", TYPES["cg1.xlarge"]) == (
+        "cg1.xlarge (16384 MB, 160 GB, hypervisor LXC, gpus 2, gpu_arch fermi)"
+    )
+    assert describe("any", {"extra_specs": {"gpus": ">= 2"}}) == "any (gpus >= 2)"
+    assert describe("any", {}) == "any"
+
+
+def test_summary_puts_the_same_reasons_together():
+    """Forty boards must not be forty lines, and three must keep their names."""
+    wrong = rejections(TYPES["tgx.8x8"], BOARDS[0])
+    assert summary({board.name: wrong for board in BOARDS}) == ["10 boards: cpu_arch TILEPro64 is not tile-gx64"]
+    rejected = {"board0": ["running jackie"], "board1": ["error"], "board2": ["error"], "board3": []}
+    rejected.update({f"board{number}": ["maintenance"] for number in range(10, 14)})
+    rejected.update({f"board{number}": ["vcpus 0 < 1", "has no cpu_arch"] for number in range(20, 32)})
+    assert summary(rejected, noun="nodes") == [
+        "12 nodes: vcpus 0 < 1, has no cpu_arch",
+        " 4 nodes: maintenance",
+        "board1, board2: error",
+        "board0: running jackie",
+    ]
+    assert summary({}) == []
+
+
+def test_filter_refuses_what_it_cannot_judge():
+    """A template with its arguments mixed up must say so instead of naming nothing."""
+    board = BOARDS[0].columns
+    with pytest.raises(AnsibleFilterError, match="flavor small: vcpus is -1"):
+        fits({"small": {"vcpus": -1}}, board)
+    with pytest.raises(AnsibleFilterError, match="needs a mapping of instance types"):
+        fits(["tp64.8x8"], board)
+    with pytest.raises(AnsibleFilterError, match="needs a board"):
+        fits(TYPES, "board0")
+    with pytest.raises(AnsibleFilterError, match="tolerance is 2"):
+        fits(TYPES, board, 2)

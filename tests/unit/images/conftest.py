@@ -1,0 +1,118 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A proxy to try images on: real files, real mounts, and a `busctl` that answers as nfs-ganesha 4.3 does.
+
+Owners and mounts need root; a run without it says so for each test that it skips.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
+
+CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
+
+
+def pytest_collection_modifyitems(items):
+    if os.geteuid() == 0:
+        return
+    for item in items:
+        if Path(__file__).parent in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.skip(reason="owners and mounts of a root need root: run as root"))
+
+
+class Site:
+    """A proxy's files in a temporary folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.state = folder / "state"
+        self.tftp = folder / "tftpboot"
+        self.exports_file = folder / "ganesha.json"
+        self.boards(CPU)
+        config = dict(
+            server="10.0.2.254",
+            tftp_root=str(self.tftp),
+            state_folder=str(self.state),
+            run_folder=str(folder / "run"),
+            credentials=str(folder / "credentials.json"),
+        )
+        (folder / "proxy.json").write_text(json.dumps(config))
+        self.params = dict(
+            boards_file=str(folder / "tilera_boards"),
+            config=str(folder / "proxy.json"),
+            state_db=str(self.state / "state.db"),
+        )
+
+    def boards(self, cpu):
+        rows = [f"{n} 10.0.2.{n + 1} 00:1a:ca:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {cpu}" for n in range(4)]
+        (self.folder / "tilera_boards").write_text("\n".join(rows) + "\n")
+
+    def proxy(self):
+        return Proxy(self.params, "test")
+
+    def claim(self, proxy, instance="jackie", board=0, image="debian", key=KEY):
+        return proxy.store.claim(instance, [instance], "jackie", {"name": "tp64.8x8"}, image, key, [board])[0]
+
+    def exports(self):
+        """{id: export} as the server has it."""
+        return {int(number): found for number, found in json.loads(self.exports_file.read_text()).items()}
+
+    def set_exports(self, exports):
+        self.exports_file.write_text(json.dumps(exports))
+
+    def clean(self):
+        """Leave no mount behind, whatever a test did."""
+        for point in sorted(mounts_below(str(self.folder)), key=len, reverse=True):
+            unmount(point)
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory):
+    """An image store that holds one image, `debian`."""
+    folder = tmp_path_factory.mktemp("imported")
+    ImageStore(str(folder / "images")).import_image(image_tar(folder / "debian.tar"), "debian")
+    return folder
+
+
+@pytest.fixture
+def image(imported, tmp_path):
+    """Image `debian` in a store of this test's own, tmp_path/state/images."""
+    shutil.copytree(imported / "images", tmp_path / "state" / "images")
+    return ImageStore(str(tmp_path / "state" / "images")).get("debian")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A proxy whose NFS server is fake_busctl.py, started as `busctl`."""
+    tmp_path.chmod(0o755)
+    place = Site(tmp_path)
+    place.set_exports({})
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    script = Path(__file__).with_name("fake_busctl.py")
+    (bin_folder / "busctl").write_text(f'#!/bin/sh\nexec {sys.executable} -ES {script} "$@"\n')
+    (bin_folder / "busctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_GANESHA", str(place.exports_file))
+    yield place
+    place.clean()
+
+
+@pytest.fixture
+def report():
+    """What was reported, as (phase, text) pairs; callable as `report`."""
+    said = []
+    return SimpleNamespace(said=said, call=lambda phase, text, seconds=None: said.append((phase, text)))

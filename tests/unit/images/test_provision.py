@@ -1,0 +1,424 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that a board boots from, made, restored and removed on real mounts. If these failed, a rerun would change what is
+whole, or leave out what is missing, and a terminated instance would leave its root or export for the next tenant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import states
+from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images import absent, present, take_in
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
+    image_of,
+    image_store,
+    leftovers,
+    prepare,
+    remove,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
+
+
+@pytest.fixture
+def proxy(site, image):
+    """A proxy with image `debian` in its store."""
+    with site.proxy() as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def provision(site, proxy, report):
+    """Prepare board 0 for its claim, as often as called; (result, Change)."""
+
+    def once(check=False, claim=None, board=0, image=None):
+        claim = claim or proxy.store.record(board).claim or site.claim(proxy, board=board)
+        change = Change(check)
+        image = image or image_of(proxy, claim)
+        return prepare(proxy, proxy.board(board), claim, image, change, report.call), change
+
+    return once
+
+
+def everything(folder):
+    """Names, inodes and times of all files below a folder."""
+    paths = [path for path in folder.rglob("*") if "state.db" not in path.name]
+    return sorted((str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in paths)
+
+
+def root_file(site, name):
+    return site.state / "roots" / "fs_0" / "root" / name
+
+
+# ---- made
+
+
+def test_a_claimed_board_gets_all_it_boots_from(site, proxy, provision, report):
+    result, change = provision()
+    path = str(site.state / "roots" / "fs_0" / "root")
+    assert site.exports() == {1: {"path": path, "pseudo": "/tftpboot/fs_0", "clients": ["10.0.2.1"]}}
+    assert (result["root"], result["export"], result["client"]) == (path, 1, "10.0.2.1")
+    assert result["files"] == [str(site.tftp / "10.0.2.1" / name) for name in ("vmlinux_0", "initrd_0")]
+    assert (site.tftp / "10.0.2.1" / "vmlinux_0").read_text() == "KERNEL" * 1000
+    assert root_file(site, "etc/hostname").read_text() == "jackie\n"
+    assert KEY in root_file(site, "root/.ssh/authorized_keys").read_text()
+    assert result["known_hosts"] == "10.0.2.1 " + result["host_key"]
+    public = root_file(site, "etc/ssh/ssh_host_ed25519_key.pub").read_text()
+    assert public.startswith(result["host_key"] + " ")
+    claim = proxy.store.record(0).claim
+    image = image_store(proxy).get("debian")
+    assert (claim.host_key, claim.image_hash, claim.boot_source) == (result["host_key"], image.hash, "nfs")
+    assert report.said == [("image", "root ready, exported to 10.0.2.1 only")]
+    assert change.changed
+    shown = json.dumps([change.diff, result])
+    assert "PRIVATE" not in shown
+    assert json.dumps({"clients": ["10.0.2.1"]})[1:-1] in shown
+
+
+def test_a_second_time_changes_nothing(site, provision, report):
+    first = provision()[0]
+    before = everything(site.folder)
+    second, change = provision()
+    assert (change.changed, change.diff, second["restored"]) == (False, [], [])
+    assert everything(site.folder) == before
+    assert second["host_key"] == first["host_key"]
+    assert len(report.said) == 1
+
+
+def test_check_mode_touches_nothing_and_says_what_it_would_do(site, provision, proxy, report):
+    claim = site.claim(proxy)
+    before = everything(site.folder)
+    result, change = provision(check=True)
+    assert change.changed
+    assert result["host_key"] is None
+    assert everything(site.folder) == before
+    assert site.exports() == {}
+    assert proxy.store.record(0).claim == claim
+    assert report.said == []
+    things = [entry["after_header"] for entry in change.diff]
+    assert [thing for thing in things if thing.startswith("board0")] == ["board0 root", "board0 keys", "board0 export"]
+
+
+def test_another_architecture_is_refused_before_anything_is_touched(site, proxy, provision):
+    image_store(proxy).import_image(image_tar(site.folder / "arm.tar"), "arm", arch="aarch64")
+    before = everything(site.folder)
+    with pytest.raises(BadInput, match=r"board0: image arm is for aarch64, the board is TILEPro64"):
+        provision(claim=site.claim(proxy, image="arm"))
+    assert everything(site.folder) == before
+    assert site.exports() == {}
+
+
+def test_a_name_that_stands_for_a_newer_image_leaves_instances_alone(site, proxy, provision):
+    provision()
+    image_store(proxy).import_image(image_tar(site.folder / "new.tar", kernel="NEW"), "debian")
+    assert not provision()[1].changed
+    with pytest.raises(Refused, match="rebuild the instance to change its image"):
+        provision(image=image_store(proxy).get("debian"))
+    assert not provision()[1].changed
+
+
+# ---- restored
+
+
+def remove_export(site):
+    site.set_exports({})
+
+
+def wrong_client(site):
+    exports = site.exports()
+    exports[1]["clients"] = ["10.0.2.9"]
+    site.set_exports(exports)
+
+
+def remove_key(site):
+    root_file(site, "root/.ssh/authorized_keys").write_text(OTHER_KEY + "\n")
+
+
+def remove_host_key(site):
+    root_file(site, "etc/ssh/ssh_host_ed25519_key").unlink()
+
+
+def remove_kernel(site):
+    (site.tftp / "10.0.2.1" / "vmlinux_0").unlink()
+
+
+def other_initrd(site):
+    path = site.tftp / "10.0.2.1" / "initrd_0"
+    path.unlink()
+    path.write_text("INITRX" * 1000)
+
+
+def remove_restore_file(site):
+    (site.state / "exports" / "fs_0.conf").unlink()
+
+
+def restart(site):
+    """The proxy was restarted: mounts and exports are gone, files are there."""
+    site.set_exports({})
+    site.clean()
+
+
+def remove_marker(site):
+    (site.state / "roots" / "fs_0" / "made.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "restored"),
+    [
+        (remove_export, ["export"]),
+        (wrong_client, ["export"]),
+        (remove_restore_file, ["export"]),
+        (remove_key, ["key"]),
+        (remove_host_key, ["host key"]),
+        (remove_kernel, ["vmlinux_0"]),
+        (other_initrd, ["initrd_0"]),
+        (restart, ["mount", "export"]),
+    ],
+)
+def test_what_is_missing_is_restored_and_nothing_else(site, proxy, provision, report, damage, restored):
+    first = provision()[0]
+    root_file(site, "home-of-jackie").write_text("work\n")
+    root_file(site, "etc/hostname").write_text("renamed\n")
+    damage(site)
+    foreseen, dry = provision(check=True)
+    assert dry.changed
+    assert foreseen["restored"] == restored
+    result, change = provision()
+    assert change.changed
+    assert result["restored"] == restored
+    assert report.said[1:] == [("image", f"{', '.join(restored)} restored")]
+    assert site.exports()[1]["clients"] == ["10.0.2.1"]
+    assert root_file(site, "home-of-jackie").read_text() == "work\n"
+    assert root_file(site, "etc/hostname").read_text() == "renamed\n"
+    assert (result["host_key"] == first["host_key"]) == (damage is not remove_host_key)
+    assert proxy.store.record(0).claim.host_key == result["host_key"]
+    keys = root_file(site, "root/.ssh/authorized_keys").read_text()
+    assert KEY in keys
+    assert (OTHER_KEY in keys) == (damage is remove_key)
+    assert not provision()[1].changed
+
+
+def test_host_keys_a_tenant_made_itself_are_taken_over(site, proxy, provision):
+    """Else the board would never be seen running again after a reboot."""
+    provision()
+    path = root_file(site, "etc/ssh/ssh_host_ed25519_key")
+    path.unlink()
+    path.with_suffix(".pub").unlink()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tenant", "-f", str(path)], check=True)
+    result = provision()[0]
+    assert path.with_suffix(".pub").read_text().startswith(result["host_key"])
+    assert proxy.store.record(0).claim.host_key == result["host_key"]
+
+
+def test_an_export_id_of_somebody_else_is_not_taken(site, provision):
+    site.set_exports({"1": {"path": "/srv", "pseudo": "/srv", "clients": ["10.0.2.7"]}})
+    with pytest.raises(HeteroError, match=r"board0: export id 1 is taken by /srv"):
+        provision()
+    assert site.exports()[1]["path"] == "/srv"
+
+
+def test_a_server_that_does_not_answer_is_said(site, proxy, provision):
+    os.unlink(site.exports_file)
+    with pytest.raises(HeteroError, match=r"nfs-ganesha does not answer on DBus .*systemctl status dbus nfs-ganesha"):
+        provision()
+    with pytest.raises(HeteroError, match="does not answer on DBus"):
+        leftovers(proxy, proxy.board(0))
+
+
+# ---- killed
+
+
+POINTS = ["create", "settle", "put_key", "put_host_key", "mark_whole"]
+POINTS = [*(f"Root.{step}" for step in POINTS), "Ganesha.add", "BoardFiles.place"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_anywhere_it_converges(site, proxy, provision, point, when):
+    """kill -9 within a step; the rerun ends with one whole root, which is this claim's."""
+    site.claim(proxy)
+    script = f"""
+import os, sys
+from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.images import ganesha, provision, roots, tftp
+from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils.images.tftp import BoardFiles
+step = {point}
+def killed(*arguments):
+    {"step(*arguments)" if when == "after" else "pass"}
+    os.kill(os.getpid(), 9)
+{point} = killed
+with Proxy({site.params!r}, "test") as proxy:
+    claim = proxy.store.record(0).claim
+    image = provision.image_of(proxy, claim)
+    provision.prepare(proxy, proxy.board(0), claim, image, Change(), print)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    result, change = provision()
+    assert change.changed
+    assert KEY in root_file(site, "root/.ssh/authorized_keys").read_text()
+    assert proxy.store.record(0).claim.host_key == result["host_key"]
+    assert root_file(site, "etc/hostname").read_text() == "jackie\n"
+    assert len(Root(str(site.state / "roots"), 0).mounts()) == 1
+    assert not provision()[1].changed
+
+
+def test_a_root_of_the_tenant_before_is_never_handed_on(site, proxy, provision):
+    """Same board, same name, same image, same key, but claimed anew: another root and another host key."""
+    first = provision()[0]
+    root_file(site, "secret").write_text("of the first tenant\n")
+    proxy.store.release(0)
+    second = provision()[0]
+    assert not root_file(site, "secret").exists()
+    assert second["host_key"] != first["host_key"]
+    assert "root" in second["restored"]
+
+
+# ---- removed
+
+
+def remove_one(proxy, report, check=False):
+    change = Change(check)
+    return remove(proxy, proxy.board(0), change, report.call), change
+
+
+def test_all_of_it_goes(site, proxy, provision, report):
+    provision()
+    (site.tftp / "10.0.2.1" / "01-00-1a-ca-00-57-90.ipxe").write_text("#!ipxe\n")
+    other = provision(claim=site.claim(proxy, "bob", 1), board=1)[0]
+    before = everything(site.folder)
+    there, dry = remove_one(proxy, report, check=True)
+    assert dry.changed
+    assert everything(site.folder) == before
+    assert leftovers(proxy, proxy.board(0)) == there
+    removed, change = remove_one(proxy, report)
+    assert change.changed
+    assert removed == there
+    assert " ".join(text.split()[0] for text in there) == "export mount folder file file file folder file"
+    assert leftovers(proxy, proxy.board(0)) == []
+    assert not (site.state / "roots" / "fs_0").exists()
+    assert not (site.tftp / "10.0.2.1").exists()
+    assert os.listdir(site.state / "exports") == ["fs_1.conf"]
+    # another tenant's things are all there
+    assert list(site.exports()) == [2]
+    assert os.path.exists(os.path.join(other["root"], "etc", "hostname"))
+    assert report.said[-1] == ("image", "export, root and files removed")
+    again, change = remove_one(proxy, report)
+    assert (again, change.changed) == ([], False)
+
+
+@pytest.mark.parametrize("damage", [remove_export, remove_kernel, remove_restore_file, remove_marker, restart])
+def test_what_is_left_of_a_half_goes_too(site, proxy, provision, report, damage):
+    provision()
+    damage(site)
+    change = remove_one(proxy, report)[1]
+    assert change.changed
+    assert leftovers(proxy, proxy.board(0)) == []
+    assert not remove_one(proxy, report)[1].changed
+
+
+def test_a_root_in_use_is_not_removed_and_said(site, proxy, provision, report, monkeypatch):
+    monkeypatch.setattr("ansible_collections.hetero.compute.plugins.module_utils.images.provision.UNMOUNT_TIME", 0.2)
+    provision()
+    held = os.open(root_file(site, ""), os.O_RDONLY)
+    try:
+        with pytest.raises(HeteroError, match="Device or resource busy"):
+            remove_one(proxy, report)
+        assert site.exports() == {}
+        assert root_file(site, "etc/hostname").exists()
+    finally:
+        os.close(held)
+    remove_one(proxy, report)
+    assert leftovers(proxy, proxy.board(0)) == []
+
+
+def test_an_export_id_of_somebody_else_is_not_removed(site, proxy, report):
+    site.set_exports({"1": {"path": "/srv", "pseudo": "/srv", "clients": []}})
+    assert remove_one(proxy, report)[0] == []
+    assert list(site.exports()) == [1]
+
+
+# ---- the verb
+
+
+def test_boards_are_done_each_for_itself(site, proxy):
+    """Board 1 is claimed by nobody; 0 and 2 are done all the same."""
+    for name, board in (("jackie", 0), ("bob", 2)):
+        site.claim(proxy, name, board)
+    result = present(proxy, [0, 1, 2], None, None, Change(), Deadline(10), [])
+    assert result["failed"]
+    assert result["msg"] == "board1: is claimed by nobody: claim it: board_claim"
+    assert [(board["name"], board["instance"], board["failed"]) for board in result["boards"]] == [
+        ("board0", "jackie", False),
+        ("board1", None, True),
+        ("board2", "bob", False),
+    ]
+    assert [(line["instance"], line["node"], line["phase"]) for line in result["lines"]] == [
+        ("jackie", "board0", "image"),
+        ("bob", "board2", "image"),
+    ]
+    events = [event for event in proxy.store.events() if event.phase == "image"]
+    assert [(event.board, event.text) for event in events] == [
+        (0, "root ready, exported to 10.0.2.1 only"),
+        (2, "root ready, exported to 10.0.2.3 only"),
+    ]
+    again = present(proxy, [0, 2], None, None, Change(), Deadline(10), [])
+    assert (again["changed"], again["lines"]) == (False, [])
+    assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
+
+
+def test_a_running_boards_root_is_not_removed(site, proxy):
+    site.claim(proxy)
+    present(proxy, [0], None, None, Change(), Deadline(10), [])
+    proxy.store.move(0, states.BOOTING)
+    proxy.store.move(0, states.RUNNING)
+    result = absent(proxy, [0], Change(), Deadline(10))
+    assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
+    assert root_file(site, "etc/hostname").exists()
+    proxy.store.move(0, states.SHUTTING_DOWN)
+    result = absent(proxy, [0], Change(), Deadline(10))
+    assert result["changed"]
+    assert leftovers(proxy, proxy.board(0)) == []
+
+
+def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
+    site.claim(proxy)
+    with board_lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
+        result = present(proxy, [0], None, None, Change(), Deadline(0.3), [])
+    assert "still held by boot (somebody" in result["msg"]
+    assert site.exports() == {}
+
+
+def test_an_image_is_imported_by_path_and_named(site, proxy):
+    source = image_tar(site.folder / "tile-linux.tar.xz", "w:xz")
+    change = Change()
+    image, lines = take_in(proxy, source, None, None, None, change, Deadline(60))
+    assert (image.name, change.changed) == ("tile-linux", True)
+    assert lines[0]["text"] == "image tile-linux (tilepro64) is in the store"
+    again = Change()
+    assert take_in(proxy, source, None, None, None, again, Deadline(60)) == (image, [])
+    assert not again.changed
+    assert take_in(proxy, "tile-linux", None, None, None, again, Deadline(60)) == (image, [])
+    with pytest.raises(BadInput, match="is a name in the store, which is not imported"):
+        take_in(proxy, "tile-linux", None, "sha256:" + "0" * 64, None, again, Deadline(60))
+
+
+def test_another_image_than_the_claims_is_refused(site, proxy):
+    site.claim(proxy)
+    other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
+    result = present(proxy, [0], other, None, Change(), Deadline(10), [])
+    assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
+    assert not (site.state / "roots" / "fs_0").exists()

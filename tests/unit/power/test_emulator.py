@@ -1,0 +1,192 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lab's PDU against a foreign client (Debian's fence_apc, unmodified) and against the process table.
+
+If it failed, the lab would prove nothing: the product and its PDU would only agree with each other.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
+
+HAS_FENCE_APC = shutil.which("fence_apc") is not None
+fence_agents = pytest.mark.skipif(not HAS_FENCE_APC, reason="fence_apc (Debian: fence-agents) is not installed")
+
+
+def fence(pdu, action):
+    argv = ["fence_apc", "-a", "127.0.0.1", "-u", str(pdu.port), "-l", "apc", "-p", PASSWORD, "-n", "3", "-o", action]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=40, check=False)
+    return done.returncode, done.stdout
+
+
+def talk(pdu, *keys, wait=2.0):
+    """Connect, answer each prompt with the next of `keys`, and return all that came."""
+    said = b""
+    with socket.create_connection(("127.0.0.1", pdu.port), 5) as line:
+        line.settimeout(wait)
+        for key in keys:
+            time.sleep(0.05)
+            line.sendall(key)
+        try:
+            while True:
+                data = line.recv(65536)
+                if not data:
+                    return said, True
+                said += data
+        except TimeoutError:
+            return said, False
+
+
+#: What fence_apc is asked, the outlet's power before, its exit code (status: 0 on, 2 off), the power after.
+ASKED = [
+    ("status", "off", 2, "off"),
+    ("status", "on", 0, "on"),
+    ("list", "off", 0, "off"),
+    ("on", "off", 0, "on"),
+    ("off", "on", 0, "off"),
+    ("reboot", "on", 0, "on"),
+]
+
+
+@fence_agents
+@pytest.mark.parametrize("dialect", ["menu", "cli"])
+def test_fence_apc_switches_real_processes(emulated, tmp_path, dialect):
+    """Without it, an administrator's own tools could not be tried on the lab, and the emulator might be a fiction."""
+    pdus = []
+    for number, (_action, before, _code, _after) in enumerate(ASKED):
+        (tmp_path / str(number)).mkdir()
+        outlet = {**boards(tmp_path / str(number), "3")["3"], "state": before}
+        pdus.append(emulated(dialect=dialect, outlets={"3": outlet}))
+    pids = [pdu.outlets["3"]["pid"] for pdu in pdus]
+    # It sleeps for most of its seconds, so three at a time, each with a PDU of its own.
+    with ThreadPoolExecutor(3) as pool:
+        ended = list(pool.map(fence, pdus, [action for action, *_rest in ASKED]))
+    for (action, before, code, after), pdu, pid, (seen, text) in zip(ASKED, pdus, pids, ended):
+        assert seen == code, (action, text)
+        outlet = pdu.outlets["3"]
+        assert outlet["state"] == after, action
+        assert (outlet["pid"] is not None and alive(outlet["pid"])) == (after == "on"), action
+        if action == "list":
+            assert text.splitlines()[2] == "3,board3"
+            assert len(text.splitlines()) == 8
+        if action in ("off", "reboot"):
+            assert before == "on"
+            assert not alive(pid), action
+
+
+def login(*keys):
+    return [b"apc\r\n", PASSWORD.encode() + b"\r\n", *keys]
+
+
+def test_console_keeps_its_lines_over_power_cycles(emulated, tmp_path):
+    """Without it, the evidence of a board that did not boot would be gone with its next power-on."""
+    pdu = emulated(dialect="cli", outlets=boards(tmp_path, "1"))
+    log = tmp_path / "1.log"
+    for command, sign in ((b"olOn 1\r", 1), (b"olOff 1\r", 0), (b"olOn 1\r", 2)):
+        talk(pdu, *login(command, b"exit\r"))
+        assert until(lambda sign=sign: not sign or log.read_text().count("power good") == sign)
+    lines = log.read_text().splitlines()
+    stamp = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d (.*)")
+    words = ["--- power on ---", "power good", "--- power off ---", "--- power on ---", "power good"]
+    assert [stamp.fullmatch(line).group(1) for line in lines] == words
+
+
+def test_a_board_that_crashes_leaves_its_outlet_on(emulated, tmp_path):
+    """Without it, a crashed board would look as if somebody had cut its power."""
+    log = tmp_path / "crash.log"
+    outlets = {"2": {"argv": ["sh", "-c", "echo last words; exit 3"], "console": str(log)}}
+    pdu = emulated(dialect="cli", outlets=outlets)
+    talk(pdu, *login(b"olOn 2\r", b"exit\r"))
+    assert until(lambda: pdu.outlets["2"] == {"state": "on", "pid": None})
+    assert "last words" in log.read_text()
+    assert "ended by itself (3)" in log.read_text()
+
+
+def test_immediate_reboot_leaves_an_outlet_that_is_off_off(emulated):
+    """Real units do so; a lab that did not would hide that a cycle must be off and then on."""
+    pdu = emulated(dialect="menu")
+    said, _closed = talk(pdu, *login(b"1\r", b"2\r", b"1\r", b"4\r", b"1\r", b"3\r", b"YES\r", b"\r", b"\x03", b"4\r"))
+    assert b"Command successfully issued." in said
+    assert pdu.outlets["4"]["state"] == "off"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_boards_end_with_their_pdu(emulated, tmp_path, number):
+    """Without it, `make lab-down` or a crash of the PDU would leave machines running that nobody can switch off."""
+    pdu = emulated(outlets={"1": {**boards(tmp_path, "1")["1"], "state": "on"}})
+    pid = pdu.outlets["1"]["pid"]
+    assert alive(pid)
+    pdu.stop(number)
+    assert until(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"), [("tell", b"Another user is logged in"), ("close", b""), ("refuse", None)], ids=str
+)
+def test_one_user_at_a_time(emulated, refusal, words):
+    """Without it, nothing would show what the product does when a colleague is logged in at the PDU."""
+    pdu = emulated(faults={"refusal": refusal})
+    with socket.create_connection(("127.0.0.1", pdu.port), 5) as first:
+        assert first.recv(100)
+        if words is None:
+            with pytest.raises(ConnectionRefusedError):
+                talk(pdu)
+        else:
+            said, closed = talk(pdu)
+            assert closed
+            assert words in said
+
+    def free():
+        try:
+            return b"User Name" in talk(pdu, wait=0.3)[0]
+        except ConnectionRefusedError:
+            return False
+
+    assert until(free)
+
+
+def test_idle_users_are_logged_off(emulated):
+    """Without it, one forgotten terminal would lock the lab's PDU for ever, which real units do not."""
+    pdu = emulated(idle=0.2)
+    start = time.monotonic()
+    _said, closed = talk(pdu, *login(), wait=3.0)
+    assert closed
+    assert time.monotonic() - start < 2.0
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\r\0", b"\r", b"\n"], ids=["crlf", "crnul", "cr", "lf"])
+def test_every_end_of_line_counts(emulated, end):
+    """Without it, a telnet client of another make could not log in."""
+    pdu = emulated(dialect="cli")
+    said, closed = talk(pdu, b"apc" + end, PASSWORD.encode() + end, b"olStatus 1" + end, b"exit" + end)
+    assert closed
+    assert said.count(b" 1: Outlet 1: Off") == 1
+    assert PASSWORD.encode() not in said
+
+
+def test_an_interrupt_shows_the_main_menu_after_its_timing_mark(emulated):
+    """Without it, a client that sends Ctrl-C as an interrupt would throw the main menu away and wait for ever."""
+    pdu = emulated()
+    said, _closed = talk(pdu, *login(b"1\r", bytes([255, 244, 255, 253, 6])), wait=0.5)
+    after = said.split(b"Device Manager --", 1)[1]
+    assert after.index(bytes([255, 252, 6])) < after.index(b"Control Console")
+
+
+def test_three_bad_passwords_end_the_session(emulated):
+    """Without it, a wrong password would be asked for without end."""
+    pdu = emulated()
+    said, closed = talk(pdu, *[b"apc\r", b"wrong\r"] * 3)
+    assert closed
+    assert said.count(b"User Name :") == 3
+    assert b"Control Console" not in said

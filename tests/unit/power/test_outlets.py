@@ -1,0 +1,229 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batches of outlets: done is what was read back, and one session at a time talks to a PDU."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import socket
+import threading
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
+
+DIALECTS = pytest.mark.parametrize("dialect", ["menu", "cli"])
+
+
+def batch(pdu, wanted, seconds=20.0, **options):
+    deadline = Deadline(seconds)
+    with power.session("pdu-t", pdu.settings, pdu.secrets, deadline, str(pdu.folder)) as opened:
+        return power.set_outlets(opened, wanted, deadline, **options)
+
+
+@DIALECTS
+def test_cycled_is_off_and_then_on(emulated, tmp_path, dialect):
+    """Without it, a rebooted board might never have lost power, or one that was off would stay off."""
+    pdu = emulated(dialect=dialect, outlets=boards(tmp_path, "1", "2", "3"))
+    told = []
+    results = batch(pdu, {"1": "on", "2": "on"})
+    first = pdu.outlets["1"]["pid"]
+    results = batch(pdu, {"1": "cycled", "3": "cycled", "2": "on", "8": "off"}, report=lambda *done: told.append(done))
+    assert {outlet: (seen["before"], seen["after"]) for outlet, seen in results.items()} == {
+        "1": ("on", "on"),
+        "2": ("on", "on"),
+        "3": ("off", "on"),
+        "8": ("off", "off"),
+    }
+    assert sorted(outlet for outlet, *_rest in told) == ["1", "2", "3", "8"]
+    assert not alive(first)
+    assert alive(pdu.outlets["1"]["pid"])
+    assert (tmp_path / "1.log").read_text().count("--- power off ---") == 1
+    assert (tmp_path / "2.log").read_text().count("--- power off ---") == 0
+
+
+@DIALECTS
+def test_success_that_is_none_is_found_out(emulated, dialect):
+    """Without it, a board with a stuck relay would be called off while its tenant still runs on it."""
+    pdu = emulated(dialect=dialect, faults={"stuck": ["2"]})
+    with pytest.raises(power.OutletsFailed) as caught:
+        batch(pdu, {"1": "on", "2": "on", "3": "on"}, window=0.5)
+    assert set(caught.value.results) == {"1", "3"}
+    assert set(caught.value.errors) == {"2"}
+    assert "outlet 2 of pdu-t: still off" in str(caught.value)
+    assert "uccess" in str(caught.value)
+    assert "check its relay" in str(caught.value)
+    assert pdu.outlets["3"]["state"] == "on"
+
+
+@DIALECTS
+def test_check_reads_and_does_not_switch(emulated, dialect):
+    """Without it, a dry run would cut power, or guess."""
+    pdu = emulated(dialect=dialect, outlets={"1": {"state": "on"}})
+    results = batch(pdu, {"1": "off", "2": "on"}, check=True)
+    assert [(seen["before"], seen["after"]) for seen in results.values()] == [("on", "off"), ("off", "on")]
+    assert pdu.outlets["1"]["state"] == "on"
+    assert pdu.outlets["2"]["state"] == "off"
+
+
+def test_without_verify_nothing_is_claimed(emulated):
+    """Without it, an outlet that nobody looked at would be reported as switched."""
+    pdu = emulated(outlets={"1": {"state": "on"}})
+    assert batch(pdu, {"1": "off"}, verify=False)["1"]["after"] is None
+    assert pdu.outlets["1"]["state"] == "off"
+    assert batch(pdu, {"1": "cycled"}, verify=False)["1"]["after"] is None
+
+
+def test_an_outlet_that_is_not_there_does_not_stop_the_others(emulated):
+    """Without it, one typing error would leave a whole rack as it was."""
+    pdu = emulated()
+    with pytest.raises(power.OutletsFailed, match="outlet 99 of pdu-t: no such outlet") as caught:
+        batch(pdu, {"99": "on", "1": "on"})
+    assert caught.value.results["1"]["after"] == "on"
+    assert pdu.outlets["1"]["state"] == "on"
+
+
+def test_a_busy_pdu_is_waited_for(emulated):
+    """Without it, a play would fail whenever a colleague looks at the PDU."""
+    pdu = emulated()
+    colleague = socket.create_connection(("127.0.0.1", pdu.port), 5)
+    colleague.recv(100)
+    leaves = threading.Timer(0.6, colleague.close)
+    leaves.start()
+    try:
+        start = time.monotonic()
+        assert batch(pdu, {"1": "on"})["1"]["after"] == "on"
+        assert 0.5 < time.monotonic() - start < 5
+    finally:
+        leaves.join()
+
+
+def test_a_pdu_that_stays_busy_ends_at_the_deadline(emulated):
+    """Without it, a forgotten terminal would hold every play for ever, without a word why."""
+    pdu = emulated()
+    with socket.create_connection(("127.0.0.1", pdu.port), 5) as colleague:
+        colleague.recv(100)
+        start = time.monotonic()
+        with pytest.raises(TimedOut, match=r"Another user is logged in.*gave up after 1 s"):
+            batch(pdu, {"1": "on"}, seconds=1.0)
+        assert time.monotonic() - start < 3
+
+
+@DIALECTS
+def test_a_hang_in_a_command_ends_at_the_deadline(emulated, dialect):
+    """Without it, a PDU that dies in the middle would hold a play, or its outlets would be called switched."""
+    pdu = emulated(dialect=dialect, faults={"hang": "command"})
+    start = time.monotonic()
+    with pytest.raises(power.OutletsFailed, match="no answer within") as caught:
+        batch(pdu, {"1": "on", "2": "off", "3": "on"}, seconds=1.0)
+    assert time.monotonic() - start < 4
+    assert set(caught.value.errors) == {"1", "3"}
+    assert caught.value.results["2"]["after"] == "off"
+    assert PASSWORD not in repr(caught.value.failure)
+
+
+def test_a_wrong_password_is_not_tried_again(emulated):
+    """Without it, our retries would lock the account: three bad logins close a PDU for two minutes."""
+    pdu = emulated()
+    start = time.monotonic()
+    session = power.session("pdu-t", pdu.settings, {"username": "apc", "password": "no"}, Deadline(20), str(pdu.folder))
+    with pytest.raises(HeteroError, match="refuses user"), session:
+        pytest.fail("logged in")
+    assert time.monotonic() - start < 3
+
+
+def _cycle(settings, secrets, folder, queue):
+    deadline = Deadline(30)
+    with power.session("pdu-t", settings, secrets, deadline, folder) as opened:
+        start = time.monotonic()
+        power.set_outlets(opened, {"1": "cycled", "2": "cycled"}, deadline)
+        queue.put((start, time.monotonic()))
+
+
+def test_processes_take_turns(emulated, tmp_path):
+    """Without it, two plays on one PDU would throw each other out of their sessions."""
+    pdu = emulated(outlets=boards(tmp_path, "1", "2"), delay=0.01)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    plays = [
+        context.Process(target=_cycle, args=(pdu.settings, pdu.secrets, str(pdu.folder), queue)) for _play in range(4)
+    ]
+    for play in plays:
+        play.start()
+    times = sorted(queue.get(timeout=30) for _play in plays)
+    for play in plays:
+        play.join(10)
+    assert [play.exitcode for play in plays] == [0] * 4
+    assert all(ended <= begun for (_begun, ended), (begun, _ended) in zip(times, times[1:]))
+    assert (tmp_path / "1.log").read_text().count("--- power on ---") == 4
+
+
+class TestFake:
+    """Driver fake, which stands in for a PDU in the tests of everything above power."""
+
+    @pytest.fixture
+    def fake(self, tmp_path):
+        def write(**faults):
+            path = tmp_path / "fake.json"
+            path.write_text(json.dumps({"outlets": {"1": "off", "2": "on"}, "faults": faults}))
+            return {"driver": "fake", "path": str(path)}
+
+        return write
+
+    def batch(self, settings, folder, wanted, seconds=5.0, window=0.3):
+        deadline = Deadline(seconds)
+        with power.session("pdu-f", settings, {}, deadline, str(folder)) as opened:
+            return power.set_outlets(opened, wanted, deadline, window=window)
+
+    def test_switches(self, fake, tmp_path):
+        """Without it, tests of everything above power would need a PDU."""
+        settings = fake(busy=2)
+        self.batch(settings, tmp_path, {"1": "on", "2": "cycled"})
+        data = json.loads((tmp_path / "fake.json").read_text())
+        assert data == {"outlets": {"1": "on", "2": "on"}, "faults": {"busy": 0}}
+
+    @pytest.mark.parametrize(("fault", "words"), [("stuck", "check its relay"), ("refused", "what this account may")])
+    def test_one_bad_outlet(self, fake, tmp_path, fault, words):
+        """Without it, a PDU that refuses would be waited for as if its relay were slow."""
+        with pytest.raises(power.OutletsFailed, match=words) as caught:
+            self.batch(fake(**{fault: ["1"]}), tmp_path, {"1": "on", "2": "off"})
+        assert caught.value.results["2"]["after"] == "off"
+
+    def test_hang(self, fake, tmp_path):
+        """Without it, nothing above power could be shown to end when a PDU does not answer."""
+        with pytest.raises(TimedOut, match="no answer"):
+            self.batch(fake(hang=True), tmp_path, {"1": "on"}, seconds=0.3)
+
+
+def test_the_configuration_names_what_it_lacks(tmp_path):
+    """Without it, a node that was never set up would answer with a traceback."""
+    config, credentials = tmp_path / "proxy.json", tmp_path / "credentials.json"
+    with pytest.raises(BadInput, match=r"proxy.json: cannot be read .*: run the set-up playbook"):
+        power.pdu_from_config(str(config), "pdu-a")
+    pdus = {"pdu-a": {"driver": "apc", "host": "h"}}
+    config.write_text(json.dumps({"pdus": pdus, "credentials": str(credentials), "run_folder": "/r"}))
+    with pytest.raises(BadInput, match=r"no such PDU in .* \(known: pdu-a\)"):
+        power.pdu_from_config(str(config), "pdu-b")
+    with pytest.raises(BadInput, match=r"credentials.json: cannot be read"):
+        power.pdu_from_config(str(config), "pdu-a")
+    credentials.write_text("{")
+    with pytest.raises(BadInput, match="is not JSON"):
+        power.pdu_from_config(str(config), "pdu-a")
+    credentials.write_text("[]")
+    with pytest.raises(BadInput, match="is not a JSON object"):
+        power.pdu_from_config(str(config), "pdu-a")
+    credentials.write_text(json.dumps({"pdu-a": {"username": "u", "password": "p"}}))
+    assert power.pdu_from_config(str(config), "pdu-a") == (pdus["pdu-a"], {"username": "u", "password": "p"}, "/r")
+
+
+def test_an_unknown_driver_names_the_known(tmp_path):
+    """Without it, a typing error in the inventory would be a KeyError on the proxy."""
+    session = power.session("pdu-a", {"driver": "apcc"}, {}, Deadline(1), str(tmp_path))
+    with pytest.raises(BadInput, match=r"no such power driver 'apcc' \(known: apc, fake\)"), session:
+        pytest.fail("opened")

@@ -1,0 +1,123 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, a user sets up a proxy node that cannot work and learns why one reason at a time, or not at all."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import machine, preflight
+
+BOARDS = """\
+0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
+1 10.0.2.2 00:1A:CA:00:58:98 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
+"""
+GOOD = preflight.Plan(
+    server="10.0.2.254",
+    boards_text=BOARDS,
+    boards_source="tilera_boards",
+    pdus={"pdu-a": {"driver": "apc", "host": "10.0.100.1"}},
+    credentials_for=["pdu-a"],
+    wiring={"0": {"pdu": "pdu-a", "outlet": "5"}, "1": {"pdu": "pdu-a", "outlet": "6"}},
+)
+
+
+def said(**changes):
+    """Defects and notes of the inventory part for GOOD with changes, as texts."""
+    plan, found = replace(GOOD, **changes), preflight.Findings()
+    preflight.wiring(plan, preflight.boards_of(plan, found), found)
+    return [str(defect) for defect in found.defects], [str(note) for note in found.notes]
+
+
+def test_a_good_plan_has_nothing_to_say():
+    assert said() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "defect"),
+    [
+        (dict(boards_text=BOARDS.replace("10.0.2.2", "10.0.2.300")), "tilera_boards:2:3: ip is not an IPv4 address"),
+        (dict(server="10.0.2.1"), "board0: has the proxy's own address"),
+        (dict(wiring={"7": {"pdu": "pdu-a", "outlet": "1"}}), "board 7: no such board"),
+        (dict(wiring={"0": {"pdu": "pdu-x", "outlet": "1"}}), "board 0: no such PDU: pdu-x (known: pdu-a)"),
+        (dict(wiring={"0": {"pdu": "pdu-a"}}), "board 0: pdu and outlet belong together"),
+        (
+            dict(wiring={"0": {"pdu": "pdu-a", "outlet": 5}, "1": {"pdu": "pdu-a", "outlet": "5"}}),
+            "outlet 5 of pdu-a: feeds boards 0, 1",
+        ),
+        (dict(pdus={"pdu-a": {"driver": "apc"}}), "pdu-a: has no host"),
+    ],
+)
+def test_each_defect_is_named(changes, defect):
+    defects, _notes = said(**changes)
+    assert len(defects) == 1
+    assert defect in defects[0]
+
+
+def test_all_defects_come_at_once():
+    defects, _notes = said(
+        boards_text=BOARDS.replace("10.0.2.2", "x").replace("10.0.2.1", "y"), wiring={"0": {"pdu": "z", "outlet": 1}}
+    )
+    assert len(defects) == 3
+    found = preflight.Findings()
+    for text in defects:
+        found.defect("x", text, "y")
+    assert preflight.summary(found).count("\n") == 3
+
+
+def test_what_stops_nothing_is_a_note():
+    defects, notes = said(credentials_for=["pdu-b"], wiring={"0": {"pdu": "pdu-a", "outlet": "5"}})
+    assert defects == []
+    assert [note.split(":")[0] for note in notes] == ["pdu-a", "pdu-b", "board1"]
+
+
+@pytest.mark.parametrize(("kind", "protocol"), [(socket.SOCK_DGRAM, "udp"), (socket.SOCK_STREAM, "tcp")])
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
+def test_the_program_that_holds_a_port_is_named(kind, protocol, address):
+    ourselves = Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+    with socket.socket(socket.AF_INET, kind) as held:
+        held.bind((address, 0))
+        if protocol == "tcp":
+            held.listen()
+        port = held.getsockname()[1]
+        assert machine.port_holders(protocol, port, "127.0.0.1") == {ourselves}
+        assert machine.port_holders(protocol, port, "127.0.0.9") == ({ourselves} if address == "0.0.0.0" else set())
+    assert machine.port_holders(protocol, port, "127.0.0.1") == set()
+
+
+def test_the_file_system_of_a_path_is_its_nearest_mount():
+    assert machine.mount_of("/proc/self") == ("/proc", "proc")
+    assert machine.mount_of("/")[0] == "/"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("", 0), ("64M", 64 << 20), ("8G", 8 << 30), ("8GB", None), ("1M", None), ("much", None)]
+)
+def test_a_size_is_understood_or_refused(text, size):
+    found = preflight.Findings()
+    assert preflight._size(text, found) == (size or 0)
+    assert len(found.defects) == (size is None)
+
+
+def test_roots_that_do_not_fit_are_refused_and_covered_roots_too(tmp_path):
+    (tmp_path / "roots" / "fs_0").mkdir(parents=True)
+    found = preflight.Findings()
+    preflight.folders(replace(GOOD, state_folder=str(tmp_path), roots_size="999T"), found)
+    texts = "\n".join(str(defect) for defect in found.defects)
+    assert "1022977.0 GiB needed" in texts
+    assert f"{tmp_path}/roots: holds roots" in texts
+
+
+def test_a_plain_folder_of_roots_needs_no_loop_device(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(preflight, "SPARE", 1)
+    found = preflight.Findings()
+    preflight.folders(replace(GOOD, state_folder=str(tmp_path / "new" / "folder")), found)
+    assert [str(defect) for defect in found.defects if "overlay" not in defect.what] == []
+    assert not os.path.exists(str(tmp_path / "new"))

@@ -1,0 +1,135 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, setting up a proxy node twice changes it twice, shows a password, leaves half a file, or leaves a
+service running with yesterday's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import proxy_files
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "folder" / "file")
+
+
+def keep(path, data, check=False, **more):
+    change = Change(check)
+    proxy_files.keep_folder(os.path.dirname(path), "0755", change)
+    proxy_files.keep_file(path, data, more.pop("mode", "0640"), change, **more)
+    return change
+
+
+def test_a_file_is_written_once_with_its_mode(path):
+    assert keep(path, b"one\n").changed
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
+    assert not keep(path, b"one\n").changed
+    os.chmod(path, 0o644)
+    assert keep(path, b"one\n").changed
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
+
+
+def test_check_mode_tells_the_lines_and_makes_nothing_even_without_the_folder(path):
+    change = keep(path, b"one\ntwo\n", check=True)
+    assert [entry["after_header"] for entry in change.diff] == [os.path.dirname(path), path]
+    assert change.diff[1]["after"]["lines"] == ["one", "two", ""]
+    assert not os.path.exists(os.path.dirname(path))
+
+
+def test_a_secret_is_in_no_diff_before_or_after(path):
+    first, second = keep(path, b"hunter1", secret=True), keep(path, b"hunter2", secret=True)
+    assert first.changed
+    assert second.changed
+    assert "hunter" not in json.dumps([first.diff, second.diff])
+    assert not keep(path, b"hunter2", secret=True).changed
+
+
+def test_a_file_that_its_validator_refuses_is_not_put_in_place(path):
+    keep(path, b"{}", validate="python3 -m json.tool %s /dev/null")
+    with pytest.raises(HeteroError, match="correct its variables"):
+        keep(path, b"{", validate="python3 -m json.tool %s /dev/null")
+    with open(path, "rb") as file:
+        assert file.read() == b"{}"
+    assert os.listdir(os.path.dirname(path)) == ["file"]
+
+
+def test_another_kind_of_thing_in_its_place_is_named(tmp_path):
+    with pytest.raises(HeteroError, match="is a folder, not a file"):
+        proxy_files.keep_file(str(tmp_path), b"", "0644", Change())
+
+
+def test_a_link_in_its_place_is_replaced_and_what_it_leads_to_stays(path, tmp_path):
+    (tmp_path / "other").write_text("theirs", encoding="utf-8")
+    os.makedirs(os.path.dirname(path))
+    os.symlink(tmp_path / "other", path)
+    assert keep(path, b"ours").changed
+    assert not os.path.islink(path)
+    assert (tmp_path / "other").read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_source_that_a_package_will_bring_stops_only_the_real_run(tmp_path):
+    assert proxy_files.source_bytes(str(tmp_path / "none"), Change(check=True)) is None
+    with pytest.raises(BadInput, match="install its package"):
+        proxy_files.source_bytes(str(tmp_path / "none"), Change())
+
+
+def unit(started=0.0, load="loaded", active="active", state="enabled", reload="no"):
+    """What `systemctl show` prints of one unit, in systemd's own order."""
+    return (
+        f"Id=x\nLoadState={load}\nActiveState={active}\nUnitFileState={state}\n"
+        f"ActiveEnterTimestampMonotonic={int(started * 1e6)}\nNeedDaemonReload={reload}\n"
+    )
+
+
+@pytest.fixture
+def systemd(tmp_path, monkeypatch):
+    """A systemctl that prints what it is told."""
+
+    def tell(*units):
+        (tmp_path / "said").write_text("\n".join(units), encoding="utf-8")
+        program = tmp_path / "bin" / "systemctl"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {tmp_path}/said\n', encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return tell
+
+
+def test_a_service_older_than_its_file_is_restarted_though_this_run_wrote_nothing(systemd, tmp_path):
+    (tmp_path / "conf").write_text("x", encoding="utf-8")
+    written = time.time() - 60
+    os.utime(tmp_path / "conf", (written, written))
+    now = time.monotonic()
+    systemd(unit(now - 90), unit(now - 30))
+    todo = proxy_files.units_to_do({"old": [str(tmp_path / "conf")], "new": [str(tmp_path / "conf")]}, [], [])
+    assert todo == dict(restart=["old"], start=[], stop=[], reload=False)
+
+
+def test_check_mode_foresees_the_restart(systemd):
+    systemd(unit(time.monotonic()))
+    assert proxy_files.units_to_do({"x": ["/etc/x"]}, [], ["/etc/x"])["restart"] == ["x"]
+
+
+def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(systemd):
+    now = time.monotonic()
+    systemd(
+        unit(active="failed"),
+        unit(now, state="disabled", reload="yes"),
+        unit(now, state="generated"),
+        unit(active="inactive", state="generated"),
+        unit(active="inactive", load="masked"),
+        unit(now, load="masked"),
+    )
+    todo = proxy_files.units_to_do({"dead": [], "disabled": [], "fine": []}, ["unwanted", "masked", "runs"], [])
+    assert todo == dict(restart=[], start=["dead", "disabled"], stop=["unwanted", "runs"], reload=True)

@@ -1,0 +1,201 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, two verbs work on one board at once, a killed play blocks its board for ever, or nobody is told who
+holds it. Holders are real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
+
+HOLD = """
+import sys
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+with board_lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+COUNT = """
+import sys
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+for turn in range(20):
+    with board_lock(sys.argv[1], "board3", "count", "test", Deadline(30)):
+        with open(sys.argv[2]) as file:
+            number = int(file.read())
+        with open(sys.argv[2], "w") as file:
+            file.write(str(number + 1))
+"""
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    return str(tmp_path / "run" / "hetero")
+
+
+@pytest.fixture
+def hold(run_folder):
+    """Start a process that holds board3 until it reads a line; killed at the end."""
+    started = []
+
+    def start(verb, actor, wait=True):
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLD, run_folder, verb, actor],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(holder)
+        if wait:
+            assert holder.stdout.readline() == "held\n"
+        return holder
+
+    yield start
+    for holder in started:
+        holder.kill()
+        holder.wait(timeout=10)
+        holder.stdin.close()
+        holder.stdout.close()
+
+
+def content(run_folder):
+    with open(os.path.join(run_folder, "locks", "board3"), encoding="utf-8") as file:
+        return file.read()
+
+
+def test_the_holder_writes_who_it_is_and_leaves_the_file(run_folder):
+    with board_lock(run_folder, "board3", "provision", "alice", Deadline(1)):
+        held = json.loads(content(run_folder))
+        assert stat.S_IMODE(os.stat(run_folder).st_mode) == 0o700
+        assert stat.S_IMODE(os.stat(os.path.join(run_folder, "locks")).st_mode) == 0o700
+    assert (held["pid"], held["verb"], held["actor"]) == (os.getpid(), "provision", "alice")
+    assert held["since"] == pytest.approx(time.time(), abs=5)
+    assert content(run_folder) == ""
+
+
+def test_an_error_in_the_block_gives_the_lock_back(run_folder):
+    with pytest.raises(ZeroDivisionError), board_lock(run_folder, "board3", "a", "b", Deadline(1)):
+        assert 1 / 0
+    with board_lock(run_folder, "board3", "a", "b", Deadline(0)):
+        pass
+
+
+def test_a_deadline_that_passes_names_the_holder(run_folder, hold):
+    holder = hold("reboot", "carol")
+    told = []
+    start = time.monotonic()
+    with pytest.raises(TimedOut) as error, board_lock(run_folder, "board3", "stop", "me", Deadline(0.5), told.append):
+        pytest.fail("two hold the lock")
+    assert 0.45 <= time.monotonic() - start < 3
+    assert len(told) == 1
+    assert told[0].startswith(f"held by reboot (carol, pid {holder.pid}, since ")
+    assert f"board3: still held by reboot (carol, pid {holder.pid}" in str(error.value)
+
+
+def test_other_boards_are_not_held(run_folder, hold):
+    hold("reboot", "carol")
+    with board_lock(run_folder, "board4", "stop", "me", Deadline(0)):
+        pass
+
+
+def test_a_killed_holder_is_no_obstacle(run_folder, hold):
+    holder = hold("reboot", "carol")
+    holder.kill()
+    holder.wait(timeout=10)
+    assert json.loads(content(run_folder))["pid"] == holder.pid  # its text is still there
+    told = []
+    with board_lock(run_folder, "board3", "stop", "me", Deadline(0), told.append):
+        assert json.loads(content(run_folder))["pid"] == os.getpid()
+    assert told == []
+
+
+def test_a_holder_that_ends_while_one_waits_hands_over_within_a_moment(run_folder, hold):
+    holder = hold("reboot", "carol")
+    ended = []
+
+    def waiting(text):
+        holder.stdin.write("go\n")
+        holder.stdin.flush()
+        ended.append(time.monotonic())
+
+    with board_lock(run_folder, "board3", "stop", "me", Deadline(10), waiting):
+        assert time.monotonic() - ended[0] < 2
+
+
+def test_each_further_holder_is_told(run_folder, hold):
+    first = hold("reboot", "carol")
+    second = []
+    told = []
+
+    def waiting(text):
+        told.append(text)
+        if len(told) == 1:
+            # The second one holds a lock of its own name in the same file, as after a hand-over.
+            first.kill()
+            first.wait(timeout=10)
+            second.append(hold("wipe", "dave"))
+        elif "wipe" in text:
+            second[0].stdin.write("go\n")
+            second[0].stdin.flush()
+
+    with board_lock(run_folder, "board3", "stop", "me", Deadline(15), waiting):
+        pass
+    assert "reboot (carol" in told[0]
+    assert "wipe (dave" in told[-1]
+
+
+def test_the_text_of_a_dead_one_is_not_blamed_for_a_living_holder(run_folder, hold):
+    """A holder that was only just given the lock has not written its name yet."""
+    holder = hold("reboot", "carol")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(timeout=10)
+    with open(os.path.join(run_folder, "locks", "board3"), "w", encoding="utf-8") as file:
+        file.write(json.dumps({"pid": gone.pid, "verb": "old", "actor": "old", "since": 0}))
+    with pytest.raises(TimedOut, match="still held by another process after"), board_lock(
+        run_folder, "board3", "stop", "me", Deadline(0.2)
+    ):
+        pytest.fail(f"{holder.pid} holds it")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"pid": "x", "verb": 1, "actor": 2, "since": 3}', "\x00\udcff" * 9]
+)
+def test_a_text_that_is_none_is_no_error(run_folder, hold, text):
+    hold("reboot", "carol")
+    with open(os.path.join(run_folder, "locks", "board3"), "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+    lock = board_lock(run_folder, "board3", "stop", "me", Deadline(0.1))
+    with pytest.raises(TimedOut, match="another process"), lock:
+        pytest.fail("two hold the lock")
+
+
+def test_six_processes_count_without_losing_one(run_folder, tmp_path):
+    number = tmp_path / "number"
+    number.write_text("0")
+    counters = [subprocess.Popen([sys.executable, "-c", COUNT, run_folder, str(number)]) for _ in range(6)]
+    try:
+        assert [counter.wait(timeout=30) for counter in counters] == [0] * 6
+    finally:
+        for counter in counters:
+            counter.kill()
+    assert number.read_text() == "120"
+
+
+def test_a_folder_that_cannot_be_made_is_named():
+    lock = board_lock("/proc/hetero", "board3", "stop", "me", Deadline(0))
+    what = r"board3: lock cannot be opened in /proc/hetero/locks .*: make /proc/hetero"
+    with pytest.raises(HeteroError, match=what), lock:
+        pytest.fail("there is no such folder")
