@@ -167,10 +167,12 @@ blame:
   returned: always
   type: str
 lines:
-  description: The progress in lines for people.
+  description: What was done, for people, with instance, node, phase, text and seconds.
   returned: always
   type: list
-  elements: str
+  elements: dict
+  sample:
+    - {instance: jackie, node: board0, phase: running, text: ssh answers, seconds: 5.4}
 seconds:
   description: Seconds per step.
   returned: always

@@ -18,7 +18,6 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hetero.compute.plugins.module_utils import following
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lines import phase_line
 
 display = Display()
 
@@ -59,12 +58,12 @@ class Follows(ShowsLines):
         while True:
             for number, board, instance, phase, text, seconds in news["events"]:
                 job["after"] = number
-                line = phase_line(instance, f"board{board}", phase, text, seconds)
-                printed.add(line)
-                display.display(line)
+                text = as_text(dict(instance=instance, node=f"board{board}", phase=phase, text=text, seconds=seconds))
+                printed.add(text)
+                display.display(text)
             if news["done"]:
                 result = outcome(news["result"])
-                show(line for line in result.get("lines", ()) if line not in printed)
+                show(line for line in result.get("lines", ()) if as_text(line) not in printed)
                 return result
             if time.monotonic() > end:
                 limit = job["limit"] + GRACE
@@ -97,6 +96,20 @@ def outcome(text):
 
 
 def show(lines):
-    """Print lines as they are."""
+    """Print lines, of a result or as they are."""
     for line in lines or ():
-        display.display(line)
+        display.display(as_text(line))
+
+
+def as_text(line):
+    """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4 s").
+
+    Further lines of its text are evidence, for events and results. A string is a line already.
+    """
+    if not isinstance(line, dict):
+        return str(line)
+    text = (line["text"].splitlines() or [""])[0]
+    if not line.get("node"):
+        return f"{line['instance']:<7} {text}"
+    said = f"{line['instance'] or '-':<7} {line['node']:<7} {line['phase']:<9} {text}"
+    return said if line.get("seconds") is None else f"{said:<71} {line['seconds']:>5.1f} s"

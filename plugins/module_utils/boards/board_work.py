@@ -12,7 +12,6 @@ from contextlib import ExitStack
 
 from ..errors import HeteroError, Refused
 from . import states
-from .lines import phase_line
 from .locks import board_lock
 
 #: Ways through the states that a verb may need in one go.
@@ -78,7 +77,12 @@ class BoardWork:
             seconds = round(seconds, 2)
         if not self.change.check:
             self.proxy.store.event(self.board.id, phase, text, seconds)
-        self.lines.append(phase_line(self.instance, self.board.name, phase, text, seconds))
+        self.line(phase, text, seconds)
+
+    def line(self, phase, text, seconds=None):
+        """A line of the result, in the form that all board modules have."""
+        said = dict(instance=self.instance, node=self.board.name, phase=phase, text=text, seconds=seconds)
+        self.lines.append(said)
 
     def move(self, state, note=""):
         """Put the board into a state, by the way that leads there. Staying in one keeps its note."""

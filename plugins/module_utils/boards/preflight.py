@@ -253,8 +253,9 @@ def folders(plan, found):
     there = os.path.getsize(image) if os.path.exists(image) else 0
     mounted = os.path.ismount(os.path.join(state, "roots"))
     found.facts["roots"] = dict(mounted=mounted, bytes=size, file=there)
-    if size and size < there:
-        found.note(image, f"has {_gib(there)} and is not made smaller", "correct tftp_proxy_roots_size")
+    if size and there and size != there:
+        what = f"has {_gib(there)}, tftp_proxy_roots_size is {_gib(size)}, and a file system in use is not resized"
+        found.note(image, what, "correct the variable, or terminate all instances and remove the file")
     stat = os.statvfs(_existing(state))
     free = stat.f_bavail * stat.f_frsize
     need = SPARE + max(0, size - taken)

@@ -22,7 +22,6 @@ from ..deadline import Deadline
 from ..errors import HeteroError
 from . import blame, states
 from .boot_entry import remove_entry
-from .lines import phase_line
 from .pdu_line import PduLine
 
 #: How long a board that is on may take to prove its key before its power is cut. A board in state running is somebody's,
@@ -192,14 +191,10 @@ class Starting:
             self._resume(boot, self._resumes(boot))
         elif boot.probe:
             work.move(states.RUNNING)
-            work.lines.append(self._already(work))
+            work.line("running", "already running, ssh answers with its own host key")
             work.over = True
         elif boot.probe is not None:
             self._cold_start(boot)
-
-    @staticmethod
-    def _already(work):
-        return phase_line(work.instance, work.board.name, "running", "already running, ssh answers with its own host key")
 
     def _cold_start(self, boot):
         """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""

@@ -194,7 +194,7 @@ class Root:
     def _overlay(self, image):
         """Mount the overlay so that it can be exported; False where this kernel or file system cannot."""
         layers = f"lowerdir={image.root},upperdir={self.upper},workdir={self.work}"
-        number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,{layers}")
+        number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,xino=on,{layers}")
         if number in CANNOT:
             return False
         if number:

@@ -112,6 +112,13 @@ def site(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def proxy(site, image):
+    """A proxy with image `debian` in its store."""
+    with site.proxy() as proxy:
+        yield proxy
+
+
+@pytest.fixture
 def report():
     """What was reported, as (phase, text) pairs; callable as `report`."""
     said = []

@@ -14,11 +14,7 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images import absent, present, take_in
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
     image_of,
@@ -29,13 +25,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.provision im
 )
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
-
-
-@pytest.fixture
-def proxy(site, image):
-    """A proxy with image `debian` in its store."""
-    with site.proxy() as proxy:
-        yield proxy
 
 
 @pytest.fixture
@@ -349,76 +338,3 @@ def test_an_export_id_of_somebody_else_is_not_removed(site, proxy, report):
     site.set_exports({"1": {"path": "/srv", "pseudo": "/srv", "clients": []}})
     assert remove_one(proxy, report)[0] == []
     assert list(site.exports()) == [1]
-
-
-# ---- the verb
-
-
-def test_boards_are_done_each_for_itself(site, proxy):
-    """Board 1 is claimed by nobody; 0 and 2 are done all the same."""
-    for name, board in (("jackie", 0), ("bob", 2)):
-        site.claim(proxy, name, board)
-    result = present(proxy, [0, 1, 2], None, None, Change(), Deadline(10), [])
-    assert result["failed"]
-    assert result["msg"] == "board1: is claimed by nobody: claim it: board_claim"
-    assert [(board["name"], board["instance"], board["failed"]) for board in result["boards"]] == [
-        ("board0", "jackie", False),
-        ("board1", None, True),
-        ("board2", "bob", False),
-    ]
-    assert [(line["instance"], line["node"], line["phase"]) for line in result["lines"]] == [
-        ("jackie", "board0", "image"),
-        ("bob", "board2", "image"),
-    ]
-    events = [event for event in proxy.store.events() if event.phase == "image"]
-    assert [(event.board, event.text) for event in events] == [
-        (0, "root ready, exported to 10.0.2.1 only"),
-        (2, "root ready, exported to 10.0.2.3 only"),
-    ]
-    again = present(proxy, [0, 2], None, None, Change(), Deadline(10), [])
-    assert (again["changed"], again["lines"]) == (False, [])
-    assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
-
-
-def test_a_running_boards_root_is_not_removed(site, proxy):
-    site.claim(proxy)
-    present(proxy, [0], None, None, Change(), Deadline(10), [])
-    proxy.store.move(0, states.BOOTING)
-    proxy.store.move(0, states.RUNNING)
-    result = absent(proxy, [0], Change(), Deadline(10))
-    assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
-    assert root_file(site, "etc/hostname").exists()
-    proxy.store.move(0, states.SHUTTING_DOWN)
-    result = absent(proxy, [0], Change(), Deadline(10))
-    assert result["changed"]
-    assert leftovers(proxy, proxy.board(0)) == []
-
-
-def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
-    site.claim(proxy)
-    with board_lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
-        result = present(proxy, [0], None, None, Change(), Deadline(0.3), [])
-    assert "still held by boot (somebody" in result["msg"]
-    assert site.exports() == {}
-
-
-def test_an_image_is_imported_by_path_and_named(site, proxy):
-    source = image_tar(site.folder / "tile-linux.tar.xz", "w:xz")
-    change = Change()
-    image, lines = take_in(proxy, source, None, None, None, change, Deadline(60))
-    assert (image.name, change.changed) == ("tile-linux", True)
-    assert lines[0]["text"] == "image tile-linux (tilepro64) is in the store"
-    again = Change()
-    assert take_in(proxy, source, None, None, None, again, Deadline(60)) == (image, [])
-    assert not again.changed
-    assert take_in(proxy, "tile-linux", None, None, None, again, Deadline(60)) == (image, [])
-    with pytest.raises(BadInput, match="is a name in the store, which is not imported"):
-        take_in(proxy, "tile-linux", None, "sha256:" + "0" * 64, None, again, Deadline(60))
-
-
-def test_another_image_than_the_claims_is_refused(site, proxy):
-    site.claim(proxy)
-    other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
-    result = present(proxy, [0], other, None, Change(), Deadline(10), [])
-    assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
-    assert not (site.state / "roots" / "fs_0").exists()

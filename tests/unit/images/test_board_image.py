@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verb image for many boards. If these failed, one broken board would keep the others from their images, two verbs
+would work on one board at once, or a running board would lose its root.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import states
+from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images import absent, present, take_in
+from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_store, leftovers
+from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
+
+
+def test_boards_are_done_each_for_itself(site, proxy):
+    """Board 1 is claimed by nobody; 0 and 2 are done all the same."""
+    for name, board in (("jackie", 0), ("bob", 2)):
+        site.claim(proxy, name, board)
+    result = present(proxy, [0, 1, 2], None, None, Change(), Deadline(10), [])
+    assert result["failed"]
+    assert result["msg"] == "board1: is claimed by nobody: claim it: board_claim"
+    assert [(board["name"], board["instance"], board["failed"]) for board in result["boards"]] == [
+        ("board0", "jackie", False),
+        ("board1", None, True),
+        ("board2", "bob", False),
+    ]
+    assert [(line["instance"], line["node"], line["phase"]) for line in result["lines"]] == [
+        ("jackie", "board0", "image"),
+        ("bob", "board2", "image"),
+    ]
+    events = [event for event in proxy.store.events() if event.phase == "image"]
+    assert [(event.board, event.text) for event in events] == [
+        (0, "root ready, exported to 10.0.2.1 only"),
+        (2, "root ready, exported to 10.0.2.3 only"),
+    ]
+    again = present(proxy, [0, 2], None, None, Change(), Deadline(10), [])
+    assert (again["changed"], again["lines"]) == (False, [])
+    assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
+
+
+def test_a_running_boards_root_is_not_removed(site, proxy):
+    site.claim(proxy)
+    present(proxy, [0], None, None, Change(), Deadline(10), [])
+    proxy.store.move(0, states.BOOTING)
+    proxy.store.move(0, states.RUNNING)
+    result = absent(proxy, [0], Change(), Deadline(10))
+    assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
+    assert (site.state / "roots" / "fs_0" / "root" / "etc" / "hostname").exists()
+    proxy.store.move(0, states.SHUTTING_DOWN)
+    result = absent(proxy, [0], Change(), Deadline(10))
+    assert result["changed"]
+    assert leftovers(proxy, proxy.board(0)) == []
+
+
+def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
+    site.claim(proxy)
+    with board_lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
+        result = present(proxy, [0], None, None, Change(), Deadline(0.3), [])
+    assert "still held by boot (somebody" in result["msg"]
+    assert site.exports() == {}
+
+
+def test_an_image_is_imported_by_path_and_named(site, proxy):
+    source = image_tar(site.folder / "tile-linux.tar.xz", "w:xz")
+    change = Change()
+    image, lines = take_in(proxy, source, None, None, None, change, Deadline(60))
+    assert (image.name, change.changed) == ("tile-linux", True)
+    assert lines[0]["text"] == "image tile-linux (tilepro64) is in the store"
+    again = Change()
+    assert take_in(proxy, source, None, None, None, again, Deadline(60)) == (image, [])
+    assert not again.changed
+    assert take_in(proxy, "tile-linux", None, None, None, again, Deadline(60)) == (image, [])
+    with pytest.raises(BadInput, match="is a name in the store, which is not imported"):
+        take_in(proxy, "tile-linux", None, "sha256:" + "0" * 64, None, again, Deadline(60))
+
+
+def test_another_image_than_the_claims_is_refused(site, proxy):
+    site.claim(proxy)
+    other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
+    result = present(proxy, [0], other, None, Change(), Deadline(10), [])
+    assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
+    assert not (site.state / "roots" / "fs_0").exists()
