@@ -167,8 +167,8 @@ def main():
     questions, server = asked.questions, asked.questions["server"]
     with card(asked.namespace, asked.address, asked.mac):
         answers = {
-            "get": {name: tftp(server, 1, name) for name in questions["get"]},
-            "put": {name: tftp(server, 2, name) for name in questions["put"]},
+            "reads": {name: tftp(server, 1, name) for name in questions["get"]},
+            "writes": {name: tftp(server, 2, name) for name in questions["put"]},
             "nfs": nfs(server, questions["export"], questions["file"]),
         }
     json.dump(answers, sys.stdout, indent=1)

@@ -1,0 +1,140 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole system, from outside: the playbooks on a lab of this run's own, as a user types them.
+
+One lab for all of these tests; each test ends with no instance left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "lab" / "e2e"
+ANSIBLE = Path(sys.executable).parent
+FLAVOR = "tp64.8x8"
+
+
+@dataclass
+class Played:
+    """A play that ended: its exit code, what it printed, how many tasks changed something."""
+
+    rc: int
+    output: str
+
+    @property
+    def changed(self):
+        return sum(map(int, re.findall(r" changed=(\d+) ", self.output)))
+
+    def phases(self, instance):
+        """The progress lines of an instance, phase → text."""
+        return dict(re.findall(rf"^{instance} +board\d+ +(\w+) +(.*?)(?: +[\d.]+ s)?$", self.output, re.M))
+
+    def board(self, instance):
+        return int(re.search(rf"^{instance} is running on board(\d+)", self.output, re.M)[1])
+
+
+class Lab:
+    """Playbooks and looks from outside on one lab."""
+
+    def __init__(self):
+        self.env = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"))
+        self.env.pop("ANSIBLE_INVENTORY", None)
+
+    def argv(self, name, **extra):
+        argv = [ANSIBLE / "ansible-playbook", "-i", FOLDER / "inventory", f"hetero.compute.{name}", "-e", f"lab_folder={FOLDER}"]
+        return argv + [word for key, value in extra.items() for word in ("-e", f"{key}={value}")]
+
+    def start(self, name, **extra):
+        return subprocess.Popen(
+            self.argv(name, **extra), cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )
+
+    def end(self, process, timeout=600):
+        try:
+            output, _nothing = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return Played(process.returncode, output)
+
+    def play(self, name, expect=0, **extra):
+        played = self.end(self.start(name, **extra))
+        assert played.rc == expect, played.output
+        return played
+
+    def provision(self, instance, expect=0, **extra):
+        return self.play("provision_instance", expect, instance=instance, flavor=FLAVOR, **extra)
+
+    def terminate(self, instance):
+        return self.play("terminate_instance", instance=instance, force="true")
+
+    def ssh(self, instance, command, timeout=60):
+        argv = ["ssh", "-F", FOLDER / "ssh" / instance, instance, command]
+        return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=timeout).stdout
+
+    @property
+    def description(self):
+        return json.loads((FOLDER / "lab.json").read_text())
+
+    def inside(self, *argv, check=True, timeout=60):
+        """A command in the lab's network namespace."""
+        namespace = f"/run/netns/{self.description['namespace']}"
+        return subprocess.run(
+            ["nsenter", f"--net={namespace}", *argv], check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout
+        )
+
+    def on_proxy(self, command):
+        """A command on the proxy node, by the way in that its inventory entry names."""
+        argv = ["ssh", "-i", FOLDER / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={FOLDER}/ssh/known_hosts", "root@10.0.2.254", command]
+        return self.inside(*argv).stdout
+
+    def machine(self, board):
+        """Process id of the machine that plays this board, None while its outlet is off."""
+        for pdu, settings in self.description["pdus"].items():
+            for outlet, fed in settings["outlets"].items():
+                if fed["name"] == f"board{board}":
+                    return json.loads((FOLDER / "run" / f"{pdu}.json").read_text())["outlets"][outlet].get("pid")
+        raise LookupError(board)
+
+    def module(self, name, **arguments):
+        """One module on the proxy; its result."""
+        argv = [ANSIBLE / "ansible", "-i", FOLDER / "inventory", "proxy1", "-m", f"hetero.compute.{name}", "-a", json.dumps(arguments)]
+        done = subprocess.run(
+            argv, cwd=ROOT, env=dict(self.env, ANSIBLE_LOAD_CALLBACK_PLUGINS="1", ANSIBLE_STDOUT_CALLBACK="json"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, timeout=120,
+        )
+        return json.loads(done.stdout[done.stdout.index("{") :])["plays"][0]["tasks"][0]["hosts"]["proxy1"]
+
+
+@pytest.fixture(scope="session")
+def up():
+    lab = Lab()
+    lab.play("lab_down")
+    try:
+        lab.play("lab_up")
+        lab.play("proxy")
+        yield lab
+    finally:
+        lab.play("lab_down")
+
+
+@pytest.fixture
+def lab(up):
+    """The lab with all boards free; checks afterwards that a test left none claimed."""
+    yield up
+    for claim in up.module("board_info")["claims"]:
+        up.terminate(claim["instance"])
+    info = up.module("board_info", power=True)
+    assert {(board["state"], board["power"]) for board in info["boards"]} == {("power off", "off")}

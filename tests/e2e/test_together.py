@@ -1,0 +1,51 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays at the same time, and plays that die: one board each, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+
+def test_two_plays_get_two_boards(lab):
+    """Lost: two people with the same board."""
+    plays = {name: lab.start("provision_instance", instance=name, flavor="tp64.8x8") for name in ("ann", "ben")}
+    ended = {name: lab.end(play) for name, play in plays.items()}
+    assert [play.rc for play in ended.values()] == [0, 0], ended
+    assert len({play.board(name) for name, play in ended.items()}) == 2
+    for name in ended:
+        assert lab.ssh(name, "uname -n").strip() == name
+
+
+def test_twelve_plays_on_ten_boards(lab):
+    """Lost: a claim that fails without a word, or a board that is given twice, when a class of students starts at once."""
+    names = [f"student-{number}" for number in range(12)]
+    plays = {name: lab.start("provision_instance", instance=name, flavor="tp64.8x8") for name in names}
+    ended = {name: lab.end(play) for name, play in plays.items()}
+    served = {name: play.board(name) for name, play in ended.items() if play.rc == 0}
+    assert sorted(served.values()) == list(range(10)), {name: play.output for name, play in ended.items()}
+    for name, play in ended.items():
+        if name not in served:
+            assert f"{name} wants tp64.8x8" in play.output and "no node" in play.output
+            assert len(re.findall(r"student-\d+ since", play.output)) >= 1, play.output
+
+
+def test_killed_play_is_finished_by_the_next(lab):
+    """Lost: a board that nobody owns and that draws power, after somebody closed the lid of a laptop."""
+    first = lab.start("provision_instance", instance="carol", flavor="tp64.8x8")
+    for line in first.stdout:
+        if re.match(r"carol +board\d+ +power", line):
+            break
+    else:
+        raise AssertionError("the play ended before it switched a board on")
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    again = lab.provision("carol")
+    board = again.board("carol")
+    assert lab.ssh("carol", "uname -n").strip() == "carol"
+    info = lab.module("board_info", power=True)
+    assert [claim["instance"] for claim in info["claims"]] == ["carol"]
+    assert [entry["id"] for entry in info["boards"] if entry["power"] == "on"] == [board]
