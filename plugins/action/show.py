@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints lines on the controller's screen as they are, for tables and farewells. Where they come from is the play's business."""
+"""Prints lines as they are, for tables and farewells. Where they come from is the play's business."""
 
 from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
 
 

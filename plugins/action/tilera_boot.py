@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs module tilera_boot in the background and prints each board's phase within two seconds. The work is the module's."""
+"""Follows module tilera_boot and prints each board's phase within two seconds. The work is the module's."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.status_table`: nodes as an aligned table of lines. What is in it was found out by board_info."""
+"""Filter `hetero.compute.status_table`: nodes as an aligned table. What is in it was found out by board_info."""
 
 from __future__ import annotations
 
 from ansible.errors import AnsibleFilterError
+
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import age
 
@@ -71,7 +72,9 @@ def row(board, fits):
 
 def status_table(boards, fits=None):
     if isinstance(boards, (str, dict)) or not all(isinstance(board, dict) and "state" in board for board in boards):
-        raise AnsibleFilterError("hetero.compute.status_table needs a list of boards, as board_info returns them, before the bar")
+        raise AnsibleFilterError(
+            "hetero.compute.status_table needs a list of boards, as board_info returns them, before the bar"
+        )
     rows = [HEADING] + [row(board, fits or {}) for board in boards]
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADING))]
     return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]

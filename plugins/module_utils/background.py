@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that goes on by itself: the call returns at once, the work ends in a job file, and no dead connection stops it.
+"""A module that goes on by itself: the call returns at once, the result goes to a job file.
 
-The job file is locked by the worker as long as it lives, so whoever reads it knows without a process id whether more will
-come. Ansible's own async does the like, but costs two file transfers and two more module calls, which a boot would have to
-wait for.
+The job file is locked by the worker as long as it lives, so whoever reads it knows without a process id whether more
+will come. Ansible's own async does the like, but costs two file transfers and two more module calls, which a boot would
+have to wait for.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ KEEP = 86400
 def detach(run_folder):
     """Fork. In the caller's process, returns the path of the job file; in the worker, None.
 
-    What the worker prints lands in the job file. It must not import anything any more: Ansible removes the module's files
-    when the first process ends.
+    What the worker prints lands in the job file. It must not import anything any more: Ansible removes the module's
+    files when the first process ends.
     """
     folder = os.path.join(run_folder, "jobs")
     try:

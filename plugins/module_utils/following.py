@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One look at a job in the background: waits for new events or its end, whichever is first.
 
-A program too, of the standard library alone: the action plugin sends this very file to the node's Python, so that a look
-costs no module call. The job is background.py's, the events are the store's; this only reads them.
+A program too, of the standard library alone: the action plugin sends this very file to the node's Python, so that a
+look costs no module call. The job is background.py's, the events are the store's; this only reads them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from urllib.parse import quote
 
 #: Events that people follow. Changes of state and claims are history; other lines tell of them.
 SHOWN = ("image", "power", "tftp", "nfs", "running", "error", "wait")
-QUERY = "SELECT id, board, instance, phase, text, seconds FROM events WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
-#: How long a look waits for news (seconds): below the 2 s within which each phase is to be seen, and long enough to be cheap.
+QUERY = (
+    "SELECT id, board, instance, phase, text, seconds FROM events"
+    " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
+)
+#: How long a look waits for news (seconds): below the 2 s within which each phase is to be seen, and long enough to be
+#: cheap.
 LOOK = 1.5
-#: How long it stays when there is news (seconds): the last event and the end come together, and one look is enough for both.
+#: How long it stays when there is news (seconds): the last event and the end come together, and one look is enough for
+#: both.
 TOGETHER = 0.05
 TICK = 0.02
 

@@ -13,13 +13,14 @@ version_added: 0.1.0
 description:
   - Brings claimed boards to V(running), which means that ssh answers with the host key put into this very root.
   - Writes the boot entry, switches the board's PDU outlet with read-back, and follows the boot by what the proxy sees.
-  - What is observed beats what is recorded. A board that runs with the right host key is left alone, a missing boot entry is
-    written again, a board found off is switched on, and one that is on without an answer is switched off and on.
-  - When a boot stalls, the fault is looked for in the proxy first, then in the image, then in the board. Only a board at fault
-    goes to state C(error).
+  - What is observed beats what is recorded. A board that runs with the right host key is left alone, a missing boot
+    entry is written again, a board found off is switched on, and one that is on without an answer is switched off and
+    on.
+  - When a boot stalls, the fault is looked for in the proxy first, then in the image, then in the board. Only a board
+    at fault goes to state C(error).
   - Many boards are worked on at once. The failure of one does not stop the others.
-  - The action plugin of the same name runs the module in the background and prints each phase as it happens. The work goes on
-    when the play is killed, and the next run waits for it.
+  - The action plugin of the same name runs the module in the background and prints each phase as it happens. The work
+    goes on when the play is killed, and the next run waits for it.
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
@@ -42,7 +43,8 @@ options:
   state:
     description:
       - V(running) brings the boards to state C(running).
-      - V(stopped) switches them off and removes their boot entries. Claim, root and data stay. Boards in C(error) are stopped too.
+      - V(stopped) switches them off and removes their boot entries. Claim, root and data stay. Boards in C(error) are
+        stopped too.
       - V(rebooted) cuts their power and brings them to C(running) again. Claim, root and data stay.
     type: str
     choices: [running, stopped, rebooted]
@@ -74,11 +76,15 @@ options:
     type: int
     default: 1
   wait:
-    description: Wait until the boards run. With V(false) the module ends once power is on, and the boards are in state C(booting).
+    description:
+      - Wait until the boards run.
+      - With V(false) the module ends once power is on, and the boards are in state C(booting).
     type: bool
     default: true
   image:
-    description: Name of the image for boards that are not claimed yet. Only check mode needs it, to show their boot entries.
+    description:
+      - Name of the image for boards that are not claimed yet.
+      - Only check mode needs it, to show their boot entries.
     type: str
   background:
     description:

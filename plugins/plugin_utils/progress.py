@@ -17,6 +17,7 @@ import time
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
 from ansible_collections.hetero.compute.plugins.module_utils import following
 
 display = Display()
@@ -67,18 +68,22 @@ class Follows(ShowsLines):
                 return result
             if time.monotonic() > end:
                 limit = job["limit"] + GRACE
-                raise AnsibleActionFail(f"the work in the background has not ended within {limit:.0f} s (job file {job['job']})")
+                raise AnsibleActionFail(
+                    f"the work in the background has not ended within {limit:.0f} s (job file {job['job']})"
+                )
             news = self._look(job)
 
     def _look(self, job):
-        """What following.look finds on the node. Over standard input where the connection can: no terminal is asked for then."""
+        """What following.look finds on the node; by standard input where the connection can, without a terminal."""
         program, by_input = inspect.getsource(following), self._connection.has_pipelining
         words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
         command = " ".join(shlex.quote(word) for word in words)
         said = self._low_level_execute_command(command, in_data=program.encode() if by_input else None)
         if said["rc"] != 0:
             words = (said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
-            raise AnsibleActionFail(f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it.")
+            raise AnsibleActionFail(
+                f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it."
+            )
         return json.loads(said["stdout"].strip().splitlines()[-1])
 
 
@@ -92,7 +97,9 @@ def outcome(text):
     if isinstance(result, dict):
         return result
     said = lines[-1] if lines else "nothing"
-    return dict(failed=True, msg=f"the work in the background was killed or broke (it said: {said}). Run this again.", said=text)
+    return dict(
+        failed=True, msg=f"the work in the background was killed or broke (it said: {said}). Run this again.", said=text
+    )
 
 
 def show(lines):
@@ -102,7 +109,8 @@ def show(lines):
 
 
 def as_text(line):
-    """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4 s").
+    """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4
+    s").
 
     Further lines of its text are evidence, for events and results. A string is a line already.
     """

@@ -28,7 +28,7 @@ def test_fence_apc_starts_and_stops_the_machine(lab, pdu, outlet, board):
     with open(f"/proc/{machine}/comm", encoding="ascii") as file:
         assert file.read().startswith("qemu-system")
     assert fence(lab, pdu, outlet, "status").returncode == 0
-    assert f"{outlet},board{board}," in fence(lab, pdu, outlet, "list").stdout
+    assert f"{outlet},board{board}" in fence(lab, pdu, outlet, "list").stdout.splitlines()
     assert fence(lab, pdu, outlet, "off").returncode == 0
     assert lab.machine(board) is None
     with pytest.raises(ProcessLookupError):

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows from it is done in starting.py.
+"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows is starting.py's.
 
-The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then what the board
-asked for says whether it works and its image does not.
+The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then what the
+board asked for says whether it works and its image does not.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def stalled(asked, kinds, seconds, tries, console=None):
 
 def wrong_feed(board, pdu, outlet):
     """The note of a board behind whose address another host key answers although its own power was cycled."""
-    return f"outlet {outlet} of {pdu} does not feed this board, or its address is taken: {board.ip} shows another host key"
+    return (
+        f"outlet {outlet} of {pdu} does not feed this board, or its address is taken: {board.ip} shows another host key"
+    )
 
 
 def console_size(path):

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One board within one call of a verb: what was found, what was reached, what is said of it, and its part of the result.
+"""One board within one call of a verb: what was found, reached and said, and its part of the result.
 
 How a board is started or stopped is for starting.py and stopping.py, which hold one of these a board.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from ..errors import HeteroError, Refused
+from ..errors import BadInput, HeteroError, Refused
 from . import states
 from .locks import board_lock
 
@@ -86,7 +86,7 @@ class BoardWork:
 
     def move(self, state, note=""):
         """Put the board into a state, by the way that leads there. Staying in one keeps its note."""
-        if self.change.check or state == self.state and not note:
+        if self.change.check or (state == self.state and not note):
             return
         for step in WAYS.get((self.state, state), [state]):
             self.proxy.store.move(self.board.id, step, note if step == state else "")
@@ -162,6 +162,12 @@ def _lock(stack, work, verb, deadline):
 def refuse(work, what, remedy, blame=None):
     """End the work on a board that must not be touched."""
     work.fail(blame, Refused(what, work.board.name, remedy))
+
+
+def no_outlet(work, outlets):
+    """The error of a board whose PDU has no such outlet: the wiring is wrong, not the board."""
+    there = ", ".join(outlets) or "none"
+    return BadInput(f"{work.pdu} has no outlet {work.outlet} (it has {there})", work.board.name, "correct proxy.json")
 
 
 def summary(works, change):

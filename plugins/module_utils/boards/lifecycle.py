@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The verbs on boards that have their claim and root: start, reboot, stop, over many boards in one call.
 
-Each board's lock is held all the while, one board's failure does not stop the others, and observed truth beats the record.
-The ways there are in starting.py and stopping.py.
+Each board's lock is held all the while, one board's failure does not stop the others, and observed truth beats the
+record. The ways there are in starting.py and stopping.py.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def stop(proxy, ids, options):
             _name_driver(drivers, work)
             if not work.over and work.state == states.MAINTENANCE:
                 refuse(work, "is in maintenance", "end its maintenance first")
-        Stopping(proxy, [work for work in works if not work.over], options).run()
+        with change.step("power"):
+            Stopping(proxy, [work for work in works if not work.over], options).run()
     return summary(works, change)
 
 
@@ -80,9 +81,10 @@ def _bring_up(proxy, ids, options, verb, reboot):
         for work in works:
             _name_driver(drivers, work)
             if not work.over:
-                _make_ready(work, options)
+                with change.step("boot entries"):
+                    _make_ready(work, options)
         ready = [work for work in works if not work.over]
-        if ready:
+        with change.step("boot"):
             Starting(proxy, ready, options, reboot=reboot).run()
     return summary(works, change)
 
@@ -110,7 +112,9 @@ def _make_ready(work, options):
         refuse(work, f"is out of use: {work.record.note or 'in error'}", "repair or stop it", blame=BOARD)
         return
     if work.state == states.MAINTENANCE:
-        refuse(work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", "end its maintenance first")
+        refuse(
+            work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", "end its maintenance first"
+        )
         return
     try:
         ensure_entry(work, options.image)

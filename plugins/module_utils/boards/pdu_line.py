@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One PDU's session in a thread of its own, so that two PDUs work at once and the boards of one PDU share one login.
 
-The session lasts as long as somebody may still ask for an outlet; what to switch, and what a refusal means, is decided by
-whoever asks (starting.py, stopping.py).
+The session lasts as long as somebody may still ask for an outlet; what to switch, and what a refusal means, is decided
+by whoever asks (starting.py, stopping.py).
 """
 
 from __future__ import annotations

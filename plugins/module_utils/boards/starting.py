@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boards on their way to running: one loop for all boards of a call, which alone touches the store and decides.
 
-What takes time (PDU sessions, watching packets, asking for ssh) runs in threads that only post to the loop's inbox. Whether
-the boot entry is right was seen to before (lifecycle.py); whose fault a stall is, blame.py says.
+What takes time (PDU sessions, watching packets, asking for ssh) runs in threads that only post to the loop's inbox.
+Whether the boot entry is right was seen to before (lifecycle.py); whose fault a stall is, blame.py says.
 """
 
 from __future__ import annotations
@@ -16,52 +16,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
-from ..boot.driver import KERNEL, NFS, SYSTEM, TFTP
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import HeteroError
 from . import blame, states
+from .board_work import no_outlet
 from .boot_entry import remove_entry
+from .booting import BOOTING, DECIDING, SWITCHING, Boot
 from .pdu_line import PduLine
 
-#: How long a board that is on may take to prove its key before its power is cut. A board in state running is somebody's,
-#: so it gets time for a busy moment, and so does one whose boot nobody saw the end of; else nobody uses it.
+#: How long a board that is on may take to prove its key before its power is cut. A board in state running is
+#: somebody's, so it gets time for a busy moment, and so does one whose boot nobody saw the end of; else nobody uses it.
 PATIENCE = {states.RUNNING: 6.0, states.BOOTING: 6.0}
 SHORT_PATIENCE = 2.0
 #: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
 PDU = 90.0
-
-#: Where a board stands in the loop.
-DECIDING, SWITCHING, BOOTING = "deciding", "switching", "booting"
-
-
-class Boot:
-    """What the loop knows of one board's boot; `work` is its outcome."""
-
-    def __init__(self, work):
-        self.work = work
-        self.board = work.board
-        self.stage = DECIDING
-        self.outlet_now = None  # "on" or "off", as read
-        self.probe = None  # a board found on: whether it proved its key
-        self.then = None  # what comes after its outlet was read back as off
-        self.way = "off → on"
-        self.doomed = None  # the note with which it goes to error once its outlet was dealt with
-        self.switch_seconds = 0.0
-        self.powered = None  # monotonic time of power on
-        self.cycled = False  # this call saw its outlet off before
-        self.tries = 0
-        self.deadline = None
-        self.kinds = {}  # kind seen: when
-        self.asked = {}  # role of file asked for: when
-        self.said = set()
-        self.console_from = 0
-        self.cancelled = threading.Event()  # ends the present wait for ssh
-        self.watching = None  # the wait for ssh whose answer counts
-
-    @property
-    def console(self):
-        return self.work.proxy.wiring(self.board).get("console")
 
 
 class Starting:
@@ -84,8 +53,9 @@ class Starting:
 
     def run(self):
         """Until each board runs or failed."""
-        # Per board a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is logging out.
-        places = 3 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # Per board a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is logging
+        # out.
+        places = 1 + 3 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
@@ -167,9 +137,7 @@ class Starting:
             if boot.stage == DECIDING and not boot.work.over:
                 boot.outlet_now = outlets.get(boot.work.outlet)
                 if boot.outlet_now is None:
-                    there = ", ".join(outlets) or "none"
-                    text = f"{boot.board.name}: {pdu} has no outlet {boot.work.outlet} (it has {there}): correct proxy.json"
-                    boot.work.fail(blame.PROXY, text)
+                    boot.work.fail(blame.PROXY, no_outlet(boot.work, outlets))
                     continue
                 boot.work.power_seen(boot.outlet_now)
                 self._decide(boot)
@@ -179,13 +147,11 @@ class Starting:
         self._decide(boot)
 
     def _decide(self, boot):
-        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are known."""
+        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in."""
         work = boot.work
         if boot.stage != DECIDING or boot.outlet_now is None:
             return
-        if boot.outlet_now == "off":
-            self._cold_start(boot)
-        elif self.reboot:
+        if boot.outlet_now == "off" or self.reboot:
             self._cold_start(boot)
         elif self._resumes(boot) is not None:
             self._resume(boot, self._resumes(boot))
@@ -221,8 +187,7 @@ class Starting:
     def _on(self, boot):
         boot.stage = SWITCHING
         boot.tries += 1
-        boot.kinds, boot.asked, boot.said = {}, {}, set()
-        boot.console_from = blame.console_size(boot.console)
+        boot.forget()
         boot.work.move(states.BOOTING)
         self._ask(boot, "on")
 
@@ -259,7 +224,7 @@ class Starting:
         if not self.options.wait:
             boot.work.over = True
             return
-        self._progress(boot)
+        boot.progress()
         self._wait_for_ssh(boot, boot.deadline, self._on_answer)
 
     # ---- a boot that another process began
@@ -281,13 +246,8 @@ class Starting:
     def _resume(self, boot, under_way):
         begun, phases = under_way
         spent = time.time() - begun
-        now = time.monotonic()
-        boot.stage, boot.tries, boot.powered = BOOTING, 1, now - spent
-        boot.said = phases & {"tftp", "nfs"}
-        if phases & {"tftp", "nfs"}:
-            boot.asked[KERNEL] = boot.kinds[TFTP] = boot.powered
-        for kind in boot.work.driver.under_way(boot.board):
-            boot.kinds.setdefault(kind, now)
+        boot.tries = 1
+        boot.take_up(phases, time.monotonic() - spent)
         boot.deadline = Deadline(self.options.timeout - spent)
         if self.check:
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
@@ -302,38 +262,15 @@ class Starting:
 
     def _seen(self, board_id, kind, name, at):
         boot = self.boots[board_id]
-        if boot.work.over or boot.stage == DECIDING or boot.stage == SWITCHING and boot.outlet_now == "on":
+        if boot.work.over or boot.stage == DECIDING or (boot.stage == SWITCHING and boot.outlet_now == "on"):
             return  # of an earlier boot
-        role = boot.work.driver.files(boot.board).get(name) if kind == TFTP else None
-        boot.kinds.setdefault(kind, at)
-        if kind == SYSTEM and KERNEL in boot.asked:
-            boot.asked.setdefault(SYSTEM, at)
-        if role:
-            boot.asked.setdefault(role, at)
-        if boot.stage == BOOTING:
-            self._progress(boot)
-
-    def _progress(self, boot):
-        """Say what is proven by now: all files are fetched once the kernel asks for its address or its root."""
-        root_at = boot.kinds.get(NFS)
-        fetched_at = boot.asked.get(SYSTEM, root_at)
-        if KERNEL in boot.asked and fetched_at is not None:
-            roles = [role for role in boot.asked if role != SYSTEM]
-            self._phase(boot, "tftp", f"{', '.join(roles)} fetched", fetched_at)
-        if root_at is not None:
-            self._phase(boot, "nfs", "root mounted", root_at)
-
-    def _phase(self, boot, phase, text, at):
-        if phase not in boot.said:
-            boot.said.add(phase)
-            boot.work.phases[phase] = max(0.0, at - boot.powered)
-            boot.work.say(phase, text, boot.work.phases[phase])
+        boot.see(kind, name, at)
 
     def _on_answer(self, boot, answer, at):
         if answer is True:
-            self._progress(boot)
+            boot.progress()
             boot.work.move(states.RUNNING)
-            self._phase(boot, "running", "ssh answers", at)
+            boot.phase("running", "ssh answers", at)
             boot.work.over = True
         else:
             self._stalled(boot, answer if isinstance(answer, HeteroError) else None)
@@ -361,7 +298,7 @@ class Starting:
             seconds=round(spent, 1),
             tries=boot.tries,
             seen=sorted(boot.kinds),
-            asked=[role for role in boot.asked if role != SYSTEM],
+            asked=boot.roles,
             console=boot.console,
             console_tail=blame.console_tail(boot.console, boot.console_from),
             self_test=faults,

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards on their way off: outlet off and read back, boot entry gone, the claim untouched; one session a PDU, all PDUs at once.
+"""Boards on their way off: outlet off and read back, boot entry gone, the claim untouched; all PDUs at once.
 
-The state is "shutting down" afterwards, which is what it is until somebody cleans up and releases the claim (board_image,
-board_claim).
+The state is "shutting down" afterwards, until somebody cleans up and releases the claim (board_image, board_claim).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from functools import partial
 
 from ..deadline import Deadline
 from . import blame, states
+from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .pdu_line import PduLine
 from .starting import PDU
@@ -67,17 +67,13 @@ class Stopping:
         self._inbox.put(partial(handler, *args))
 
     def _of(self, pdu, outlet=None):
-        return [
-            work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over
-        ]
+        return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
 
     def _on_status(self, pdu, outlets):
         for work in self._of(pdu):
             now = outlets.get(work.outlet)
             if now is None:
-                there = ", ".join(outlets) or "none"
-                text = f"{work.board.name}: {pdu} has no outlet {work.outlet} (it has {there}): correct proxy.json"
-                work.fail(blame.PROXY, text)
+                work.fail(blame.PROXY, no_outlet(work, outlets))
                 continue
             work.power_seen(now)
             after = work.state if work.state == states.POWER_OFF else states.SHUTTING_DOWN

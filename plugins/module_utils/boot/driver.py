@@ -50,7 +50,8 @@ class BootDriver(ABC):
 
     @abstractmethod
     def watch(self, boards, seen):
-        """A context manager; inside, `seen(board_id, kind, name, at)` is called from another thread for each thing seen.
+        """A context manager; inside, `seen(board_id, kind, name, at)` is called from another thread for each thing
+        seen.
 
         It must be entered before power is switched on, so that nothing is missed. `at` is time.monotonic().
         """
@@ -59,7 +60,7 @@ class BootDriver(ABC):
         """Kinds already reached by a boot that another process began; an empty set when that cannot be told."""
         return set()
 
-    def switched(self, board, state):  # noqa: B027 (a driver need not do anything then)
+    def switched(self, board, state):
         """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""
 
     @abstractmethod
@@ -77,4 +78,4 @@ class BootDriver(ABC):
 
     @abstractmethod
     def self_test(self, board):
-        """What is wrong with the proxy's own part of this board's boot, as texts; an empty list when all of it works."""
+        """What is wrong with the proxy's own part of this board's boot, as texts; an empty list when it works."""

@@ -1,12 +1,13 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A boot driver without boards: it plays the phases of a boot at given seconds after power on, for tests and for a first look.
+"""A boot driver without boards: it plays the phases of a boot at given seconds after power on, for tests and for a
+first look.
 
-A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More keys:
-"stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only; "wrong_key": true
-answers with another host key; "proxy": a fault that the self-test finds. When it was switched on is kept in the run folder, so
-that a later call finds the board as it would find a real one.
+A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
+keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
+"wrong_key": true answers with another host key; "proxy": a fault that the self-test finds. When it was switched on is
+kept in the run folder, so that a later call finds the board as it would find a real one.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Fake(Pxe):
 
     def switched(self, board, state):
         boot = self._boot(board)
-        boot = {"on": time.time(), "boots": boot["boots"] + 1} if state == "on" else {"on": None, "boots": boot["boots"]}
+        boot = (
+            {"on": time.time(), "boots": boot["boots"] + 1} if state == "on" else {"on": None, "boots": boot["boots"]}
+        )
         path = self._path(board)
         with self._lock:
             os.makedirs(os.path.dirname(path), exist_ok=True)

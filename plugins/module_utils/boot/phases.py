@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the proxy sees of its boards' boots: DHCP and TFTP requests and connections to NFS, read from one raw socket.
 
-In.tftpd's log would show the requests too, but only with -v, in a format and a place that depend on syslog, and it knows
-nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every server. In.tftpd
-never says that a transfer is complete: a file is fetched when the next one is asked for, or when the booted kernel asks for
-its address. What follows from the phases (deadlines, blame) is left to boards/.
+In.tftpd's log would show the requests too, but only with -v, in a format and a place that depend on syslog, and it
+knows nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every
+server. In.tftpd never says that a transfer is complete: a file is fetched when the next one is asked for, or when the
+booted kernel asks for its address. What follows from the phases (deadlines, blame) is left to boards/.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ DHCP_PORT, TFTP_PORT, NFS_PORT = 67, 69, 2049
 UDP, TCP = 17, 6
 SYN, ACK = 0x02, 0x10
 
-# Classic BPF (linux/filter.h), as `tcpdump -d` would give it for packets that begin at the IP header (SOCK_DGRAM): no fragments;
-# UDP to port 67 or 69; TCP to port 2049 with SYN and without ACK. Jumps count instructions to skip.
+# Classic BPF (linux/filter.h), as `tcpdump -d` would give it for packets that begin at the IP header (SOCK_DGRAM): no
+# fragments; UDP to port 67 or 69; TCP to port 2049 with SYN and without ACK. Jumps count instructions to skip.
 _LDB, _LDH, _LDXMSH, _LDH_X, _LDB_X, _AND, _JEQ, _JSET, _RET = 0x30, 0x28, 0xB1, 0x48, 0x50, 0x54, 0x15, 0x45, 0x06
 FILTER = [
     (_LDH, 0, 0, 6),  # flags and fragment offset
@@ -60,7 +60,8 @@ def attach_filter(sock):
 def parse(packet, sender_mac):
     """What an IP packet says of a boot.
 
-    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90"; an address without an address of its own is known by it.
+    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90"; an address without an address of its own is known by
+        it.
     :returns: (kind, ip, mac, file name or "") or None for anything else.
     """
     if len(packet) < 20 or packet[0] >> 4 != 4:
@@ -99,7 +100,9 @@ class Watcher:
         try:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
         except PermissionError as error:
-            raise HeteroError("may not watch the boards' packets", "packet socket", "run as root (become: true)") from error
+            raise HeteroError(
+                "may not watch the boards' packets", "packet socket", "run as root (become: true)"
+            ) from error
         attach_filter(self._socket)
         self._bell, self._bell_end = socket.socketpair()
         self._thread = threading.Thread(target=self._read, name="boot phases", daemon=True)
@@ -131,7 +134,8 @@ class Watcher:
 
 def nfs_connected(ip, tables=("/proc/net/tcp", "/proc/net/tcp6")):
     """Whether `ip` has an established connection to this node's NFS port."""
-    # The kernel prints an IPv4 address as one native integer; an IPv4-mapped IPv6 address ends in the same eight digits.
+    # The kernel prints an IPv4 address as one native integer; an IPv4-mapped IPv6 address ends in the same eight
+    # digits.
     wanted = f"{int.from_bytes(socket.inet_aton(ip), sys.byteorder):08X}"
     for table in tables:
         try:
@@ -141,6 +145,10 @@ def nfs_connected(ip, tables=("/proc/net/tcp", "/proc/net/tcp6")):
             continue  # a kernel without IPv6 has no tcp6
         for row in rows:
             local, remote, state = row[1], row[2], row[3]
-            if state == "01" and int(local.rsplit(":", 1)[1], 16) == NFS_PORT and remote.rsplit(":", 1)[0].endswith(wanted):
+            if (
+                state == "01"
+                and int(local.rsplit(":", 1)[1], 16) == NFS_PORT
+                and remote.rsplit(":", 1)[0].endswith(wanted)
+            ):
                 return True
     return False

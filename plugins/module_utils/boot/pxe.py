@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boards that boot by PXE: an iPXE script per MAC address in the board's own TFTP folder, kernel and initrd beside it.
 
-The script is standard iPXE, its kernel command line standard Linux nfsroot. Who puts kernel and initrd there, and what they
-are, is images/' business; which board may fetch what, the TFTP server's.
+The script is standard iPXE, its kernel command line standard Linux nfsroot. Who puts kernel and initrd there, and what
+they are, is images/' business; which board may fetch what, the TFTP server's.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class Pxe(BootDriver):
         lines = ["#!ipxe"]
         if image.initrd:
             # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
-            lines += [f"kernel {kernel_name(board)} {arguments} initrd={initrd_name(board)}", f"initrd {initrd_name(board)}"]
+            lines += [
+                f"kernel {kernel_name(board)} {arguments} initrd={initrd_name(board)}",
+                f"initrd {initrd_name(board)}",
+            ]
         else:
             lines += [f"kernel {kernel_name(board)} {arguments}"]
         return {path: "\n".join(lines + ["boot"]) + "\n" for path in self.entry_paths(board)}
@@ -103,4 +106,8 @@ class Pxe(BootDriver):
             found = exporter(self.proxy.config["exports"], self.proxy.folder("exports")).get(wanted.id)
         except HeteroError as error:
             return [str(error)]
-        return [] if found == wanted else [f"NFS export {wanted.pseudo}: is not there as it should be: run board_image for {board.name}"]
+        return (
+            []
+            if found == wanted
+            else [f"NFS export {wanted.pseudo}: is not there as it should be: run board_image for {board.name}"]
+        )

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot drivers by name. A new driver is a file here, a test file, and its line below: Ansible ships only what is imported."""
+"""The boot drivers by name. A new one is a file here, a test file, and its line below.
+
+The imports are static, since Ansible ships only what it sees imported.
+"""
 
 from __future__ import annotations
 

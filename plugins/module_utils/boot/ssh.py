@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether an address answers ssh with one certain host key: the only proof that a board runs the root made for it.
 
-The proof is left to the ssh client: a private known_hosts file holds exactly the expected key and no login is offered, so
-"Permission denied" can only come after the key exchange proved the key. Who may log in is not its business.
+The proof is left to the ssh client: a private known_hosts file holds exactly the expected key and no login is offered,
+so "Permission denied" can only come after the key exchange proved the key. Who may log in is not its business.
 """
 
 from __future__ import annotations
@@ -30,7 +30,21 @@ ALGORITHMS = {
     "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"],
 }
 
-WRONG = re.compile(r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|no matching host key type found")
+#: Nothing secret passes here, so the cheapest exchange comes first: on an emulated board curve25519 takes 0.27 s,
+#: OpenSSH's own first choice (sntrup761) 0.36 s. The last ones are for boards with old servers.
+EXCHANGES = (
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "diffie-hellman-group14-sha256",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group-exchange-sha256",
+    "diffie-hellman-group14-sha1",
+)
+
+WRONG = re.compile(
+    r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|no matching host key type found"
+)
 
 
 class WrongHostKey(HeteroError):
@@ -55,6 +69,7 @@ def _client(ip, host_key, known_hosts, port, limit):
         "UserKnownHostsFile": known_hosts,
         "GlobalKnownHostsFile": "/dev/null",
         "HostKeyAlgorithms": ",".join(algorithms),
+        "KexAlgorithms": ",".join(EXCHANGES),
         "PreferredAuthentications": "none",
         "PubkeyAuthentication": "no",
         "UpdateHostKeys": "no",
@@ -83,7 +98,7 @@ def _said(argv, limit, cancelled):
                 return client.returncode, client.communicate(timeout=0.1)[1]
             except subprocess.TimeoutExpired:
                 waited += 0.1
-                if waited >= limit or cancelled is not None and cancelled.is_set():
+                if waited >= limit or (cancelled is not None and cancelled.is_set()):
                     client.kill()
 
 
@@ -97,7 +112,9 @@ def proven(ip, host_key, known_hosts, port, limit, cancelled=None):
         return True
     if WRONG.search(said):
         lines = [line for line in said.splitlines() if line.strip() and not line.startswith("@")]
-        raise WrongHostKey("another host key answers there than the one put into its root", ip, said=lines[-1] if lines else "")
+        raise WrongHostKey(
+            "another host key answers there than the one put into its root", ip, said=lines[-1] if lines else ""
+        )
     return False
 
 
@@ -112,7 +129,8 @@ def _listens(ip, port, limit):
 def answers(ip, host_key, deadline, cancelled=None, port=SSH_PORT):
     """Wait until `ip` answers ssh with `host_key`.
 
-    A bare TCP connect is the cheap question; the ssh client, which costs the board a key exchange, is asked only after it.
+    A bare TCP connect is the cheap question; the ssh client, which costs the board a key exchange, is asked only after
+    it.
 
     :param cancelled: threading.Event that ends the wait early.
     :returns: True when the key is proven, False when the deadline passed or the wait was cancelled.

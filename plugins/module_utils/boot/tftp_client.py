@@ -38,7 +38,9 @@ def get(server, name, deadline, port=69, limit=1 << 20):
             kind, number = struct.unpack("!HH", packet[:4])
             if kind == ERROR:
                 said = packet[4:].split(b"\0", 1)[0].decode("ascii", "replace")
-                raise HeteroError(f"refused with code {number} ({said})", thing, "run the set-up playbook hetero.compute.proxy")
+                raise HeteroError(
+                    f"refused with code {number} ({said})", thing, "run the set-up playbook hetero.compute.proxy"
+                )
             if kind != DATA or number != wanted & 0xFFFF:
                 continue
             content += packet[4:]

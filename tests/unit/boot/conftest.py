@@ -1,13 +1,14 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole proxy in a temporary folder, for the boot tests: real files, the real store, PDUs that are files, boots that are played."""
+"""A whole proxy in a temporary folder: real files and store, PDUs that are files, boots that are played."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start, stop and reboot over a whole proxy in a folder: the hardware is played, all else (files, store, locks, threads) is real."""
+"""Start, stop and reboot: the hardware is played, all else (files, store, locks, threads) is real."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 
 
@@ -92,8 +93,9 @@ def test_a_boot_entry_is_restored_without_a_reboot(site, damage):
     assert [entry["after_header"] for entry in result["diff"]] == [str(site.entry(0))]
 
 
-def test_a_board_found_on_without_its_key_is_cut_first(site):
+def test_a_board_found_on_without_its_key_is_cut_first(site, monkeypatch):
     """What runs there is the previous tenant's; only an off outlet ends it."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     site.claim(0)
     site.cut(0, "on")
     result = site.run("start", 0)
@@ -146,14 +148,26 @@ def test_a_board_that_stalls_twice_is_kept_out_of_use(site):
     (site.folder / "board0.log").write_text("an old boot\n")
     log = "Booting\r\n\x1b[1mPXE-E32: TFTP open timeout\x1b[0m\n"
     writer = subprocess.Popen(
-        [sys.executable, "-c", "import sys,time; time.sleep(1.5); open(sys.argv[1],'a').write(sys.argv[2])", str(site.folder / "board0.log"), log]
+        [
+            sys.executable,
+            "-c",
+            "import sys,time; time.sleep(1.5); open(sys.argv[1],'a').write(sys.argv[2])",
+            str(site.folder / "board0.log"),
+            log,
+        ]
     )
     result = site.run("start", 0, timeout=1)
     writer.wait(10)
     one = board(result)
     note = "stalled at tftp after 1 s, twice (boot entry fetched, kernel not asked for); console: board0.log"
     record = site.record(0)
-    assert (result["failed"], result["blame"], one["blame"], record.state, record.note) == (True, "board", "board", "error", note)
+    assert (result["failed"], result["blame"], one["blame"], record.state, record.note) == (
+        True,
+        "board",
+        "board",
+        "error",
+        note,
+    )
     assert (site.power(0), one["evidence"]["console_tail"]) == ("off", ["Booting", "PXE-E32: TFTP open timeout"])
     last = site.events(0)[-1]
     assert (last.phase, last.text) == ("error", f"kept out of use: {note}\nBooting\nPXE-E32: TFTP open timeout")
@@ -172,7 +186,12 @@ def test_an_image_that_does_not_boot_is_blamed_itself(site, stall):
     site.play(0, stall=stall)
     result = site.run("start", 0, timeout=1)
     record = site.record(0)
-    assert (result["blame"], record.state, site.power(0), site.entry(0).exists()) == ("image", "shutting down", "off", False)
+    assert (result["blame"], record.state, site.power(0), site.entry(0).exists()) == (
+        "image",
+        "shutting down",
+        "off",
+        False,
+    )
     assert f"stalled at {stall} after 1 s" in board(result)["error"]
     assert record.claim.instance == "vm0"
     assert phases(site.events(0)).count("power") == 1, "no second try: the board did its part"
@@ -197,7 +216,10 @@ def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
     assert time.monotonic() - start < 5, "nothing to wait for"
     record = site.record(0)
     assert (result["blame"], record.state, site.power(0)) == ("board", "error", "off")
-    assert record.note == "outlet 5 of pdu-a does not feed this board, or its address is taken: 10.0.2.1 shows another host key"
+    assert (
+        record.note
+        == "outlet 5 of pdu-a does not feed this board, or its address is taken: 10.0.2.1 shows another host key"
+    )
 
 
 def test_an_outlet_that_does_not_obey(site):
@@ -212,8 +234,6 @@ def test_an_outlet_that_does_not_obey(site):
 
 def test_a_pdu_that_is_away_is_not_the_boards_fault(site, monkeypatch):
     """All boards of a PDU would be out of use because somebody pulled its network cable."""
-    from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
-
     monkeypatch.setattr(starting, "PDU", 0.5)
     site.claim(0, 2)
     site.pdu("pdu-a", hang=True)
@@ -244,8 +264,10 @@ def test_a_boot_under_way_is_waited_for(site):
     assert 0.7 <= board(result)["phases"]["running"] < 2
 
 
-def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site):
+def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):
     """The rerun would take the kernel of the first boot for a bad image, or wait for ever."""
+    monkeypatch.setattr(starting, "PATIENCE", {})
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     site.claim(0)
     site.play(0, stall="tftp", stalls=1)
     site.run("start", 0, wait=False)
@@ -267,14 +289,17 @@ with board_lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
 def test_a_held_lock_is_waited_for_and_named(site):
     """Two verbs on one board at once; or a wait that nobody can explain."""
     site.claim(0)
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, site.config["run_folder"]], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, site.config["run_folder"]], stdout=subprocess.PIPE, text=True
+    )
     assert holder.stdout.readline() == "held\n"
     result = site.run("start", 0)
     holder.communicate(timeout=5)
     assert board(result)["state"] == "running"
     first = site.events(0)[0]
     assert first.phase == "wait"
-    assert "wipe" in first.text and str(holder.pid) in first.text
+    assert "wipe" in first.text
+    assert str(holder.pid) in first.text
 
 
 @pytest.mark.parametrize("verb", ["start", "reboot", "stop"])
@@ -307,7 +332,7 @@ def test_check_mode_of_a_board_that_is_not_claimed_yet(site):
     (names / "demo").write_text("ab" * 32 + "\n")
     result = site.run("start", 0, check=True, image="demo")
     assert (result["failed"], result["changed"]) == (False, True)
-    assert "pdu-a outlet 5 is off: off → on" == result["lines"][0]["text"]
+    assert result["lines"][0]["text"] == "pdu-a outlet 5 is off: off → on"
     after = {entry["after_header"]: entry["after"] for entry in result["diff"]}
     assert "vmlinux_0" in after[str(site.entry(0))]["lines"][1]
 

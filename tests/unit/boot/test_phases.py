@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the watcher sees of boards: real packets through a veth pair between two network namespaces, as a board would send them."""
+"""What the watcher sees of boards: real packets, as boards send them, between two network namespaces."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boot import phases
 
 MAC = "00:1a:ca:00:57:90"
@@ -37,7 +38,9 @@ def network():
         for name in names:
             subprocess.run(["ip", "netns", "add", name], check=True)
         proxy, board = names
-        subprocess.run(["ip", "link", "add", "eth0", "netns", proxy, "type", "veth", "peer", "eth0", "netns", board], check=True)
+        subprocess.run(
+            ["ip", "link", "add", "eth0", "netns", proxy, "type", "veth", "peer", "eth0", "netns", board], check=True
+        )
         inside(board, "ip", "link", "set", "eth0", "address", MAC)
         for name, address in ((proxy, "10.0.2.254/24"), (board, "10.0.2.1/24"), (board, f"{OTHER}/24")):
             inside(name, "ip", "address", "add", address, "dev", "eth0")
@@ -101,7 +104,8 @@ SEND = """
         udp.sendto(b"\\0\\2evil\\0octet\\0", ("10.0.2.254", 69))
     elif kind == "dhcp":
         mac, options = bytes.fromhex(sys.argv[3].replace(":", "")), sys.argv[4].encode()
-        packet = struct.pack("!BBBB", 1, 1, 6, 0) + bytes(24) + mac + bytes(10 + 192) + b"\\x63\\x82\\x53\\x63" + options
+        head = struct.pack("!BBBB", 1, 1, 6, 0) + bytes(24) + mac + bytes(10 + 192)
+        packet = head + b"\\x63\\x82\\x53\\x63" + options
         udp.sendto(packet, ("10.0.2.254", 67))
     elif kind == "nfs":
         tcp = socket.socket()
@@ -148,7 +152,7 @@ def test_what_is_no_boot_is_not_seen(network):
 
 
 def test_the_kernel_passes_nothing_else(network):
-    """On a proxy that serves roots at full speed, a filter in Python would need a core of its own and lose the packets."""
+    """Where roots are served at full speed, a filter in Python would need a core of its own and lose packets."""
     proxy, board = network
     script = """
         import socket, subprocess, sys
@@ -177,12 +181,12 @@ def test_an_established_mount_is_found(network):
         from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import nfs_connected
         server = socket.create_server(("::", 2049), family=socket.AF_INET6, dualstack_ipv6=True)
         print(nfs_connected("10.0.2.1"))
-        hold = "import socket,sys,time; s=socket.create_connection(('10.0.2.254',2049)); print('up',flush=True); sys.stdin.read()"
+        hold = "import socket, sys; c = socket.create_connection(('10.0.2.254', 2049)); print(1, flush=True); input()"
         board = subprocess.Popen(["nsenter", "--net=/run/netns/" + sys.argv[1], sys.executable, "-c", hold],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         board.stdout.readline()
         print(nfs_connected("10.0.2.1"), nfs_connected("10.0.2.11"), nfs_connected("10.0.2.254"))
-        board.communicate()
+        board.communicate(b"\\n")
     """
     assert python(proxy, script, board) == "False\nTrue False False\n"
 

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
 
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
@@ -160,7 +161,11 @@ def test_a_killed_worker_is_reported(site):
     assert "was killed or broke" in play.text
 
 
-TYPES = {"tp64.8x8": dict(memory_mb=16384, vcpus=1, local_gb=500, flavorid=302, cpu_arch="tilepro64", cpu_info={"geometry": "8x8"})}
+TYPES = {
+    "tp64.8x8": dict(
+        memory_mb=16384, vcpus=1, local_gb=500, flavorid=302, cpu_arch="tilepro64", cpu_info={"geometry": "8x8"}
+    )
+}
 
 
 def test_status_table():
@@ -172,7 +177,14 @@ def test_status_table():
     rows = [
         board,
         dict(board, name="board1", state="power off", instance=None, since_seconds=None),
-        dict(board, name="board4", state="error", instance=None, since_seconds=3700.0, note="stalled at tftp after 41 s, twice"),
+        dict(
+            board,
+            name="board4",
+            state="error",
+            instance=None,
+            since_seconds=3700.0,
+            note="stalled at tftp after 41 s, twice",
+        ),
         dict(board, name="board9", memory_mb=8109, state="booting", instance="ml", since_seconds=3 * 86400 + 5),
     ]
     assert status_table(rows, TYPES) == [

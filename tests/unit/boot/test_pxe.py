@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot entry a PXE board asks for, and the proxy's self-test against a TFTP server that works, refuses, or is dead."""
+"""The boot entry of a PXE board, and the self-test's TFTP client against servers that work, refuse, or are dead."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
 from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
@@ -59,12 +60,12 @@ def test_drivers_by_wiring_and_by_name(site):
         assert drivers.of(proxy.board(1)).name == "pxe"
         assert drivers.of(proxy.board(0)) is drivers.of(proxy.board(3))
         assert BootDrivers(proxy, "pxe").of(proxy.board(0)).name == "pxe"
-        with pytest.raises(BadInput, match="uboat.*known: fake, pxe"):
+        with pytest.raises(BadInput, match=r"uboat.*known: fake, pxe"):
             drivers.of(proxy.board(2))
 
 
 class TftpServer(threading.Thread):
-    """Serves one file as RFC 1350 says, each transfer from a port of its own; `drop` loses the first packet of each block."""
+    """Serves one file as RFC 1350 says, from another port; `drop` loses the first packet of each block."""
 
     def __init__(self, content=None, refuse=False, drop=False):
         super().__init__(daemon=True)
@@ -124,7 +125,7 @@ def test_tftp_get_asks_again_for_what_is_lost():
 
 
 def test_tftp_get_says_what_the_server_said():
-    """"File not found" tells what to repair; "failed" does not."""
+    """ "File not found" tells what to repair; "failed" does not."""
     server = TftpServer(refuse=True)
     server.start()
     with pytest.raises(HeteroError, match="File not found"):

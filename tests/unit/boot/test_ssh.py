@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The proof that a board runs the root made for it: a real sshd on the loopback, with the right key, a wrong one, or none."""
+"""The proof that a board runs its own root: a real sshd on the loopback, with the right key, a wrong one, or none."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
@@ -55,7 +56,9 @@ def sshd(sshd_program, tmp_path):
 
     def start(key, port):
         config = tmp_path / f"sshd_config.{port}"
-        config.write_text(f"ListenAddress {HOST}:{port}\nHostKey {key}\nPidFile none\nUsePAM no\nPasswordAuthentication no\n")
+        config.write_text(
+            f"ListenAddress {HOST}:{port}\nHostKey {key}\nPidFile none\nUsePAM no\nPasswordAuthentication no\n"
+        )
         script = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$0" -D -e -f "$1"'
         argv = ["unshare", "--mount", "sh", "-c", script, sshd_program, str(config)]
         with open(tmp_path / f"sshd.{port}.log", "wb") as log:
@@ -100,7 +103,7 @@ def test_another_key_is_the_previous_tenant(sshd, tmp_path):
 
 
 def test_a_key_of_another_kind_is_another_key(sshd, tmp_path):
-    """A machine that only has an ECDSA key cannot be ours when ours is Ed25519; waiting for it would end in the wrong blame."""
+    """A machine with only an ECDSA key is not ours when ours is Ed25519; waiting for it would blame the image."""
     key, _public = make_key(tmp_path, "theirs", "ecdsa")
     _key, expected = make_key(tmp_path, "ours")
     port = free_port()

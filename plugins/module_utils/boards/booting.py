@@ -1,0 +1,94 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known of one board's boot: where it stands, what was seen of it, and which phases that proves.
+
+What is done about it is for starting.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..boot.driver import KERNEL, NFS, SYSTEM, TFTP
+from . import blame
+
+#: Where a board stands in the loop of starting.py.
+DECIDING, SWITCHING, BOOTING = "deciding", "switching", "booting"
+
+
+class Boot:
+    """One board's boot, which may be tried several times; `work` is the board's outcome."""
+
+    def __init__(self, work):
+        self.work = work
+        self.board = work.board
+        self.stage = DECIDING
+        self.outlet_now = None  # "on" or "off", as read
+        self.probe = None  # a board found on: whether it proved its key
+        self.then = None  # what comes after its outlet was read back as off
+        self.way = "off → on"
+        self.doomed = None  # the note with which it goes to error once its outlet was dealt with
+        self.switch_seconds = 0.0
+        self.powered = None  # monotonic time of power on
+        self.cycled = False  # this call saw its outlet off before
+        self.tries = 0
+        self.deadline = None
+        self.kinds = {}  # kind seen: when
+        self.asked = {}  # role of file asked for: when
+        self.said = set()
+        self.console_from = 0
+        self.cancelled = threading.Event()  # ends the present wait for ssh
+        self.watching = None  # the wait for ssh whose answer counts
+
+    @property
+    def console(self):
+        """The log of the board's console, where its wiring names one."""
+        return self.work.proxy.wiring(self.board).get("console")
+
+    @property
+    def roles(self):
+        """What it asked for of its own files, in that order."""
+        return [role for role in self.asked if role != SYSTEM]
+
+    def forget(self):
+        """A new try begins."""
+        self.kinds, self.asked, self.said = {}, {}, set()
+        self.console_from = blame.console_size(self.console)
+
+    def take_up(self, phases, powered):
+        """A boot that another process began: what it wrote down, and what can still be seen."""
+        self.stage, self.powered = BOOTING, powered
+        self.said = phases & {"tftp", "nfs"}
+        if self.said:
+            self.asked[KERNEL] = self.kinds[TFTP] = powered
+        for kind in self.work.driver.under_way(self.board):
+            self.kinds.setdefault(kind, time.monotonic())
+
+    def see(self, kind, name, at):
+        """Something was seen of it."""
+        role = self.work.driver.files(self.board).get(name) if kind == TFTP else None
+        self.kinds.setdefault(kind, at)
+        if kind == SYSTEM and KERNEL in self.asked:
+            self.asked.setdefault(SYSTEM, at)
+        if role:
+            self.asked.setdefault(role, at)
+        if self.stage == BOOTING:
+            self.progress()
+
+    def progress(self):
+        """Say what is proven by now: all files are fetched once the kernel asks for its address or its root."""
+        root_at = self.kinds.get(NFS)
+        fetched_at = self.asked.get(SYSTEM, root_at)
+        if KERNEL in self.asked and fetched_at is not None:
+            self.phase("tftp", f"{', '.join(self.roles)} fetched", fetched_at)
+        if root_at is not None:
+            self.phase("nfs", "root mounted", root_at)
+
+    def phase(self, phase, text, at):
+        """Say a phase, once a try."""
+        if phase not in self.said:
+            self.said.add(phase)
+            self.work.phases[phase] = max(0.0, at - self.powered)
+            self.work.say(phase, text, self.work.phases[phase])
