@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 
 
