@@ -16,7 +16,7 @@ help:
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make test                 all tests; one stage: make test-ruff, test-unit, test-sanity,"
-	@echo "                          test-ansible-unit, test-lint, test-package, test-molecule, test-leftovers"
+	@echo "                          test-ansible-unit, test-lint, test-package, test-molecule, test-e2e"
 
 demo: setup
 	@tools/demo

@@ -36,9 +36,10 @@ options:
     description:
       - Name of the instance; it becomes the board's host name. 1 to 63 of a-z, 0-9 and C(-), with a letter or digit
         first and last.
-      - With O(state=absent) it is the name of a request (all its boards) or of one instance.
+      - With O(state=absent) it is the name of a request (all its boards) or of one instance. Left out, it gives back
+        O(board), which was in error and which nobody claims any more.
+      - Needed for O(state=present).
     type: str
-    required: true
   owner:
     description:
       - Who asks. Needed for O(state=present).
@@ -219,7 +220,7 @@ from ..module_utils.spec import PROXY, ArgumentSpec
 
 SPEC = PROXY + ArgumentSpec(
     {
-        "instance": {"type": "str", "required": True},
+        "instance": {"type": "str"},
         "owner": {"type": "str"},
         "flavor": {"type": "dict"},
         "image": {"type": "str"},
@@ -233,7 +234,8 @@ SPEC = PROXY + ArgumentSpec(
         "timeout": {"type": "float", "default": 30},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     },
-    required_if=[("state", "present", ("owner", "flavor", "image", "ssh_public_key"))],
+    required_if=[("state", "present", ("instance", "owner", "flavor", "image", "ssh_public_key"))],
+    required_one_of=[("instance", "board")],
 )
 
 

@@ -172,7 +172,8 @@ from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
-from ..module_utils.power.outlets import OutletsFailed, own_run_folder, pdu_from_config, session, set_outlets
+from ..module_utils.power.outlets import OutletsFailed, own_run_folder, session, set_outlets
+from ..module_utils.proxy_config import pdu, read_config
 from ..module_utils.spec import ArgumentSpec
 
 ADDRESS = ("host", "port", "driver", "transport", "username", "password")
@@ -200,7 +201,8 @@ SPEC = ArgumentSpec(
 def find(params):
     """(name, settings, secrets, run folder) of the PDU."""
     if params["pdu"]:
-        return (params["pdu"], *pdu_from_config(params["config"], params["pdu"]))
+        config = read_config(params["config"])
+        return (params["pdu"], *pdu(config, params["pdu"]), config["run_folder"])
     settings = {option: params[option] for option in ADDRESS if params[option] is not None}
     secrets = {option: settings.pop(option, None) for option in ("username", "password")}
     return params["host"], dict(settings, path=params["host"]), secrets, own_run_folder()

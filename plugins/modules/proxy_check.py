@@ -113,6 +113,10 @@ notes:
   returned: when O(stage=machine)
   type: list
   elements: str
+check_mode:
+  description: Whether this was a dry run, for a task, a role or a play.
+  returned: when O(stage=machine)
+  type: bool
 boards:
   description: The boards of the file, with id, name, ip and mac.
   returned: when O(stage=machine)
@@ -189,7 +193,7 @@ def machine(params, change):
     with change.step("machine"):
         found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
     notes = [str(note) for note in found.notes]
-    result = dict(change.result, notes=notes, **found.facts)
+    result = dict(change.result, check_mode=change.check, notes=notes, **found.facts)
     if found.defects:
         result.update(failed=True, defects=[defect.failure for defect in found.defects], msg=preflight.summary(found))
     return result

@@ -45,15 +45,11 @@ def tftp(server, opcode, name):
 
 
 class Rpc:
-    """A connection to one program of a server (RFC 5531, TCP), as root by AUTH_SYS, from a port below 1024."""
+    """A connection to one program of a server (RFC 5531, TCP), as root by AUTH_SYS."""
 
     def __init__(self, server, program, port):
         self.program = program
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.settimeout(WAIT)
-        self.socket.bind(("", 0 if program == PORTMAP else 700 + program[0] % 10))
-        self.socket.connect((server, port))
+        self.socket = socket.create_connection((server, port), WAIT)
 
     def __enter__(self):
         return self
@@ -114,10 +110,6 @@ def nfs(server, export, path):
             if answer is None or struct.unpack("!I", answer[:4])[0] != 0:
                 return f"lookup of {name} denied"
             handle = handle_at(answer[4:])
-            if name == path.split("/")[-1]:
-                link = nfsd.call(5, opaque(handle))
-                if struct.unpack("!I", link[:4])[0] == 0:
-                    return nfs_link(server, export, path, link)
         answer = nfsd.call(6, opaque(handle) + struct.pack("!QI", 0, 65536))
     status, attributes = struct.unpack("!II", answer[:8])
     if status:
@@ -125,13 +117,6 @@ def nfs(server, export, path):
     start = 8 + 84 * attributes
     count = struct.unpack("!I", answer[start : start + 4])[0]
     return hashlib.sha256(answer[start + 12 : start + 12 + count]).hexdigest()
-
-
-def nfs_link(server, export, path, link):
-    """The file that a symbolic link beside it leads to."""
-    start = 8 + 84 * struct.unpack("!I", link[4:8])[0]
-    to = handle_at(link[start:]).decode()
-    return nfs(server, export, os.path.normpath(os.path.join(os.path.dirname(path), to)))
 
 
 def ip(*words):

@@ -16,7 +16,7 @@ from ..images.provision import PHASE, image_of, image_store, prepare, remove
 from ..images.roots import parse_key
 from ..images.store import default_name, is_source
 from . import states
-from .locks import board_lock
+from ..locks import lock
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -105,7 +105,7 @@ def _lock(proxy, board, change, deadline):
     """The board's lock; none in check mode, which changes nothing."""
     if change.check:
         return ExitStack()
-    return board_lock(proxy.config["run_folder"], board.name, PHASE, proxy.actor, deadline)
+    return lock(proxy.config["run_folder"], board.name, PHASE, proxy.actor, deadline)
 
 
 def _reporter(proxy, board, instance, lines):

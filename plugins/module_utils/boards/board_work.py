@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from ..errors import BadInput, HeteroError, Refused
 from . import states
-from .locks import board_lock
+from ..locks import lock
 
 #: Ways through the states that a verb may need in one go.
 WAYS = {
@@ -156,7 +156,7 @@ def _lock(stack, work, verb, deadline):
 
     proxy = work.proxy
     work.record = proxy.store.record(work.board.id)  # whose board it is, for what is said while waiting
-    stack.enter_context(board_lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
+    stack.enter_context(lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
 
 
 def refuse(work, what, remedy, blame=None):

@@ -15,9 +15,9 @@ from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
 from ..images.provision import leftovers
 from ..images.roots import parse_key
+from ..locks import lock
 from . import states
 from .info import claim_fields
-from .locks import board_lock
 from .store import valid_instance, why_not_free
 
 #: Ten years; a longer lease is a slip of the pen.
@@ -123,10 +123,13 @@ def present(proxy, wish, change):
 def absent(proxy, request, owner, board, deadline, change):
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
+    :param request: None gives back `board`, which was in error and which nobody claims any more.
     :param owner: where given, another owner's claim is refused.
     :param board: where given, only this board of the request.
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
+    if request is None:
+        return _unclaimed(proxy, proxy.board(board), deadline, change)
     valid_instance(request)
     result = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
     for claim in proxy.store.claims():
@@ -179,13 +182,13 @@ def _release(proxy, claim, deadline, change, result):
         raise Refused(what, claim.instance, "add it, so that it can be checked")
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
-        text = "; ".join(_in_the_way(proxy, board, claim)) or "nothing is left"
+        text = "; ".join(_in_the_way(proxy, board, claim.created)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
-        with board_lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
+        with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            in_the_way = _in_the_way(proxy, board, claim)
+            in_the_way = _in_the_way(proxy, board, claim.created)
             if in_the_way:
                 what = f"{name} is not clean: {'; '.join(in_the_way)}"
                 remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
@@ -197,13 +200,32 @@ def _release(proxy, claim, deadline, change, result):
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
 
 
-def _in_the_way(proxy, board, claim):
-    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
+def _unclaimed(proxy, board, deadline, change):
+    """Make a board free that left the state error: switched off and cleaned, but without a claim to end."""
+    result = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+    with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
+        record = proxy.store.record(board.id)
+        if record.claim:
+            raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
+        in_the_way = _in_the_way(proxy, board, since=record.since) if record.state != states.POWER_OFF else []
+        if in_the_way and not change.check:
+            what = f"is not clean: {'; '.join(in_the_way)}"
+            raise Refused(what, board.name, "stop the board and remove its image first (playbook repair does both)")
+        if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
+            proxy.store.release(board.id)
+    return result
+
+
+def _in_the_way(proxy, board, since):
+    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left.
+
+    :param since: unix time after which its outlet must have been seen off.
+    """
     record = proxy.store.record(board.id)
     texts = []
     if record.state not in (states.POWER_OFF, states.SHUTTING_DOWN):
         texts.append(f"it is in state {record.state!r}")
-    if record.power_seen is None or record.power_seen < claim.created:
+    if record.power_seen is None or record.power_seen < since:
         texts.append("its outlet was not looked at since the claim")
     elif record.power != "off":
         texts.append("its outlet was last seen on")

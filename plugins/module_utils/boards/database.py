@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from ..deadline import Deadline
 from ..errors import HeteroError, TimedOut
+from ..proxy_config import SET_UP
 
 #: Raised with each change of the tables; kept in the file as PRAGMA user_version.
 SCHEMA = 1
@@ -33,7 +34,6 @@ TABLES = (
     "CREATE INDEX events_of_board ON events (board, id)",
 )
 
-SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
 
 #: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
 MEANINGS = (

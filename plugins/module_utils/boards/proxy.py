@@ -1,43 +1,16 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A proxy node as its files describe it: the boards, which outlet feeds which, where things lie, and the open state store.
-
-The configuration is JSON because the system's Python has no YAML; role tftp_proxy writes it from inventory variables.
-"""
+"""A proxy node as its files describe it: the boards, which outlet feeds which, where things lie, and the open state store."""
 
 from __future__ import annotations
 
-import json
 import os
 
 from ..errors import BadInput
+from ..proxy_config import SET_UP, pdu, read_config
 from .boards_file import read as read_boards
 from .store import Store
-
-#: What proxy.json may leave out.
-DEFAULTS = {
-    "tftp_root": "/tftpboot",
-    "state_folder": "/var/lib/hetero",
-    "run_folder": "/run/hetero",
-    "exports": "ganesha",
-    "credentials": "/etc/hetero/credentials.json",
-    "pdus": {},
-    "boards": {},
-}
-
-
-def _load(path, remedy):
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except FileNotFoundError as error:
-        raise BadInput("no such file", path, remedy) from error
-    except ValueError as error:
-        raise BadInput(f"is not JSON ({error})", path, remedy) from error
-    if not isinstance(data, dict):
-        raise BadInput("is not a JSON object", path, remedy)
-    return data
 
 
 class Proxy:
@@ -45,17 +18,15 @@ class Proxy:
 
     :param params: a module's `boards_file`, `config` and `state_db`.
     :param actor: who acts, for events and locks (default: the process).
-    :param create: with False a missing state database reads as empty and stays missing (information, check mode).
+    :param create: False reads a missing database as empty and does not make it.
     :raises BadInput: a file is missing or wrong; each defect is named.
     """
 
-    SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
-
     def __init__(self, params, actor=None, create=True):
-        self.config = dict(DEFAULTS, **_load(params["config"], self.SET_UP))
+        self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
-        self.store = Store(params["state_db"], self.actor, create)
+        self.store = Store(params["state_db"], self.actor, create=create)
 
     def __enter__(self):
         return self
@@ -73,7 +44,8 @@ class Proxy:
             return self.boards[int(board_id)]
         except (KeyError, ValueError) as error:
             known = ", ".join(str(known) for known in sorted(self.boards)) or "none"
-            raise BadInput(f"no such board (known: {known})", f"board {board_id}", "add it to the boards file") from error
+            what = f"no such board (known: {known})"
+            raise BadInput(what, f"board {board_id}", "add it to the boards file") from error
 
     def wiring(self, board):
         """What proxy.json says of a board: pdu, outlet, driver, console, cmdline."""
@@ -83,14 +55,9 @@ class Proxy:
         """(PDU name, outlet as text) of a board; BadInput where it is not wired."""
         wiring = self.wiring(board)
         if "pdu" not in wiring or "outlet" not in wiring:
-            raise BadInput("no PDU outlet is configured for it", board.name, f"name its pdu and outlet, then {self.SET_UP}")
+            raise BadInput("no PDU outlet is configured for it", board.name, f"name its pdu and outlet, then {SET_UP}")
         return wiring["pdu"], str(wiring["outlet"])
 
     def pdu(self, name):
         """(settings, secrets) of a PDU."""
-        if name not in self.config["pdus"]:
-            known = ", ".join(sorted(self.config["pdus"])) or "none"
-            raise BadInput(f"no such PDU (known: {known})", name, self.SET_UP)
-        path = self.config["credentials"]
-        secrets = _load(path, self.SET_UP).get(name, {}) if os.path.exists(path) else {}
-        return self.config["pdus"][name], secrets
+        return pdu(self.config, name)

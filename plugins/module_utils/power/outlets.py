@@ -8,21 +8,18 @@ How a PDU is spoken to is its driver's business; which board an outlet feeds is 
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
 from contextlib import contextmanager
 
-from ..boards.locks import board_lock
 from ..deadline import LOOK_AGAIN
 from ..errors import BadInput, HeteroError, TimedOut
+from ..locks import lock
+from ..proxy_config import DEFAULTS
 from .driver import Busy, Lost
 from .registry import DRIVERS
 
-SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
-RUN_FOLDER = "/run/hetero"
-CREDENTIALS = "/etc/hetero/credentials.json"
 #: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.
 WINDOW = 10.0
 #: Pauses between two attempts to log in (seconds): doubled from the first to the last.
@@ -48,34 +45,8 @@ class OutletsFailed(HeteroError):
 
 def own_run_folder():
     """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself)."""
-    return RUN_FOLDER if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
+    return DEFAULTS["run_folder"] if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
 
-
-def pdu_from_config(path, name):
-    """(settings, secrets, run folder) of a PDU that the proxy's configuration names.
-
-    :raises BadInput: a file is missing or wrong, or the PDU is not in it.
-    """
-    config = _load(path)
-    pdus = config.get("pdus", {})
-    if name not in pdus:
-        known = ", ".join(sorted(pdus)) or "none"
-        raise BadInput(f"no such PDU in {path} (known: {known})", name, SET_UP)
-    secrets = _load(config.get("credentials", CREDENTIALS)).get(name, {})
-    return pdus[name], secrets, config.get("run_folder", RUN_FOLDER)
-
-
-def _load(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, SET_UP) from error
-    except ValueError as error:
-        raise BadInput(f"is not JSON ({error})", path, SET_UP) from error
-    if not isinstance(data, dict):
-        raise BadInput("is not a JSON object", path, SET_UP)
-    return data
 
 
 class Session:
@@ -138,7 +109,7 @@ def session(name, settings, secrets, deadline, run_folder):
     if driver not in DRIVERS:
         what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
         raise BadInput(what, name, "correct its driver")
-    with board_lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline):
+    with lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline):
         opened = Session(DRIVERS[driver](name, settings, secrets, deadline), deadline)
         try:
             opened.log_in()

@@ -279,9 +279,9 @@ def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):
 
 HOLD = """
 import sys, time
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-with board_lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
+with lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
     print("held", flush=True)
     time.sleep(0.6)
 """

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images import absent, present, take_in
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
@@ -61,7 +61,7 @@ def test_a_running_boards_root_is_not_removed(site, proxy):
 
 def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
     site.claim(proxy)
-    with board_lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
+    with lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
         result = present(proxy, [0], None, None, Change(), Deadline(0.3), [])
     assert "still held by boot (somebody" in result["msg"]
     assert site.exports() == {}

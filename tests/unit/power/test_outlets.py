@@ -201,27 +201,6 @@ class TestFake:
             self.batch(fake(hang=True), tmp_path, {"1": "on"}, seconds=0.3)
 
 
-def test_the_configuration_names_what_it_lacks(tmp_path):
-    """Without it, a node that was never set up would answer with a traceback."""
-    config, credentials = tmp_path / "proxy.json", tmp_path / "credentials.json"
-    with pytest.raises(BadInput, match=r"proxy.json: cannot be read .*: run the set-up playbook"):
-        power.pdu_from_config(str(config), "pdu-a")
-    pdus = {"pdu-a": {"driver": "apc", "host": "h"}}
-    config.write_text(json.dumps({"pdus": pdus, "credentials": str(credentials), "run_folder": "/r"}))
-    with pytest.raises(BadInput, match=r"no such PDU in .* \(known: pdu-a\)"):
-        power.pdu_from_config(str(config), "pdu-b")
-    with pytest.raises(BadInput, match=r"credentials.json: cannot be read"):
-        power.pdu_from_config(str(config), "pdu-a")
-    credentials.write_text("{")
-    with pytest.raises(BadInput, match="is not JSON"):
-        power.pdu_from_config(str(config), "pdu-a")
-    credentials.write_text("[]")
-    with pytest.raises(BadInput, match="is not a JSON object"):
-        power.pdu_from_config(str(config), "pdu-a")
-    credentials.write_text(json.dumps({"pdu-a": {"username": "u", "password": "p"}}))
-    assert power.pdu_from_config(str(config), "pdu-a") == (pdus["pdu-a"], {"username": "u", "password": "p"}, "/r")
-
-
 def test_an_unknown_driver_names_the_known(tmp_path):
     """Without it, a typing error in the inventory would be a KeyError on the proxy."""
     session = power.session("pdu-a", {"driver": "apcc"}, {}, Deadline(1), str(tmp_path))

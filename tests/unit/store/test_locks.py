@@ -15,25 +15,25 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
 
 HOLD = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-with board_lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
+with lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
     print("held", flush=True)
     sys.stdin.readline()
 """
 
 COUNT = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.boards.locks import board_lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 for turn in range(20):
-    with board_lock(sys.argv[1], "board3", "count", "test", Deadline(30)):
+    with lock(sys.argv[1], "board3", "count", "test", Deadline(30)):
         with open(sys.argv[2]) as file:
             number = int(file.read())
         with open(sys.argv[2], "w") as file:
@@ -77,7 +77,7 @@ def content(run_folder):
 
 
 def test_the_holder_writes_who_it_is_and_leaves_the_file(run_folder):
-    with board_lock(run_folder, "board3", "provision", "alice", Deadline(1)):
+    with lock(run_folder, "board3", "provision", "alice", Deadline(1)):
         held = json.loads(content(run_folder))
         assert stat.S_IMODE(os.stat(run_folder).st_mode) == 0o700
         assert stat.S_IMODE(os.stat(os.path.join(run_folder, "locks")).st_mode) == 0o700
@@ -87,9 +87,9 @@ def test_the_holder_writes_who_it_is_and_leaves_the_file(run_folder):
 
 
 def test_an_error_in_the_block_gives_the_lock_back(run_folder):
-    with pytest.raises(ZeroDivisionError), board_lock(run_folder, "board3", "a", "b", Deadline(1)):
+    with pytest.raises(ZeroDivisionError), lock(run_folder, "board3", "a", "b", Deadline(1)):
         assert 1 / 0
-    with board_lock(run_folder, "board3", "a", "b", Deadline(0)):
+    with lock(run_folder, "board3", "a", "b", Deadline(0)):
         pass
 
 
@@ -97,7 +97,7 @@ def test_a_deadline_that_passes_names_the_holder(run_folder, hold):
     holder = hold("reboot", "carol")
     told = []
     start = time.monotonic()
-    with pytest.raises(TimedOut) as error, board_lock(run_folder, "board3", "stop", "me", Deadline(0.5), told.append):
+    with pytest.raises(TimedOut) as error, lock(run_folder, "board3", "stop", "me", Deadline(0.5), told.append):
         pytest.fail("two hold the lock")
     assert 0.45 <= time.monotonic() - start < 3
     assert len(told) == 1
@@ -107,7 +107,7 @@ def test_a_deadline_that_passes_names_the_holder(run_folder, hold):
 
 def test_other_boards_are_not_held(run_folder, hold):
     hold("reboot", "carol")
-    with board_lock(run_folder, "board4", "stop", "me", Deadline(0)):
+    with lock(run_folder, "board4", "stop", "me", Deadline(0)):
         pass
 
 
@@ -117,7 +117,7 @@ def test_a_killed_holder_is_no_obstacle(run_folder, hold):
     holder.wait(timeout=10)
     assert json.loads(content(run_folder))["pid"] == holder.pid  # its text is still there
     told = []
-    with board_lock(run_folder, "board3", "stop", "me", Deadline(0), told.append):
+    with lock(run_folder, "board3", "stop", "me", Deadline(0), told.append):
         assert json.loads(content(run_folder))["pid"] == os.getpid()
     assert told == []
 
@@ -131,7 +131,7 @@ def test_a_holder_that_ends_while_one_waits_hands_over_within_a_moment(run_folde
         holder.stdin.flush()
         ended.append(time.monotonic())
 
-    with board_lock(run_folder, "board3", "stop", "me", Deadline(10), waiting):
+    with lock(run_folder, "board3", "stop", "me", Deadline(10), waiting):
         assert time.monotonic() - ended[0] < 2
 
 
@@ -151,7 +151,7 @@ def test_each_further_holder_is_told(run_folder, hold):
             second[0].stdin.write("go\n")
             second[0].stdin.flush()
 
-    with board_lock(run_folder, "board3", "stop", "me", Deadline(15), waiting):
+    with lock(run_folder, "board3", "stop", "me", Deadline(15), waiting):
         pass
     assert "reboot (carol" in told[0]
     assert "wipe (dave" in told[-1]
@@ -164,7 +164,7 @@ def test_the_text_of_a_dead_one_is_not_blamed_for_a_living_holder(run_folder, ho
     gone.wait(timeout=10)
     with open(os.path.join(run_folder, "locks", "board3"), "w", encoding="utf-8") as file:
         file.write(json.dumps({"pid": gone.pid, "verb": "old", "actor": "old", "since": 0}))
-    with pytest.raises(TimedOut, match="still held by another process after"), board_lock(
+    with pytest.raises(TimedOut, match="still held by another process after"), lock(
         run_folder, "board3", "stop", "me", Deadline(0.2)
     ):
         pytest.fail(f"{holder.pid} holds it")
@@ -177,15 +177,15 @@ def test_a_text_that_is_none_is_no_error(run_folder, hold, text):
     hold("reboot", "carol")
     with open(os.path.join(run_folder, "locks", "board3"), "wb") as file:
         file.write(text.encode("utf-8", "surrogateescape"))
-    lock = board_lock(run_folder, "board3", "stop", "me", Deadline(0.1))
-    with pytest.raises(TimedOut, match="another process"), lock:
+    held = lock(run_folder, "board3", "stop", "me", Deadline(0.1))
+    with pytest.raises(TimedOut, match="another process"), held:
         pytest.fail("two hold the lock")
 
 
 def test_six_processes_count_without_losing_one(run_folder, tmp_path):
     number = tmp_path / "number"
     number.write_text("0")
-    counters = [subprocess.Popen([sys.executable, "-c", COUNT, run_folder, str(number)]) for _ in range(6)]
+    counters = [subprocess.Popen([sys.executable, "-c", COUNT, run_folder, str(number)]) for start in range(6)]
     try:
         assert [counter.wait(timeout=30) for counter in counters] == [0] * 6
     finally:
@@ -195,7 +195,7 @@ def test_six_processes_count_without_losing_one(run_folder, tmp_path):
 
 
 def test_a_folder_that_cannot_be_made_is_named():
-    lock = board_lock("/proc/hetero", "board3", "stop", "me", Deadline(0))
+    held = lock("/proc/hetero", "board3", "stop", "me", Deadline(0))
     what = r"board3: lock cannot be opened in /proc/hetero/locks .*: make /proc/hetero"
-    with pytest.raises(HeteroError, match=what), lock:
+    with pytest.raises(HeteroError, match=what), held:
         pytest.fail("there is no such folder")

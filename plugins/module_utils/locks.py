@@ -14,14 +14,14 @@ import os
 import time
 from contextlib import contextmanager
 
-from ..errors import HeteroError, TimedOut
+from .errors import HeteroError, TimedOut
 
 #: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
 UNNAMED = "another process"
 
 
 @contextmanager
-def board_lock(run_folder, board_name, verb, actor, deadline, waiting=None):
+def lock(run_folder, board_name, verb, actor, deadline, waiting=None):
     """Hold the lock of a board for the block.
 
     :param waiting: called with "held by …" at once where somebody else holds it, and again for each further holder.

@@ -1,0 +1,53 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The proxy node's configuration file and the PDUs' credentials beside it, as role tftp_proxy writes them.
+
+JSON because the system's Python has no YAML. Which boards there are is the boards file's business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .errors import BadInput
+
+SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
+#: What proxy.json may leave out.
+DEFAULTS = {
+    "tftp_root": "/tftpboot",
+    "state_folder": "/var/lib/hetero",
+    "run_folder": "/run/hetero",
+    "exports": "ganesha",
+    "credentials": "/etc/hetero/credentials.json",
+    "pdus": {},
+    "boards": {},
+}
+
+
+def read_config(path):
+    """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
+    return dict(DEFAULTS, **_read(path))
+
+
+def pdu(config, name):
+    """(settings, secrets) of a PDU, no secrets where there is no credentials file; BadInput names the PDUs there are."""
+    if name not in config["pdus"]:
+        known = ", ".join(sorted(config["pdus"])) or "none"
+        raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
+    path = config["credentials"]
+    return config["pdus"][name], _read(path).get(name, {}) if os.path.exists(path) else {}
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path, SET_UP) from error
+    except ValueError as error:
+        raise BadInput(f"is not JSON ({error})", path, SET_UP) from error
+    if not isinstance(data, dict):
+        raise BadInput("is not a JSON object", path, SET_UP)
+    return data
