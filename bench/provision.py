@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -32,7 +31,7 @@ def play(name, **extra):
     for key, value in extra.items():
         argv += ["-e", f"{key}={value}"]
     start = time.time()
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
+    done = subprocess.run(argv, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
     if done.returncode:
         sys.exit(f"{' '.join(argv)} ended with {done.returncode}:\n{done.stdout}")
     return time.time() - start, done.stdout
@@ -55,7 +54,8 @@ def own_boot(lab, instance, board):
     """Seconds from power to the end of the first ssh command."""
     subprocess.run(
         ["nsenter", f"--net=/run/netns/{lab['namespace']}", sys.executable, __file__, "--answering", board["ip"]],
-        check=True, timeout=310,
+        check=True,
+        timeout=310,
     )
     subprocess.run(["ssh", "-F", LAB / "ssh" / instance, instance, "true"], check=True, timeout=60)
     ended = time.time()
@@ -67,10 +67,19 @@ def own_boot(lab, instance, board):
 def switch(lab, boards, state):
     """Every outlet of these boards, one PDU after the other, by the collection's own module on the proxy."""
     for name, pdu in lab["pdus"].items():
-        outlets = [outlet for outlet, fed in pdu["outlets"].items() if fed["name"] in {board["name"] for board in boards}]
+        outlets = [
+            outlet for outlet, fed in pdu["outlets"].items() if fed["name"] in {board["name"] for board in boards}
+        ]
         if outlets:
             arguments = json.dumps({"pdu": name, "outlets": outlets, "state": state})
-            argv = [ANSIBLE.replace("ansible-playbook", "ansible"), "proxy1", "-m", "hetero.compute.pdu_power", "-a", arguments]
+            argv = [
+                ANSIBLE.replace("ansible-playbook", "ansible"),
+                "proxy1",
+                "-m",
+                "hetero.compute.pdu_power",
+                "-a",
+                arguments,
+            ]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=120)
 
 
@@ -91,12 +100,21 @@ def main(count):
         switch(lab, given.values(), "on")
         own = dict(zip(instances, pool.map(lambda item: own_boot(lab, *item), given.items())))
 
-    print(f"{'instance':10} {'board':8}" + "".join(f"{phase:>9}" for phase in PHASES) + f"{'own boot':>10}   (seconds; tftp, nfs, running: since power on)")
+    print(
+        f"{'instance':10} {'board':8}"
+        + "".join(f"{phase:>9}" for phase in PHASES)
+        + f"{'own boot':>10}   (seconds; tftp, nfs, running: since power on)"
+    )
     for instance, board in given.items():
-        cells = "".join(f"{phases[instance, phase][1]:9.1f}" if (instance, phase) in phases else f"{'-':>9}" for phase in PHASES)
+        cells = "".join(
+            f"{phases[instance, phase][1]:9.1f}" if (instance, phase) in phases else f"{'-':>9}" for phase in PHASES
+        )
         print(f"{instance:10} {board['name']:8}{cells}{own[instance]:10.1f}")
     slowest = max(own.values())
-    print(f"provision of {count}: {wall:.1f} s; slowest own boot {slowest:.1f} s; over it {wall - slowest:.1f} s, {wall / slowest:.2f} times")
+    print(
+        f"provision of {count}: {wall:.1f} s; slowest own boot {slowest:.1f} s; "
+        f"over it {wall - slowest:.1f} s, {wall / slowest:.2f} times"
+    )
     play("terminate_instance", instance="bench")
 
 

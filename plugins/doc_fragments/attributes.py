@@ -11,11 +11,11 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return changed status prediction without modifying target.
+    description: In C(check_mode) it says what it would change, and changes nothing.
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: In diff mode it shows the fields that change, as they were and as they will be.
   idempotent:
-    description: When run twice in a row with the same arguments, the second run reports C(changed=false) and changes nothing.
+    description: Run again with the same arguments, it changes nothing and reports C(changed=false).
 """
 
     ACTIONGROUP = r"""

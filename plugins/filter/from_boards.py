@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from ansible.errors import AnsibleFilterError
+
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 

@@ -33,7 +33,9 @@ def command(argv, thing=None, remedy=None, timeout=30.0, stdin=None, ok=(0,)):
             check=False,
         )
     except FileNotFoundError as error:
-        raise HeteroError(f"program {argv[0]} is not installed", thing, "install it, or run the set-up playbook") from error
+        raise HeteroError(
+            f"program {argv[0]} is not installed", thing, "install it, or run the set-up playbook"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing, remedy) from error
     if done.returncode not in ok:

@@ -32,7 +32,7 @@ def read_config(path):
 
 
 def pdu(config, name):
-    """(settings, secrets) of a PDU, no secrets where there is no credentials file; BadInput names the PDUs there are."""
+    """(settings, secrets) of a PDU; without a credentials file there are none. BadInput names the PDUs there are."""
     if name not in config["pdus"]:
         known = ", ".join(sorted(config["pdus"])) or "none"
         raise BadInput(f"no such PDU (known: {known})", name, SET_UP)

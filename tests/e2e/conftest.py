@@ -48,17 +48,32 @@ class Lab:
     """Playbooks and looks from outside on one lab."""
 
     def __init__(self):
-        self.env = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"))
+        self.env = dict(
+            os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_CONFIG=str(ROOT / "ansible.cfg")
+        )
         self.env.pop("ANSIBLE_INVENTORY", None)
 
     def argv(self, name, **extra):
-        argv = [ANSIBLE / "ansible-playbook", "-i", FOLDER / "inventory", f"hetero.compute.{name}", "-e", f"lab_folder={FOLDER}"]
+        argv = [
+            ANSIBLE / "ansible-playbook",
+            "-i",
+            FOLDER / "inventory",
+            f"hetero.compute.{name}",
+            "-e",
+            f"lab_folder={FOLDER}",
+        ]
         return argv + [word for key, value in extra.items() for word in ("-e", f"{key}={value}")]
 
     def start(self, name, **extra):
         return subprocess.Popen(
-            self.argv(name, **extra), cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            self.argv(name, **extra),
+            cwd=ROOT,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
 
     def end(self, process, timeout=600):
@@ -92,12 +107,25 @@ class Lab:
         """A command in the lab's network namespace."""
         namespace = f"/run/netns/{self.description['namespace']}"
         return subprocess.run(
-            ["nsenter", f"--net={namespace}", *argv], check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout
+            ["nsenter", f"--net={namespace}", *argv],
+            check=check,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
         )
 
     def on_proxy(self, command):
         """A command on the proxy node, by the way in that its inventory entry names."""
-        argv = ["ssh", "-i", FOLDER / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={FOLDER}/ssh/known_hosts", "root@10.0.2.254", command]
+        argv = [
+            "ssh",
+            "-i",
+            FOLDER / "ssh" / "id_ed25519",
+            "-o",
+            f"UserKnownHostsFile={FOLDER}/ssh/known_hosts",
+            "root@10.0.2.254",
+            command,
+        ]
         return self.inside(*argv).stdout
 
     def machine(self, board):

@@ -18,7 +18,7 @@ def fence(lab, pdu, outlet, action):
     return lab.inside(*argv, check=False)
 
 
-@pytest.mark.parametrize("pdu, outlet, board", [MENU, COMMAND_LINE], ids=["menu", "command line"])
+@pytest.mark.parametrize(("pdu", "outlet", "board"), [MENU, COMMAND_LINE], ids=["menu", "command line"])
 def test_fence_apc_starts_and_stops_the_machine(lab, pdu, outlet, board):
     """Lost: the lab's claim to stand for real PDUs."""
     assert fence(lab, pdu, outlet, "status").returncode == 2  # off, says fence_apc

@@ -15,8 +15,8 @@ from ..errors import BadInput, HeteroError, Refused
 from ..images.provision import PHASE, image_of, image_store, prepare, remove
 from ..images.roots import parse_key
 from ..images.store import default_name, is_source
-from . import states
 from ..locks import lock
+from . import states
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")

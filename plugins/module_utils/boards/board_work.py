@@ -11,8 +11,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from ..errors import BadInput, HeteroError, Refused
-from . import states
 from ..locks import lock
+from . import states
 
 #: Ways through the states that a verb may need in one go.
 WAYS = {

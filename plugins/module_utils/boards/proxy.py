@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A proxy node as its files describe it: the boards, which outlet feeds which, where things lie, and the open state store."""
+"""A proxy node as its files describe it: boards, which outlet feeds which, where things lie, and the open state store.
+
+What the files may hold is known to boards_file.py and proxy_config.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The states of a board and the ways between them. The first four are the blueprint's (Nova's bare-metal driver for Tilera), the others ours."""
+"""The states of a board and the ways between them.
+
+The first four are the blueprint's (Nova's bare-metal driver for Tilera), the others ours.
+"""
 
 from __future__ import annotations
 

@@ -194,8 +194,8 @@ class Root:
     def _overlay(self, image):
         """Mount the overlay so that it can be exported; False where this kernel or file system cannot."""
         layers = f"lowerdir={image.root},upperdir={self.upper},workdir={self.work}"
-        # xino: one device number for all layers. Where the store and the roots are two file systems, an NFS server takes
-        # each file of the store for another file system and refuses to cross (EXDEV; seen with nfs-ganesha 4.3).
+        # xino: one device number for all layers. With the store and the roots on two file systems, an NFS server
+        # takes a file of the store for another file system's and refuses to cross (EXDEV; nfs-ganesha 4.3).
         number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,xino=on,{layers}")
         if number in CANNOT:
             return False

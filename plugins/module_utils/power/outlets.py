@@ -45,8 +45,9 @@ class OutletsFailed(HeteroError):
 
 def own_run_folder():
     """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself)."""
-    return DEFAULTS["run_folder"] if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
-
+    return (
+        DEFAULTS["run_folder"] if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
+    )
 
 
 class Session:

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -37,7 +36,15 @@ lxc.cgroup2.devices.allow = c 10:237 rwm
 
 
 def run(*argv, check=True):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    done = subprocess.run(
+        argv,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
     if check and done.returncode:
         raise SystemExit(f"{' '.join(argv)} ended with {done.returncode}: {done.stdout.strip()}")
     return done
@@ -69,7 +76,9 @@ class Process:
 
     def start(self, argv, log):
         with open(log, "ab") as output:
-            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+            child = subprocess.Popen(
+                argv, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
         with open(self.file, "w", encoding="ascii") as file:
             file.write(f"{child.pid} {self._started(child.pid)}\n")
 
@@ -114,7 +123,7 @@ class Images:
 
 
 class Network:
-    """The namespace, its two bridges with their addresses, a tap for each board, a veth pair for each node's network."""
+    """The namespace, its bridges with their addresses, a tap for each board, a veth pair for each node's network."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -145,13 +154,19 @@ class Network:
                 changed.append(f"bridge {bridge['name']}")
         for board in lab["boards"]:
             if board["tap"] not in links:
-                lines += [f"tuntap add {board['tap']} mode tap", f"link set {board['tap']} master {lab['bridges'][0]['name']} up"]
+                lines += [
+                    f"tuntap add {board['tap']} mode tap",
+                    f"link set {board['tap']} master {lab['bridges'][0]['name']} up",
+                ]
                 changed.append(f"tap {board['tap']}")
         for name, node in lab["nodes"].items():
             for number, network in enumerate(node["networks"]):
                 outer = f"{name}-{number}"
                 if outer not in links:
-                    lines += [f"link add {outer} type veth peer name {outer}i", f"link set {outer} master {network['bridge']} up"]
+                    lines += [
+                        f"link add {outer} type veth peer name {outer}i",
+                        f"link set {outer} master {network['bridge']} up",
+                    ]
                     changed.append(f"link {outer}")
         if lines:
             batch = os.path.join(lab["folder"], "run", "network.batch")
@@ -184,7 +199,9 @@ class Pdus:
             if process.pid is None:
                 emulator = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pdu.py")
                 log = os.path.join(self.lab["folder"], "logs", name + ".log")
-                process.start(["nsenter", f"--net={self.network.path}", sys.executable, emulator, self.lab["file"], name], log)
+                process.start(
+                    ["nsenter", f"--net={self.network.path}", sys.executable, emulator, self.lab["file"], name], log
+                )
                 changed.append(f"{name} at {pdu['address']}")
             wait(lambda pdu=pdu: self._listens(pdu), 10, f"{name} does not listen: see logs/{name}.log")
         return changed
@@ -197,7 +214,11 @@ class Pdus:
         return [f"{name} off" for name in self.lab["pdus"] if Process(self.lab, name).stop()]
 
     def leftovers(self):
-        return [f"process {Process(self.lab, name).pid} of {name}" for name in self.lab["pdus"] if Process(self.lab, name).pid]
+        return [
+            f"process {Process(self.lab, name).pid} of {name}"
+            for name in self.lab["pdus"]
+            if Process(self.lab, name).pid
+        ]
 
 
 class Nodes:
@@ -239,7 +260,10 @@ class Nodes:
         os.makedirs(os.path.join(delta, "etc", "ssh"), exist_ok=True)
         for part, mode in (("", 0o755), ("etc", 0o755), ("etc/ssh", 0o755), ("root", 0o700), ("root/.ssh", 0o700)):
             os.chmod(os.path.join(delta, part), mode)
-        shutil.copy(os.path.join(self.lab["folder"], "ssh", "id_ed25519.pub"), os.path.join(delta, "root", ".ssh", "authorized_keys"))
+        shutil.copy(
+            os.path.join(self.lab["folder"], "ssh", "id_ed25519.pub"),
+            os.path.join(delta, "root", ".ssh", "authorized_keys"),
+        )
         for suffix, mode in (("", 0o600), (".pub", 0o644)):
             target = os.path.join(delta, "etc", "ssh", "ssh_host_ed25519_key" + suffix)
             shutil.copy(os.path.join(self.lab["folder"], "ssh", f"{name}_host_key" + suffix), target)
@@ -247,16 +271,22 @@ class Nodes:
         lines = [CONTAINER.format(name=name, base=node["base"], folder=folder)]
         for number, network in enumerate(node["networks"]):
             lines.append(
-                f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {name}-{number}i\nlxc.net.{number}.name = eth{number}\n"
+                f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {name}-{number}i\n"
+                f"lxc.net.{number}.name = eth{number}\n"
                 f"lxc.net.{number}.flags = up\nlxc.net.{number}.ipv4.address = {network['address']}\n"
             )
-        binds = [(device, device.lstrip("/"), "file") for device in ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]]
+        binds = [
+            (device, device.lstrip("/"), "file")
+            for device in ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
+        ]
         for path in node["folders"]:  # an overlay's upper layer cannot lie on an overlay: these are plain folders
             own = os.path.join(folder, "data", path.strip("/").replace("/", "-"))
             os.makedirs(own, exist_ok=True)
             binds.append((own, path.strip("/"), "dir"))
         for bind in node["binds"]:
-            binds.append((bind["source"], bind["target"].strip("/"), "dir" if os.path.isdir(bind["source"]) else "file"))
+            binds.append(
+                (bind["source"], bind["target"].strip("/"), "dir" if os.path.isdir(bind["source"]) else "file")
+            )
         for source, target, kind in binds:
             if os.path.exists(source):
                 lines.append(f"lxc.mount.entry = {source} {target} none bind,create={kind} 0 0\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_config import pdu, read_config
 
@@ -21,7 +22,9 @@ def files(tmp_path):
     return config, credentials
 
 
-@pytest.mark.parametrize("text, what", [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "is not a JSON object")])
+@pytest.mark.parametrize(
+    ("text", "what"), [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "is not a JSON object")]
+)
 def test_a_broken_file_is_named(files, text, what):
     """Without it, a node that was never set up would answer with a traceback."""
     config = files[0]

@@ -15,9 +15,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 
 HOLD = """
 import sys
