@@ -53,7 +53,7 @@ def detach(run_folder):
 
 def finish(result):
     """End the worker with its result; nothing that belongs to the first process is cleaned up."""
-    print(json.dumps(result))
+    sys.stdout.write(json.dumps(result) + "\n")
     sys.stdout.flush()
     os._exit(0)
 

@@ -46,3 +46,18 @@ class NoneFree(HeteroError):
 
 class TimedOut(HeteroError):
     """A deadline passed; the evidence seen last is in `facts`."""
+
+
+class Busy(HeteroError):
+    """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
+
+
+class Lost(HeteroError):
+    """The PDU stopped answering or dropped the session; whether the last command was carried out is not known.
+
+    :param ended: the connection is over, rather than silent.
+    """
+
+    def __init__(self, what, thing=None, remedy=None, ended=False, **facts):
+        super().__init__(what, thing, remedy, **facts)
+        self.ended = ended

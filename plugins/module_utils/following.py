@@ -68,4 +68,4 @@ def ended(job):
 
 
 if __name__ == "__main__":
-    print(json.dumps(look(json.loads(sys.argv[1]))))
+    sys.stdout.write(json.dumps(look(json.loads(sys.argv[1]))) + "\n")

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import queue
 
-from ..errors import BadInput, HeteroError, TimedOut
-from ..power.driver import Busy, Lost
+from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ..power.outlets import OutletsFailed, session, set_outlets
 
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.

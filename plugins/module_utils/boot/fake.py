@@ -19,7 +19,7 @@ import time
 from contextlib import contextmanager
 
 from . import ssh
-from .driver import ENTRY, FIRMWARE, INITRD, KERNEL, NFS, SYSTEM, TFTP, BootDriver
+from .driver import ENTRY, FIRMWARE, INITRD, KERNEL, NFS, SYSTEM, TFTP
 from .pxe import Pxe, entry_name, initrd_name, kernel_name
 
 #: Seconds from power on, where the wiring names none.
@@ -35,7 +35,7 @@ class Fake(Pxe):
     name = "fake"
 
     def __init__(self, proxy):
-        BootDriver.__init__(self, proxy)
+        super().__init__(proxy)
         self._lock = threading.Lock()
 
     def _path(self, board):

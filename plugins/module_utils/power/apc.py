@@ -18,8 +18,8 @@ except ImportError:
     pexpect = None
 
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError
-from .driver import Answer, Busy, Lost, PowerDriver
+from ..errors import BadInput, Busy, HeteroError, Lost
+from .driver import Answer, PowerDriver
 
 #: How a session is opened, as an argument list, and the usual port.
 TRANSPORTS = {"telnet": (["telnet", "-E", "{host}", "{port}"], 23)}
@@ -312,17 +312,21 @@ class Apc(PowerDriver):
         """Which mark of the login comes; a PDU that hangs up instead has no place for us, unless it saw a password."""
         try:
             return self._line.read(*marks)[0]
-        except Lost as error:
-            screen, words = error.facts["screen"], self._line.words
-            if UNREACHABLE.search(screen):
-                raise HeteroError(f"cannot be reached: {words}", self.name, "check its host and port") from error
-            if TAKEN.search(screen) or (error.ended and not after):
-                what = f"has no place for us: {words or 'it closed the connection'}"
-                raise Busy(what, self.name, "wait for its other user", screen=screen) from error
-            if error.ended:
-                remedy = f"check the credential of {self.name}"
-                raise HeteroError(f"closed the connection after {after}", self.name, remedy, screen=screen) from error
-            raise
+        except Lost as lost:
+            raise self._hung_up(lost, after) from lost
+
+    def _hung_up(self, lost, after):
+        """What a PDU that hung up during the login has meant by it."""
+        screen, words = lost.facts["screen"], self._line.words
+        if UNREACHABLE.search(screen):
+            return HeteroError(f"cannot be reached: {words}", self.name, "check its host and port")
+        if TAKEN.search(screen) or (lost.ended and not after):
+            what = f"has no place for us: {words or 'it closed the connection'}"
+            return Busy(what, self.name, "wait for its other user", screen=screen)
+        if lost.ended:
+            remedy = f"check the credential of {self.name}"
+            return HeteroError(f"closed the connection after {after}", self.name, remedy, screen=screen)
+        return Lost(lost.what, lost.thing, lost.remedy, **lost.facts)
 
     def status(self):
         return self._speak.status()

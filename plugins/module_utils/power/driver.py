@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every power driver can do: log in, tell and switch outlets, log out; and two ways in which a PDU makes one wait.
+"""What every power driver can do: log in, tell and switch outlets, log out.
 
 Reading back, cycling, waiting and the PDU's lock are not a driver's business (outlets.py).
 """
@@ -11,23 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from typing import NamedTuple
-
-from ..errors import HeteroError
-
-
-class Busy(HeteroError):
-    """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
-
-
-class Lost(HeteroError):
-    """The PDU stopped answering or dropped the session; whether the last command was carried out is not known.
-
-    :param ended: the connection is over, rather than silent.
-    """
-
-    def __init__(self, what, thing=None, remedy=None, ended=False, **facts):
-        super().__init__(what, thing, remedy, **facts)
-        self.ended = ended
 
 
 class Answer(NamedTuple):

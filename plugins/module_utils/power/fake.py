@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import os
 
-from ..errors import BadInput
-from .driver import Answer, Busy, Lost, PowerDriver
+from ..errors import BadInput, Busy, Lost
+from .driver import Answer, PowerDriver
 
 
 class Fake(PowerDriver):

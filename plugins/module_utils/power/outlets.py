@@ -14,10 +14,9 @@ import time
 from contextlib import contextmanager
 
 from ..deadline import LOOK_AGAIN
-from ..errors import BadInput, HeteroError, TimedOut
+from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ..locks import lock
 from ..proxy_config import DEFAULTS
-from .driver import Busy, Lost
 from .registry import DRIVERS
 
 #: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.

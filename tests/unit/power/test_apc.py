@@ -13,9 +13,8 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost
 from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Busy, Lost
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 
 NUMBERS = [str(number) for number in range(1, 9)]

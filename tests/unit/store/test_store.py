@@ -45,8 +45,10 @@ def store(path):
         yield opened
 
 
-def claim(store, instance="jackie", owner="alice", flavor=FLAVOR, image="debian", key=KEY, boards=TEN, **more):
-    return store.claim(instance, more.pop("instances", [instance]), owner, flavor, image, key, boards, **more)
+def claim(store, instance="jackie", owner="alice", flavor=None, image="debian", key=KEY, boards=None, **more):
+    instances = more.pop("instances", [instance])
+    boards = TEN if boards is None else boards
+    return store.claim(instance, instances, owner, flavor or FLAVOR, image, key, boards, **more)
 
 
 def without_time(why):
