@@ -77,7 +77,7 @@ class Process:
     def start(self, argv, log):
         with open(log, "ab") as output:
             child = subprocess.Popen(
-                argv, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
         with open(self.file, "w", encoding="ascii") as file:
             file.write(f"{child.pid} {self._started(child.pid)}\n")
