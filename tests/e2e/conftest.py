@@ -53,16 +53,10 @@ class Lab:
         )
         self.env.pop("ANSIBLE_INVENTORY", None)
 
-    def argv(self, name, **extra):
-        argv = [
-            ANSIBLE / "ansible-playbook",
-            "-i",
-            FOLDER / "inventory",
-            f"hetero.compute.{name}",
-            "-e",
-            f"lab_folder={FOLDER}",
-        ]
-        return argv + [word for key, value in extra.items() for word in ("-e", f"{key}={value}")]
+    def argv(self, name, flags=(), **extra):
+        extra = dict(extra, lab_folder=FOLDER)
+        words = [word for key, value in extra.items() for word in ("-e", f"{key}={value}")]
+        return [ANSIBLE / "ansible-playbook", "-i", FOLDER / "inventory", f"hetero.compute.{name}", *flags, *words]
 
     def start(self, name, **extra):
         return subprocess.Popen(
@@ -136,7 +130,7 @@ class Lab:
                     return json.loads((FOLDER / "run" / f"{pdu}.json").read_text())["outlets"][outlet].get("pid")
         raise LookupError(board)
 
-    def module(self, name, **arguments):
+    def module(self, name, /, **arguments):
         """One module on the proxy; its result."""
         argv = [ANSIBLE / "ansible", "-i", FOLDER / "inventory", "proxy1", "-m", f"hetero.compute.{name}"]
         if arguments:

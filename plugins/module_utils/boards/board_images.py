@@ -17,6 +17,7 @@ from ..images.roots import parse_key
 from ..images.store import default_name, is_source
 from ..locks import lock
 from . import states
+from .store import Claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -50,6 +51,8 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False):
     """
 
     def one(board, claim, report):
+        if claim is None and change.check and image and key:
+            claim = dry_claim(board, image, key)
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         if pending:
@@ -68,6 +71,11 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False):
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
+
+
+def dry_claim(board, image, key):
+    """The claim that a dry run's board would have by now, had the task before not been a dry run too."""
+    return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
 def absent(proxy, ids, change, deadline):

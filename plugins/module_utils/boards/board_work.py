@@ -93,8 +93,8 @@ class BoardWork:
         self.record = self.proxy.store.record(self.board.id)
 
     def power_seen(self, power):
-        """Record what the outlet said, where that is news."""
-        if self.record.power != power and not self.change.check:
+        """Record what the outlet said just now; a board is given back only on a fresh look."""
+        if not self.change.check:
             self.proxy.store.power_seen(self.board.id, power)
             self.record = self.proxy.store.record(self.board.id)
 

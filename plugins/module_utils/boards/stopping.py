@@ -75,7 +75,6 @@ class Stopping:
             if now is None:
                 work.fail(blame.PROXY, no_outlet(work, outlets))
                 continue
-            work.power_seen(now)
             after = work.state if work.state == states.POWER_OFF else states.SHUTTING_DOWN
             work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": after})
             if self.check:
@@ -84,6 +83,7 @@ class Stopping:
                 self._off(work)
             else:
                 work.move(after)
+                work.power_seen(now)
                 if now == "on":
                     self.lines[pdu].ask(work.outlet, "off")
                 else:
