@@ -58,7 +58,8 @@ def test_an_image_that_does_not_boot(lab):
     """Lost: ten boards out of use because of one bad image."""
     lab.on_proxy(
         "set -e; mkdir /var/lib/hetero/bad; cd /var/lib/hetero/bad; tar xf /srv/images/debian-12.tar;"
-        "rm root/usr/sbin/sshd; tar cf /var/lib/hetero/no-sshd.tar image.json kernel initrd root; rm -r /var/lib/hetero/bad"
+        "rm root/usr/sbin/sshd; tar cf /var/lib/hetero/no-sshd.tar image.json kernel initrd root;"
+        "rm -r /var/lib/hetero/bad"
     )
     lab.module("board_image", image="/var/lib/hetero/no-sshd.tar", name="no-sshd")
     played = lab.provision("erin", expect=2, image="no-sshd", hetero_boot_timeout=TIMEOUT)

@@ -1,54 +1,65 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A TFTP read (RFC 1350), so that the proxy can ask its own server as a board would; nothing else of TFTP is here."""
+"""TFTP (RFC 1350) as far as a proxy asks its own server as a board would: read a file, or try to write one."""
 
 from __future__ import annotations
 
 import socket
 import struct
+from typing import NamedTuple
 
 from ..errors import HeteroError, TimedOut
 
-RRQ, DATA, ACK, ERROR = 1, 3, 4, 5
+RRQ, WRQ, DATA, ACK, ERROR = 1, 2, 3, 4, 5
 BLOCK = 512
+#: A request that got no answer is sent again after this many seconds (RFC 1123 leaves the number to the client).
 ASK_AGAIN = 0.5
 
 
-def get(server, name, deadline, port=69, limit=1 << 20):
-    """The content of file `name` on `server`.
+class Answer(NamedTuple):
+    """What a TFTP server said: the bytes of a file, or its error text."""
 
-    :param limit: most bytes taken; more is an error.
+    data: bytes | None = None
+    error: str | None = None
+
+
+def ask(server, name, deadline, opcode=RRQ, port=69):
+    """Ask `server` for file `name`, or by WRQ to take one.
+
+    :returns: an Answer; an accepted WRQ has data b"" and is left at that, nothing is sent.
     :raises TimedOut: no answer, or a stalled transfer, by the deadline.
-    :raises HeteroError: the server refused, with its words.
     """
-    thing = f"TFTP {server}:{name}"
-    content = b""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        last, peer = struct.pack("!H", RRQ) + name.encode() + b"\0octet\0", (server, port)
-        sock.sendto(last, peer)
-        wanted = 1
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        packet, to = struct.pack("!H", opcode) + name.encode() + b"\0octet\0", (server, port)
+        data, block = b"", 1
         while not deadline.passed:
-            sock.settimeout(min(ASK_AGAIN, max(deadline.left, 0.01)))
+            asker.sendto(packet, to)
+            asker.settimeout(max(0.01, min(ASK_AGAIN, deadline.left)))
             try:
-                packet, sender = sock.recvfrom(BLOCK + 4)
+                said, peer = asker.recvfrom(BLOCK + 4)
             except socket.timeout:
-                sock.sendto(last, peer)
                 continue
-            kind, number = struct.unpack("!HH", packet[:4])
+            kind, number = struct.unpack("!HH", said[:4])
             if kind == ERROR:
-                said = packet[4:].split(b"\0", 1)[0].decode("ascii", "replace")
-                raise HeteroError(
-                    f"refused with code {number} ({said})", thing, "run the set-up playbook hetero.compute.proxy"
-                )
-            if kind != DATA or number != wanted & 0xFFFF:
-                continue
-            content += packet[4:]
-            last, peer = struct.pack("!HH", ACK, number), sender
-            sock.sendto(last, peer)
-            wanted += 1
-            if len(packet) < BLOCK + 4:
-                return content
-            if len(content) > limit:
-                raise HeteroError(f"larger than {limit} bytes", thing)
-    raise TimedOut(f"no answer within {deadline.seconds:g} s", thing, "is xinetd running, with its tftp service?")
+                return Answer(error=said[4:].split(b"\0")[0].decode("utf-8", "replace") or f"error {number}")
+            if kind == ACK and opcode == WRQ:
+                asker.sendto(struct.pack("!HH", ERROR, 0) + b"only asking\0", peer)
+                return Answer(data=b"")
+            if kind == DATA and number == block & 0xFFFF:
+                data += said[4:]
+                packet, to, block = struct.pack("!HH", ACK, number), peer, block + 1
+                if len(said) < BLOCK + 4:
+                    asker.sendto(packet, to)
+                    return Answer(data=data)
+    remedy = "is xinetd running, with its tftp service?"
+    raise TimedOut(f"no answer within {deadline.seconds:g} s", f"TFTP {server}:{name}", remedy)
+
+
+def get(server, name, deadline, port=69):
+    """The content of file `name`; HeteroError with the server's words where it refuses."""
+    answer = ask(server, name, deadline, port=port)
+    if answer.error is not None:
+        thing = f"TFTP {server}:{name}"
+        raise HeteroError(f"refused ({answer.error})", thing, "run the set-up playbook hetero.compute.proxy")
+    return answer.data

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import selftest
+from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
@@ -49,13 +50,13 @@ class Server:
                 continue
             opcode = struct.unpack("!H", packet[:2])[0]
             name = packet[2:].split(b"\0")[0].decode("latin-1")
-            if opcode == selftest.WRQ:
+            if opcode == tftp_client.WRQ:
                 answer = struct.pack("!HH", 4, 0) if name in self.writable else b"\0\5\0\2Access denied\0"
-            elif opcode == selftest.RRQ and name not in self.files:
+            elif opcode == tftp_client.RRQ and name not in self.files:
                 answer = b"\0\5\0\1File not found\0"
-            elif opcode in (selftest.RRQ, selftest.ACK):
-                block = 0 if opcode == selftest.RRQ else struct.unpack("!H", packet[2:4])[0]
-                data = self.files[name] if opcode == selftest.RRQ else data
+            elif opcode in (tftp_client.RRQ, tftp_client.ACK):
+                block = 0 if opcode == tftp_client.RRQ else struct.unpack("!H", packet[2:4])[0]
+                data = self.files[name] if opcode == tftp_client.RRQ else data
                 if block * 512 > len(data):
                     continue
                 answer = struct.pack("!HH", 3, block + 1) + data[block * 512 : block * 512 + 512]
@@ -72,18 +73,18 @@ def root(tmp_path):
 
 def test_a_file_of_several_blocks_comes_whole_though_a_packet_is_lost():
     with Server({"boot.ipxe": BOOT}, lose=1) as server:
-        assert selftest.tftp("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port).data == BOOT
+        assert tftp_client.ask("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port).data == BOOT
 
 
 def test_a_refusal_is_an_answer():
     with Server({}) as server:
-        answer = selftest.tftp("127.0.0.1", "tilera_boards", Deadline(5), port=server.port)
+        answer = tftp_client.ask("127.0.0.1", "tilera_boards", Deadline(5), port=server.port)
     assert (answer.data, answer.error) == (None, "File not found")
 
 
 def test_no_answer_ends_at_the_deadline():
     with Server({"boot.ipxe": BOOT}, lose=99) as server, pytest.raises(HeteroError, match="no answer within"):
-        selftest.tftp("127.0.0.1", "boot.ipxe", Deadline(0.3), port=server.port)
+        tftp_client.ask("127.0.0.1", "boot.ipxe", Deadline(0.3), port=server.port)
 
 
 def test_a_server_that_gives_boot_ipxe_and_nothing_else_passes(root):
