@@ -173,7 +173,7 @@ from ..module_utils.deadline import Deadline
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
 from ..module_utils.power.outlets import OutletsFailed, own_run_folder, session, set_outlets
-from ..module_utils.proxy_config import pdu, read_config
+from ..module_utils.proxy_node.config import pdu, read_config
 from ..module_utils.spec import ArgumentSpec
 
 ADDRESS = ("host", "port", "driver", "transport", "username", "password")

@@ -162,10 +162,10 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards import preflight, selftest
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
+from ..module_utils.proxy_node import preflight, selftest
 from ..module_utils.spec import ArgumentSpec
 
 SPEC = ArgumentSpec(

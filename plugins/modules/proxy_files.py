@@ -121,9 +121,9 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.proxy_files import keep_file, keep_folder, source_bytes, units_to_do
 from ..module_utils.change import Change
 from ..module_utils.module import run
+from ..module_utils.proxy_node.files import keep_file, keep_folder, source_bytes, units_to_do
 from ..module_utils.spec import ArgumentSpec
 
 FILE = ArgumentSpec(

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from ..deadline import Deadline
 from ..errors import HeteroError, TimedOut
-from ..proxy_config import SET_UP
+from ..proxy_node.config import SET_UP
 
 #: Raised with each change of the tables; kept in the file as PRAGMA user_version.
 SCHEMA = 1

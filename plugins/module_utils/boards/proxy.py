@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A proxy node as its files describe it: boards, which outlet feeds which, where things lie, and the open state store.
 
-What the files may hold is known to boards_file.py and proxy_config.py.
+What the files may hold is known to boards_file.py and proxy_node/config.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from ..errors import BadInput
-from ..proxy_config import SET_UP, pdu, read_config
+from ..proxy_node.config import SET_UP, pdu, read_config
 from .boards_file import read as read_boards
 from .store import Store
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from ..deadline import LOOK_AGAIN
 from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ..locks import lock
-from ..proxy_config import DEFAULTS
+from ..proxy_node.config import DEFAULTS
 from .registry import DRIVERS
 
 #: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import machine, preflight
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import machine, preflight
 
 BOARDS = """\
 0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}

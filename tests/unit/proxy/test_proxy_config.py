@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_config import pdu, read_config
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.config import pdu, read_config
 
 PDUS = {"pdu-a": {"driver": "apc", "host": "h"}}
 

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import proxy_files
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import files
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def path(tmp_path):
 
 def keep(path, data, check=False, **more):
     change = Change(check)
-    proxy_files.keep_folder(os.path.dirname(path), "0755", change)
-    proxy_files.keep_file(path, data, more.pop("mode", "0640"), change, **more)
+    files.keep_folder(os.path.dirname(path), "0755", change)
+    files.keep_file(path, data, more.pop("mode", "0640"), change, **more)
     return change
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_its_validator_refuses_is_not_put_in_place(path):
 
 def test_another_kind_of_thing_in_its_place_is_named(tmp_path):
     with pytest.raises(HeteroError, match="is a folder, not a file"):
-        proxy_files.keep_file(str(tmp_path), b"", "0644", Change())
+        files.keep_file(str(tmp_path), b"", "0644", Change())
 
 
 def test_a_link_in_its_place_is_replaced_and_what_it_leads_to_stays(path, tmp_path):
@@ -78,9 +78,9 @@ def test_a_link_in_its_place_is_replaced_and_what_it_leads_to_stays(path, tmp_pa
 
 
 def test_a_source_that_a_package_will_bring_stops_only_the_real_run(tmp_path):
-    assert proxy_files.source_bytes(str(tmp_path / "none"), Change(check=True)) is None
+    assert files.source_bytes(str(tmp_path / "none"), Change(check=True)) is None
     with pytest.raises(BadInput, match="install its package"):
-        proxy_files.source_bytes(str(tmp_path / "none"), Change())
+        files.source_bytes(str(tmp_path / "none"), Change())
 
 
 def unit(started=0.0, load="loaded", active="active", state="enabled", reload="no"):
@@ -112,13 +112,13 @@ def test_a_service_older_than_its_file_is_restarted_though_this_run_wrote_nothin
     os.utime(tmp_path / "conf", (written, written))
     now = time.monotonic()
     systemd(unit(now - 90), unit(now - 30))
-    todo = proxy_files.units_to_do({"old": [str(tmp_path / "conf")], "new": [str(tmp_path / "conf")]}, [], [])
+    todo = files.units_to_do({"old": [str(tmp_path / "conf")], "new": [str(tmp_path / "conf")]}, [], [])
     assert todo == dict(restart=["old"], start=[], stop=[], reload=False)
 
 
 def test_check_mode_foresees_the_restart(systemd):
     systemd(unit(time.monotonic()))
-    assert proxy_files.units_to_do({"x": ["/etc/x"]}, [], ["/etc/x"])["restart"] == ["x"]
+    assert files.units_to_do({"x": ["/etc/x"]}, [], ["/etc/x"])["restart"] == ["x"]
 
 
 def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(systemd):
@@ -131,5 +131,5 @@ def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(syste
         unit(active="inactive", load="masked"),
         unit(now, load="masked"),
     )
-    todo = proxy_files.units_to_do({"dead": [], "disabled": [], "fine": []}, ["unwanted", "masked", "runs"], [])
+    todo = files.units_to_do({"dead": [], "disabled": [], "fine": []}, ["unwanted", "masked", "runs"], [])
     assert todo == dict(restart=[], start=["dead", "disabled"], stop=["unwanted", "runs"], reload=True)

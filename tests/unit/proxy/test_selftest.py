@@ -11,10 +11,10 @@ import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import selftest
 from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import selftest
 
 BOOT = b"#!ipxe\n" + b"x" * 1200
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 
-from .errors import BadInput
+from ..errors import BadInput
 
 SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
 #: What proxy.json may leave out.

@@ -16,9 +16,9 @@ import re
 import tempfile
 from dataclasses import dataclass, field
 
+from ..boards.boards_file import BoardsFileError, parse
 from ..command import command
 from ..errors import HeteroError
-from .boards_file import BoardsFileError, parse
 from .machine import may_open_by_handle, missing_packages, mount_of, port_holders, text_of
 
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
