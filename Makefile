@@ -6,7 +6,7 @@
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
-.PHONY: help demo test ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo test ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make status               every node, its state, who has it"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
+	@echo "make bench                what it costs, beside what others cost, measured in one run"
 	@echo "make test                 all tests; one stage: make test-ruff, test-unit, test-sanity,"
 	@echo "                          test-ansible-unit, test-lint, test-package, test-molecule, test-e2e"
 
@@ -35,6 +36,9 @@ lab-up: setup
 
 lab-down: setup
 	@$(playbook).lab_down
+
+bench: setup-test
+	@tools/bench
 
 test: setup-test
 	@.venv/bin/python tests/run

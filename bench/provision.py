@@ -110,10 +110,10 @@ def main(count):
             f"{phases[instance, phase][1]:9.1f}" if (instance, phase) in phases else f"{'-':>9}" for phase in PHASES
         )
         print(f"{instance:10} {board['name']:8}{cells}{own[instance]:10.1f}")
-    slowest = max(own.values())
+    slowest, tasks = max(own.values()), len(re.findall("^TASK ", output, re.M))
     print(
         f"provision of {count}: {wall:.1f} s; slowest own boot {slowest:.1f} s; "
-        f"over it {wall - slowest:.1f} s, {wall / slowest:.2f} times"
+        f"over it {wall - slowest:.1f} s, {wall / slowest:.2f} times; tasks in the play: {tasks}"
     )
     play("terminate_instance", instance="bench")
 

@@ -5,9 +5,49 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 
 from .errors import HeteroError, TimedOut
+
+
+def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None):
+    """Run `argv` to its end, whatever its exit code; a CompletedProcess with stdout and stderr as text.
+
+    :param env: variables that it has besides ours.
+    :raises TimedOut: the limit passed; the program is killed with all that it started.
+    :raises HeteroError: it is missing, or cannot be run.
+    """
+    try:
+        with subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            errors="replace",
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(stdin, timeout)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+    except FileNotFoundError as error:
+        what = f"program {argv[0]} is not installed"
+        raise HeteroError(what, thing or argv[0], "install it, or run the set-up playbook") from error
+    except OSError as error:
+        raise HeteroError(f"program {argv[0]} cannot be run ({error.strerror})", thing or argv[0], remedy) from error
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing or argv[0], remedy) from error
+    return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+
+
+def last_words(done):
+    """The last line that a program said, on standard error rather than output."""
+    return (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
 
 
 def command(argv, thing=None, remedy=None, timeout=30.0, stdin=None, ok=(0,)):
@@ -21,24 +61,9 @@ def command(argv, thing=None, remedy=None, timeout=30.0, stdin=None, ok=(0,)):
     :raises HeteroError: the program is missing, or ended with another code; its last output is in the text.
     """
     thing = thing or argv[0]
-    try:
-        done = subprocess.run(
-            argv,
-            input=stdin if stdin is not None else "",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise HeteroError(
-            f"program {argv[0]} is not installed", thing, "install it, or run the set-up playbook"
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing, remedy) from error
+    done = ended(argv, thing, remedy, timeout, stdin or "")
     if done.returncode not in ok:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        raise HeteroError(f"{' '.join(argv[:3])} ended with {done.returncode} and said: {said}", thing, remedy)
+        raise HeteroError(
+            f"{' '.join(argv[:3])} ended with {done.returncode} and said: {last_words(done)}", thing, remedy
+        )
     return done.stdout

@@ -5,7 +5,19 @@
 
 from __future__ import annotations
 
-from .errors import HeteroError
+import json
+
+from .errors import BadInput, HeteroError
+
+
+def utf8(params):
+    """`params`, or BadInput for one with bytes that are no UTF-8: Ansible hands them on, and no database takes them."""
+    for name, value in params.items():
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput("holds bytes that are not UTF-8", name, "write it in UTF-8") from error
+    return params
 
 
 def run(module, work):
@@ -16,7 +28,7 @@ def run(module, work):
         `failed` keeps everything else it holds (per-board results of the boards that did work).
     """
     try:
-        result = work(module.params, module.check_mode)
+        result = work(utf8(module.params), module.check_mode)
     except HeteroError as error:
         module.fail_json(msg=str(error), failure=error.failure)
     if result.get("failed"):

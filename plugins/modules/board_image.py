@@ -47,6 +47,11 @@ options:
   arch:
     description: Architecture of an imported image, in place of the one in its C(image.json).
     type: str
+  instance:
+    description:
+      - The instance or request that the boards are to be of. A board that was given to another one since it was looked
+        up is refused and not touched; one that nobody claims is not.
+    type: str
   boot_source:
     description: What the boards boot from; V(nfs) is a root on the proxy node.
     type: str
@@ -220,6 +225,7 @@ SPEC = PROXY + ArgumentSpec(
         name=dict(type="str"),
         checksum=dict(type="str"),
         arch=dict(type="str"),
+        instance=dict(type="str"),
         boot_source=dict(type="str", choices=["nfs"], default="nfs"),
         ssh_public_key=dict(type="str", no_log=False),
         timeout=dict(type="float", default=1800),
@@ -234,11 +240,12 @@ def work(params, check):
     deadline = Deadline(params["timeout"])
     with Proxy(params, create=not check) as proxy:
         if params["state"] == "absent":
-            return absent(proxy, params["boards"], change, deadline)
+            return absent(proxy, params["boards"], change, deadline, params["instance"])
         source = [params[name] for name in ("image", "name", "checksum", "arch")]
         image, lines = take_in(proxy, *source, change, deadline)
         pending = params["image"] is not None and image is None
-        return present(proxy, params["boards"], image, params["ssh_public_key"], change, deadline, lines, pending)
+        key, instance = params["ssh_public_key"], params["instance"]
+        return present(proxy, params["boards"], image, key, change, deadline, lines, pending, instance)
 
 
 def main():

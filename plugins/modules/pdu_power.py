@@ -20,7 +20,9 @@ description:
     a PDU.
   - An outlet that fails does not stop the others. The module then fails, and RV(outlets) says for each what happened.
 requirements:
-  - pexpect and a C(telnet) client (driver V(apc))
+  - pexpect and a C(telnet) or C(ssh) client (driver V(apc))
+  - net-snmp's commands, Debian package C(snmp) (driver V(snmp))
+  - the fence agent (driver V(fence))
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
@@ -50,24 +52,78 @@ options:
   driver:
     description:
       - How it is spoken to. V(apc) is APC's switched PDUs, whose menus and command line are told apart at login.
+      - V(snmp) is APC's switched PDUs by SNMP, whose kind (rPDU2, rPDU, MasterSwitch Plus, MasterSwitch) is found out.
+        An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
+        others.
+      - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
+      - V(command) is a script of your own, O(script).
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str
-    choices: [apc, fake]
+    choices: [apc, command, fake, fence, snmp]
   transport:
-    description: How it is reached. Default is V(telnet).
+    description:
+      - How it is reached. Default is V(telnet).
+      - With V(ssh), a PDU's first host key is taken and kept, in the proxy node's state or, with O(host), in the user's
+        C(known_hosts). Another key later on is an error.
     type: str
-    choices: [telnet]
+    choices: [telnet, ssh]
+  legacy_ssh:
+    description: With O(transport=ssh), allow the old algorithms that cards of before 2014 offer.
+    type: bool
+  command_line:
+    description:
+      - Ask a PDU of AOS 3 for the command line that it has beside its menus, by C(-c) behind the password. It switches many
+        outlets in the time in which the menus switch one.
+      - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
+    type: bool
   username:
     description: User name of O(host).
     type: str
   password:
-    description: Password of O(host).
+    description: Password of O(host). With SNMP version 3, the passphrase that the user is authenticated by.
     type: str
+  snmp_version:
+    description: Version of SNMP. Default is V(1).
+    type: str
+    choices: ["1", 2c, "3"]
+  community:
+    description:
+      - Community that may read and write, for SNMP versions V(1) and V(2c).
+      - It reaches the SNMP commands by a file that only their user can read, for as long as they run, and a fence agent
+        by its standard input. What arguments a fence agent starts its own programs with is up to the agent;
+        C(fence_apc_snmp) shows the community to everybody on the machine.
+    type: str
+  auth_protocol:
+    description: How O(password) authenticates with SNMP version 3. Default is V(SHA).
+    type: str
+  privacy_password:
+    description: Passphrase that encrypts, with SNMP version 3. Without one nothing is encrypted.
+    type: str
+  privacy_protocol:
+    description: How O(privacy_password) encrypts. Default is V(AES).
+    type: str
+  agent:
+    description: Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
+    type: str
+  agent_options:
+    description:
+      - More options of the fence agent, as its C(-o metadata) names them. It gets them by its standard input, with the
+        credentials.
+      - They are not secret; O(password), O(community) and O(privacy_password) are.
+    type: dict
+  script:
+    description:
+      - Path of the script (driver V(command)), called as C(SCRIPT HOST OUTLET MODE), with mode 1 for on, 2 for off,
+        9 for status.
+      - It ends with 0 when it did what was asked. For mode 9 the last word of its output is V(on) or V(off); with
+        V(off) it may end with 2. Credentials are on its standard input, each a line like C(password=…).
+    type: path
   outlets:
     description:
       - Outlets by number.
-      - For O(state=status) they may be left out, or be V(all).
+      - For O(state=status) they may be left out, or be V(all). Without a list of its own (driver V(command), and some
+        fence agents) these are the outlets that feed boards, and with O(host) they must be named.
     type: list
     elements: str
   state:
@@ -115,6 +171,24 @@ EXAMPLES = r"""
     outlets: [3]
     state: "off"
   delegate_to: localhost
+
+- name: Turn an outlet on by SNMP
+  hetero.compute.pdu_power:
+    host: 10.0.100.9
+    driver: snmp
+    community: "{{ vaulted_community }}"
+    outlets: [3]
+    state: "on"
+
+- name: Turn an outlet on by a fence agent
+  hetero.compute.pdu_power:
+    host: 10.0.100.10
+    driver: fence
+    agent: fence_raritan
+    username: admin
+    password: "{{ vaulted_pdu_password }}"
+    outlets: [3]
+    state: "on"
 """
 
 RETURN = r"""
@@ -138,7 +212,9 @@ outlets:
       type: str
   sample: {"5": {"before": "off", "after": "on", "seconds": 0.21}}
 dialect:
-  description: How the PDU turned out to speak, V(menu), V(cli) or V(fake).
+  description: >-
+    How the PDU turned out to speak, V(menu) or V(cli), its table of outlets with SNMP, the name of the fence agent,
+    V(command) or V(fake).
   returned: once the PDU was read
   type: str
   sample: menu
@@ -176,16 +252,40 @@ from ..module_utils.power.outlets import OutletsFailed, own_run_folder, session,
 from ..module_utils.proxy_node.config import pdu, read_config
 from ..module_utils.spec import ArgumentSpec
 
-ADDRESS = ("host", "port", "driver", "transport", "username", "password")
+SECRETS = ("username", "password", "community", "privacy_password")
+SETTINGS = (
+    "host",
+    "port",
+    "driver",
+    "transport",
+    "legacy_ssh",
+    "command_line",
+    "snmp_version",
+    "auth_protocol",
+    "privacy_protocol",
+    "agent",
+    "agent_options",
+    "script",
+)
 SPEC = ArgumentSpec(
     dict(
         pdu=dict(type="str"),
         host=dict(type="str"),
         port=dict(type="int"),
-        driver=dict(type="str", choices=["apc", "fake"]),
-        transport=dict(type="str", choices=["telnet"]),
+        driver=dict(type="str", choices=["apc", "command", "fake", "fence", "snmp"]),
+        transport=dict(type="str", choices=["telnet", "ssh"]),
+        legacy_ssh=dict(type="bool"),
+        command_line=dict(type="bool"),
         username=dict(type="str"),
         password=dict(type="str", no_log=True),
+        snmp_version=dict(type="str", choices=["1", "2c", "3"]),
+        community=dict(type="str", no_log=True),
+        auth_protocol=dict(type="str"),
+        privacy_password=dict(type="str", no_log=True),
+        privacy_protocol=dict(type="str"),
+        agent=dict(type="str"),
+        agent_options=dict(type="dict"),
+        script=dict(type="path"),
         outlets=dict(type="list", elements="str"),
         state=dict(type="str", choices=["on", "off", "cycled", "status"], default="status"),
         verify=dict(type="bool", default=True),
@@ -193,8 +293,9 @@ SPEC = ArgumentSpec(
         config=dict(type="path", default="/etc/hetero/proxy.json"),
     ),
     required_one_of=[("pdu", "host")],
-    mutually_exclusive=[("pdu", option) for option in ADDRESS],
-    required_if=[("state", state, ("outlets",)) for state in ("on", "off", "cycled")],
+    mutually_exclusive=[("pdu", option) for option in SETTINGS + SECRETS],
+    required_if=[("state", state, ("outlets",)) for state in ("on", "off", "cycled")]
+    + [("driver", "fence", ("agent",)), ("driver", "command", ("script",))],
 )
 
 
@@ -203,9 +304,10 @@ def find(params):
     if params["pdu"]:
         config = read_config(params["config"])
         return (params["pdu"], *pdu(config, params["pdu"]), config["run_folder"])
-    settings = {option: params[option] for option in ADDRESS if params[option] is not None}
-    secrets = {option: settings.pop(option, None) for option in ("username", "password")}
-    return params["host"], dict(settings, path=params["host"]), secrets, own_run_folder()
+    settings = {option: params[option] for option in SETTINGS if params[option] is not None}
+    outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
+    secrets = {option: params[option] for option in SECRETS}
+    return params["host"], dict(settings, path=params["host"], outlets=outlets), secrets, own_run_folder()
 
 
 def tell(opened, outlets):

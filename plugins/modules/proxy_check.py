@@ -51,6 +51,14 @@ options:
     description: Size of the file system for the boards' roots; empty for a plain folder.
     type: str
     default: ""
+  exports:
+    description:
+      - The NFS server, V(ganesha) or V(nfsd), the kernel's.
+      - V(auto) is what the node has been set up with; on a new node V(nfsd) where the kernel has it and is too old for
+        more than one overlay under nfs-ganesha, else V(ganesha).
+    type: str
+    choices: [auto, ganesha, nfsd]
+    default: auto
   dhcp:
     description: Whether DHCP is to be served.
     type: bool
@@ -142,6 +150,11 @@ missing_packages:
   returned: when O(stage=machine)
   type: list
   elements: str
+nfs_server:
+  description: The NFS server to use, which O(exports) names or was chosen.
+  returned: when O(stage=machine)
+  type: str
+  sample: ganesha
 roots:
   description: Whether the roots have a file system of their own mounted, its size asked for and its file's, in bytes.
   returned: when O(stage=machine)
@@ -166,6 +179,7 @@ from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
 from ..module_utils.proxy_node import preflight, selftest
+from ..module_utils.proxy_node.config import read_config
 from ..module_utils.spec import ArgumentSpec
 
 SPEC = ArgumentSpec(
@@ -176,6 +190,7 @@ SPEC = ArgumentSpec(
         tftp_root=dict(type="path", default="/tftpboot"),
         state_folder=dict(type="path", default="/var/lib/hetero"),
         roots_size=dict(type="str", default=""),
+        exports=dict(type="str", choices=["auto", *preflight.SERVERS], default="auto"),
         dhcp=dict(type="bool", default=False),
         boards_text=dict(type="str", default=""),
         boards_source=dict(type="str", default="boards file"),
@@ -204,7 +219,8 @@ def services(params, change):
     with change.step("tftp"):
         selftest.check_tftp(params["server"], params["tftp_root"], deadline)
     with change.step("nfs"):
-        exports = selftest.check_nfs(params["server"], deadline)
+        chosen = read_config(preflight.CONFIG)["exports"] if params["exports"] == "auto" else params["exports"]
+        exports = selftest.check_nfs(params["server"], chosen, deadline)
     if params["dhcp"]:
         with change.step("dhcp"):
             selftest.check_dhcp(params["server"], deadline)

@@ -86,6 +86,11 @@ options:
       - Name of the image for boards that are not claimed yet.
       - Only check mode needs it, to show their boot entries.
     type: str
+  instance:
+    description:
+      - The instance or request that the boards are to be of. A board that was given to another one since it was looked
+        up is refused and not touched; one that nobody claims is not.
+    type: str
   background:
     description:
       - Start the work, return at once, and leave the result in the file RV(follow.job).
@@ -222,7 +227,7 @@ from ..module_utils.boards import lifecycle
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.errors import HeteroError
 from ..module_utils.following import look
-from ..module_utils.module import run
+from ..module_utils.module import run, utf8
 from ..module_utils.spec import PROXY, ArgumentSpec
 
 SPEC = PROXY + ArgumentSpec(
@@ -236,6 +241,7 @@ SPEC = PROXY + ArgumentSpec(
         retries=dict(type="int", default=1),
         wait=dict(type="bool", default=True),
         image=dict(type="str"),
+        instance=dict(type="str"),
         background=dict(type="bool", default=False),
     )
 )
@@ -244,7 +250,7 @@ VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": life
 
 def options(params, check):
     """The verb's options from the module's."""
-    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image")}
+    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image", "instance")}
     return lifecycle.Options(check=check, **given)
 
 
@@ -256,7 +262,7 @@ def work(params, check):
 
 def go_on_alone(module):
     """The module's process ends here, with the job to follow and a first look at it; what returns is the worker."""
-    params = module.params
+    params = utf8(module.params)
     with Proxy(params) as proxy:
         newest = [event.id for board in params["boards"] for event in proxy.store.newest_events(board, 1)]
         after, run_folder = max(newest, default=0), proxy.config["run_folder"]

@@ -17,7 +17,7 @@ from ..images.roots import parse_key
 from ..images.store import default_name, is_source
 from ..locks import lock
 from . import states
-from .store import Claim
+from .store import Claim, must_be_of
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -42,12 +42,13 @@ def take_in(proxy, image, name, checksum, arch, change, deadline):
     return found, [dict(instance="", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
 
 
-def present(proxy, ids, image, key, change, deadline, lines, pending=False):
+def present(proxy, ids, image, key, change, deadline, lines, pending=False, instance=None):
     """Make the boards ready to boot; the module's result.
 
     :param image: the Image asked for; None for that of each board's claim.
     :param pending: check mode, and the image asked for is not in the store yet.
     :param key: the user's public keys; None for that of each board's claim.
+    :param instance: the instance or request that the boards are to be of; None does not ask.
     """
 
     def one(board, claim, report):
@@ -67,7 +68,7 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False):
 
     if key:
         parse_key(key)
-    result = _each(proxy, ids, one, change, deadline, lines)
+    result = _each(proxy, ids, one, change, deadline, lines, instance)
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
@@ -78,7 +79,7 @@ def dry_claim(board, image, key):
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
-def absent(proxy, ids, change, deadline):
+def absent(proxy, ids, change, deadline, instance=None):
     """Remove what the boards boot from; the module's result."""
 
     def one(board, claim, report):
@@ -88,10 +89,10 @@ def absent(proxy, ids, change, deadline):
         there = remove(proxy, board, change, report)
         return dict(removed=there, changed=bool(there))
 
-    return _each(proxy, ids, one, change, deadline, [])
+    return _each(proxy, ids, one, change, deadline, [], instance)
 
 
-def _each(proxy, ids, one, change, deadline, lines):
+def _each(proxy, ids, one, change, deadline, lines, instance):
     """`one(board, claim, report)` for each board under its lock."""
     results = []
     for board in [proxy.board(board_id) for board_id in ids]:
@@ -99,6 +100,7 @@ def _each(proxy, ids, one, change, deadline, lines):
         try:
             with _lock(proxy, board, change, deadline):
                 claim = proxy.store.record(board.id).claim
+                must_be_of(claim, instance, board.name)
                 result["instance"] = claim.instance if claim else None
                 result.update(one(board, claim, _reporter(proxy, board, result["instance"], lines)))
         except HeteroError as error:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from ..errors import BadInput, HeteroError, Refused
 from ..locks import lock
 from . import states
+from .store import must_be_of
 
 #: Ways through the states that a verb may need in one go.
 WAYS = {
@@ -29,12 +30,14 @@ class BoardWork:
     """A board, its record and claim (read once its lock is held), and the outcome so far.
 
     :param change: the call's Change; also says whether this is check mode.
+    :param wanted: the instance or request that the board is to be of; None does not ask.
     """
 
-    def __init__(self, proxy, board, change):
+    def __init__(self, proxy, board, change, wanted=None):
         self.proxy = proxy
         self.board = board
         self.change = change
+        self.wanted = wanted
         self.pdu, self.outlet = None, None
         self.record = None
         self.driver = None
@@ -62,6 +65,7 @@ class BoardWork:
     def read(self):
         """Read record and wiring; with the lock held nobody else changes them."""
         self.record = self.proxy.store.record(self.board.id)
+        must_be_of(self.claim, self.wanted, self.board.name)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
 
     def note(self, thing, before, after):

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import time
 
+from ..errors import BadInput
 from . import states
+
+#: Events of a board that can be asked for at once; more is a slip of the pen.
+MOST_EVENTS = 10000
 
 
 def claim_fields(board, record, claim=None):
@@ -74,6 +78,8 @@ def information(proxy, ids=None, instance=None, events=0):
     :param instance: only the boards of this instance or request.
     :param events: how many of its newest events each board comes with.
     """
+    if not 0 <= events <= MOST_EVENTS:
+        raise BadInput(f"is {events}", "events", f"give 0 to {MOST_EVENTS}")
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
     records = proxy.store.records([board.id for board in boards])
     claims = proxy.store.claims()

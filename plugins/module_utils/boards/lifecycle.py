@@ -35,6 +35,7 @@ class Options:
     :param retries: power cycles for a board that stalls before it asks for its kernel.
     :param wait: False returns when the power is on.
     :param image: image of boards that are not claimed yet, for a dry run.
+    :param instance: the instance or request that the boards are to be of; None does not ask.
     """
 
     driver: str = "auto"
@@ -43,6 +44,7 @@ class Options:
     wait: bool = True
     check: bool = False
     image: str | None = None
+    instance: str | None = None
 
     @property
     def limit(self):
@@ -95,7 +97,7 @@ def _works(proxy, ids, options):
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
-    return [BoardWork(proxy, proxy.board(board_id), change) for board_id in ids], change
+    return [BoardWork(proxy, proxy.board(board_id), change, options.instance) for board_id in ids], change
 
 
 def _name_driver(drivers, work):

@@ -24,11 +24,14 @@ from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .booting import BOOTING, DECIDING, SWITCHING, Boot
 from .pdu_line import PduLine
+from .store import STATE_PHASE
 
 #: How long a board that is on may take to prove its key before its power is cut. A board in state running is
 #: somebody's, so it gets time for a busy moment, and so does one whose boot nobody saw the end of; else nobody uses it.
 PATIENCE = {states.RUNNING: 6.0, states.BOOTING: 6.0}
 SHORT_PATIENCE = 2.0
+#: Phase of the event that goes before each switching.
+SWITCH = "switch"
 #: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
 PDU = 90.0
 
@@ -192,6 +195,8 @@ class Starting:
         self._ask(boot, "on")
 
     def _ask(self, boot, state):
+        # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
+        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} is to be switched {state}")
         self._open_line(boot.work.pdu)
         self.lines[boot.work.pdu].ask(boot.work.outlet, state)
 
@@ -236,7 +241,9 @@ class Starting:
             return None
         begun, phases = None, set()
         for event in self.proxy.store.newest_events(boot.board.id, 50):
-            if event.phase == "power" and event.text.endswith("on, read back"):
+            if event.phase in (STATE_PHASE, SWITCH):
+                begun = None
+            elif event.phase == "power" and event.text.endswith("on, read back"):
                 begun, phases = event.time, set()
             phases.add(event.phase)
         if begun is None or not 0 <= time.time() - begun < self.options.timeout:

@@ -82,6 +82,16 @@ def valid_instance(name):
     return name
 
 
+def must_be_of(claim, instance, board_name):
+    """Refused where a board was given to another instance meanwhile.
+
+    :param instance: name of an instance or request; None asks for nothing. A board that nobody claims passes.
+    """
+    if instance is not None and claim is not None and instance not in (claim.instance, claim.request):
+        what = f"is not {instance}'s any more, it was given to {claim.instance} meanwhile"
+        raise Refused(what, board_name, f"run this again, which looks up where {instance} is")
+
+
 def age(seconds):
     """A time span as people say it: 41 s, 2 min, 1 h, 3 d."""
     seconds = max(0, int(seconds))

@@ -37,9 +37,9 @@ def initrd_name(board):
     return f"initrd_{board.id}"
 
 
-def command_line(server, board, image, wiring):
+def command_line(server, mounted, image, wiring):
     """The kernel's command line: the root first, then what the image and the board want."""
-    words = ["root=/dev/nfs", f"nfsroot={server}:/tftpboot/fs_{board.id},vers=3,tcp,nolock", "ip=dhcp"]
+    words = ["root=/dev/nfs", f"nfsroot={server}:{mounted},vers=3,tcp,nolock", "ip=dhcp"]
     return " ".join(words + [extra for extra in (image.cmdline, wiring.get("cmdline")) if extra])
 
 
@@ -52,7 +52,8 @@ class Pxe(BootDriver):
         return [os.path.join(self.proxy.config["tftp_root"], board.ip, entry_name(board))]
 
     def entry(self, proxy, board, image, claim):
-        arguments = command_line(proxy.config["server"], board, image, proxy.wiring(board))
+        mounted = self._export(board)[1].pseudo
+        arguments = command_line(proxy.config["server"], mounted, image, proxy.wiring(board))
         lines = ["#!ipxe"]
         if image.initrd:
             # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
@@ -95,15 +96,20 @@ class Pxe(BootDriver):
         try:
             socket.create_connection((server, phases.NFS_PORT), timeout=SELF_TEST).close()
         except OSError as error:
-            faults.append(f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is nfs-ganesha running?")
+            faults.append(f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is the NFS server running?")
         else:
             faults += self._export_fault(board)
         return faults
 
+    def _export(self, board):
+        """(NFS server, the board's export there)."""
+        server = exporter(self.proxy.config["exports"], self.proxy.folder("exports"))
+        return server, board_export(server, board, self.proxy.folder("roots", f"fs_{board.id}", "root"))
+
     def _export_fault(self, board):
-        wanted = board_export(board, self.proxy.folder("roots", f"fs_{board.id}", "root"))
+        server, wanted = self._export(board)
         try:
-            found = exporter(self.proxy.config["exports"], self.proxy.folder("exports")).get(wanted.id)
+            found = server.get(wanted.id)
         except HeteroError as error:
             return [str(error)]
         return (

@@ -26,9 +26,15 @@ class Exporter(ABC):
     """
 
     name = ""
+    #: Whether it takes two file systems that show one file system id (statfs(2), f_fsid) for one and the same.
+    own_ids = False
 
     def __init__(self, restore_folder):
         self.restore_folder = restore_folder
+
+    def mounted_as(self, board_id, path):
+        """The name by which a board mounts its root, which lies at `path`; it goes into the boot entry."""
+        return f"/tftpboot/fs_{board_id}"
 
     @abstractmethod
     def add(self, export):
@@ -45,6 +51,10 @@ class Exporter(ABC):
     @abstractmethod
     def show(self):
         """{id: Export} of all that the server has."""
+
+    @abstractmethod
+    def begin_with(self, exports, run_folder):
+        """Have the server, which is about to start, export just these from its first answer on."""
 
     @abstractmethod
     def restorable(self, export):

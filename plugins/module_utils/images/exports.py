@@ -8,9 +8,10 @@ from __future__ import annotations
 from ..errors import BadInput
 from .exporter import Export
 from .ganesha import Ganesha
+from .nfsd import Nfsd
 
 #: Name in proxy.json → exporter.
-EXPORTERS = {exporter.name: exporter for exporter in (Ganesha,)}
+EXPORTERS = {exporter.name: exporter for exporter in (Ganesha, Nfsd)}
 
 
 def exporter(name, restore_folder):
@@ -21,6 +22,6 @@ def exporter(name, restore_folder):
     return EXPORTERS[name](restore_folder)
 
 
-def board_export(board, path):
+def board_export(server, board, path):
     """The one export of a board: its root, for its address alone. Id 0 is the server's own, so ids begin at 1."""
-    return Export(board.id + 1, path, f"/tftpboot/fs_{board.id}", (board.ip,))
+    return Export(board.id + 1, path, server.mounted_as(board.id, path), (board.ip,))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exports by nfs-ganesha, through its DBus interface org.ganesha.nfsd.exportmgr (seen with 4.3, Debian 12).
 
-Nothing here reloads the server: SIGHUP drops every export that was added by DBus. Its own configuration is the set-up
-role's.
+Its own configuration is the set-up role's; it includes the file START, which is written anew before each start. Nothing
+here reloads the server: SIGHUP drops every export that is not in that file.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CALL = [
     "/org/ganesha/nfsd/ExportMgr",
     "org.ganesha.nfsd.exportmgr",
 ]
+#: In the run folder: what the server exports when it starts.
+START = "exports.conf"
 SILENT = "nfs-ganesha does not answer on DBus"
 SET_UP = "look at: systemctl status dbus nfs-ganesha; or run the set-up playbook hetero.compute.proxy"
 #: What busctl says when nobody, or nobody in time, answers.
@@ -55,17 +57,13 @@ class Ganesha(Exporter):
     """nfs-ganesha on this machine's system bus."""
 
     name = "ganesha"
+    # The second one cannot be exported (src/FSAL/localfs.c: "Skipped duplicate").
+    own_ids = True
 
     def add(self, export):
-        if '"' in export.path or "\n" in export.path:
-            raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
         path = self.restore_file(export.pseudo)
         os.makedirs(self.restore_folder, mode=0o700, exist_ok=True)
-        with open(f"{path}~", "w", encoding="utf-8") as file:
-            file.write(_text(export))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}~", path)
+        _write(path, _text(export))
         found = self.get(export.id)
         if found == export:
             return
@@ -91,6 +89,10 @@ class Ganesha(Exporter):
         found = (self.get(entry[0]) for entry in _call("ShowExports")[1] if entry[0] != 0)
         return {export.id: export for export in found if export is not None}
 
+    def begin_with(self, exports, run_folder):
+        os.makedirs(run_folder, mode=0o700, exist_ok=True)
+        _write(os.path.join(run_folder, START), "".join(_text(export) for export in exports))
+
     def restorable(self, export):
         try:
             with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
@@ -108,7 +110,17 @@ class Ganesha(Exporter):
 
 
 def _text(export):
+    if '"' in export.path or "\n" in export.path:
+        raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
     return TEXT.format(id=export.id, path=export.path, pseudo=export.pseudo, clients=", ".join(export.clients))
+
+
+def _write(path, text):
+    with open(f"{path}~", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}~", path)
 
 
 def _address(text):

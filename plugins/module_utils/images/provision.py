@@ -29,9 +29,9 @@ class Place:
 
     def __init__(self, proxy, board):
         self.board = board
-        self.root = Root(proxy.folder("roots"), board.id)
         self.exporter = exporter(proxy.config["exports"], proxy.folder("exports"))
-        self.export = board_export(board, self.root.path)
+        self.root = Root(proxy.folder("roots"), board.id, own_id=self.exporter.own_ids)
+        self.export = board_export(self.exporter, board, self.root.path)
         self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
 
         self.restore_file = self.exporter.restore_file(self.export.pseudo)
@@ -126,7 +126,9 @@ def remove(proxy, board, change, report):
         if change.note(f"{board.name} files", before, {}) and not change.check:
             place.files.remove()
         before = {"present": os.path.lexists(place.restore_file)}
-        if change.note(place.restore_file, before, {"present": False}) and not change.check:
+        change.note(place.restore_file, before, {"present": False})
+        if not change.check:
+            # Also where there is none: of a file that was being written when its writer was killed, the scratch is left.
             place.exporter.forget(place.export.pseudo)
     if there and not change.check:
         left = leftovers(proxy, board)
@@ -149,6 +151,11 @@ def leftovers(proxy, board):
     return found
 
 
+def token_of(claim):
+    """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
+    return f"{claim.instance} {claim.created!r}"
+
+
 # ---- the parts
 
 
@@ -158,8 +165,7 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     if claim.image_hash and claim.image_hash != image.hash:
         what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
         raise Refused(what, name, "rebuild the instance to change its image")
-    # The same name may be claimed again later: only name and time tell one tenant from the next.
-    token = f"{claim.instance} {claim.created!r}"
+    token = token_of(claim)
     made = root.made()
     fresh = made is None or not made.whole or (made.claim, made.image) != (token, image.hash)
     ready = not fresh and root.ready(image)

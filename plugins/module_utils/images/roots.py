@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 
 from ..command import command
@@ -35,6 +34,9 @@ KEY = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{16,}={0,2})(?:
 SOURCE = "fs_"
 #: What mount(2) says where an overlay is not possible: no such options or not on this file system, no overlay at all.
 CANNOT = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
+
+#: The file in a root's folder that says whom it was made for.
+MADE = "made.json"
 
 HOSTNAME = "/etc/hostname"
 MACHINE_ID = "/etc/machine-id"
@@ -57,7 +59,7 @@ def parse_key(text):
     keys = []
     for line in text.strip().splitlines():
         match = KEY.fullmatch(line.strip())
-        if not match:
+        if not match or _blob(match.group(2)) is None:
             what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
             raise BadInput(what, "ssh_public_key", "give the content of the .pub file")
         keys.append(match.groups())
@@ -66,10 +68,15 @@ def parse_key(text):
     return keys
 
 
+def _blob(text):
+    """The bytes of a key; None where the text is cut off in a way that base64 is not."""
+    text = text.rstrip("=")
+    return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
+
+
 def fingerprint(key):
     """SHA256:… of a public key line, as ssh-keygen -l prints it."""
-    blob = KEY.fullmatch(key.strip()).group(2)
-    digest = hashlib.sha256(base64.b64decode(blob + "=" * (-len(blob) % 4))).digest()
+    digest = hashlib.sha256(_blob(KEY.fullmatch(key.strip()).group(2))).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
@@ -77,13 +84,15 @@ class Root:
     """The private root of one board: <roots>/fs_N/{upper,work,root,made.json}.
 
     :param roots: the folder of all roots, which may be a file system of its own; nobody but root enters it.
+    :param own_id: an overlay will do only where the kernel gives it a file system id of its own; else it is a copy.
     """
 
-    def __init__(self, roots, number):
+    def __init__(self, roots, number, own_id=False):
         if re.search(r"[,:\\\s]", roots):
             raise BadInput("may not hold a comma, colon, backslash or blank", roots, "choose another state_folder")
         self.name = f"{SOURCE}{number}"
         self.roots = roots
+        self.own_id = own_id
         self.folder = os.path.join(roots, self.name)
         self.path = os.path.join(self.folder, "root")
         self.upper = os.path.join(self.folder, "upper")
@@ -97,7 +106,7 @@ class Root:
     def made(self):
         """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
         try:
-            with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
+            with open(os.path.join(self.folder, MADE), encoding="utf-8") as file:
                 return Made(**json.load(file))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
@@ -186,6 +195,8 @@ class Root:
             if os.path.islink(self.folder):
                 os.unlink(self.folder)
             elif self.exists():
+                # First, so that what a killed removal leaves is taken for a whole root by nobody.
+                remove_file(os.path.join(self.folder, MADE))
                 shutil.rmtree(self.folder)
         except OSError as error:
             what = f"cannot be removed ({error.strerror or error})"
@@ -204,12 +215,15 @@ class Root:
             raise HeteroError(what, self.path, "the kernel's reason: dmesg")
         # A file system without file handles mounts, and quietly drops what an export needs.
         if self._overlaid(image) and "nfs_export=on" in self.mounts()[self.path].options:
-            return True
+            # Kernels before 6.6 show the id of the file system below (no option uuid=on): one id for all roots. Later
+            # ones keep it in the upper folder, so that file handles outlive the mount.
+            if not self.own_id or os.statvfs(self.path).f_fsid != os.statvfs(self.upper).f_fsid:
+                return True
         self.unmount(Deadline(5.0))
         return False
 
     def _write_made(self, made):
-        path = os.path.join(self.folder, "made.json")
+        path = os.path.join(self.folder, MADE)
         with open(f"{path}~", "w", encoding="utf-8") as file:
             json.dump(asdict(made), file)
             file.flush()
@@ -247,7 +261,10 @@ class Root:
 
     def put_host_key(self, comment):
         """Put a fresh host key into the root. The private half is made in a folder that only root reads."""
-        folder = tempfile.mkdtemp(prefix="host-key-", dir=self.folder)
+        folder = os.path.join(self.folder, "host-key")
+        if os.path.lexists(folder):
+            shutil.rmtree(folder)  # of one that was killed here
+        os.mkdir(folder, 0o700)
         try:
             path = os.path.join(folder, "key")
             command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], self.path)

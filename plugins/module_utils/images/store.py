@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -271,7 +272,7 @@ def _download(url, path, expected, say, deadline):
                     say(f"{(size + len(chunk)) >> 20} MiB fetched")
                 size += len(chunk)
                 chunk = answer.read(CHUNK)
-    except (OSError, urllib.error.URLError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise HeteroError(f"cannot be fetched ({error})", url, "check the URL from this node, and its disk") from error
     if digest.hexdigest() != expected:
         what = f"came with sha256 {digest.hexdigest()} ({size} bytes), not {expected}"

@@ -144,20 +144,26 @@ class Tree:
     def finish(self):
         """Folders get their times last: files placed in them changed these."""
         for parts, mtime in reversed(self._times):
-            with self._parent(parts) as (here, last):
+            with self._blamed(parts), self._parent(parts) as (here, last):
                 os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
 
     @contextmanager
     def _place(self, parts, size):
-        """As _parent, counting the size first; a name or number that no file can have is the input's fault."""
+        """As _parent, counting the size first."""
         name = "/".join(parts)
         self.written += max(size, 4096)
         if self.written > self.limit:
             what = f"makes the image larger than the {self.limit >> 20} MiB there is room for"
             raise BadInput(what, name, "make room, or the image smaller")
+        with self._blamed(parts), self._parent(parts) as found:
+            yield found
+
+    @contextmanager
+    def _blamed(self, parts):
+        """A name or number that no file can have is the input's fault."""
+        name = "/".join(parts)
         try:
-            with self._parent(parts) as found:
-                yield found
+            yield
         except (ValueError, OverflowError) as error:
             raise BadInput(f"has a name or number no file can have ({error})", name, REPACK) from error
         except OSError as error:

@@ -31,6 +31,8 @@ class PowerDriver(ABC):
 
     #: How the PDU speaks, as recognised at login ("menu", "cli"); None before.
     dialect = None
+    #: Whether the PDU can be read while somebody else has it, so that only switching takes turns.
+    readers = False
 
     def __init__(self, name, settings, secrets, deadline):
         self.name = name

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from ..deadline import LOOK_AGAIN
 from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
@@ -50,10 +50,13 @@ def own_run_folder():
 
 
 class Session:
-    """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline."""
+    """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline.
 
-    def __init__(self, driver, deadline):
-        self._driver, self._deadline = driver, deadline
+    :param turn: takes the PDU's lock, for as long as the session lasts.
+    """
+
+    def __init__(self, driver, deadline, turn):
+        self._driver, self._deadline, self._turn = driver, deadline, turn
         self._pause = PAUSES[0]
         self.name = driver.name
 
@@ -68,6 +71,12 @@ class Session:
     def switch(self, outlets, state):
         """{outlet: Answer}. Asked again after a lost session: switching twice does no harm."""
         return self._ask(lambda: self._driver.switch(outlets, state))
+
+    def take_turn(self):
+        """Have the PDU to ourselves from now on. What was read before may have been another's half-done work."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn()
 
     def log_in(self):
         while True:
@@ -103,14 +112,19 @@ class Session:
 def session(name, settings, secrets, deadline, run_folder):
     """The one session with a PDU: its lock among our processes, then its one place; logged out at the end.
 
+    A PDU that can be read by several at once is locked when something is to be switched.
+
     :raises TimedOut: the lock or the place was not free before the deadline; the holder is named where it is known.
     """
     driver = settings.get("driver", "apc")
     if driver not in DRIVERS:
         what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
         raise BadInput(what, name, "correct its driver")
-    with lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline):
-        opened = Session(DRIVERS[driver](name, settings, secrets, deadline), deadline)
+    turn = lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline)
+    with ExitStack() as held:
+        opened = Session(DRIVERS[driver](name, settings, secrets, deadline), deadline, lambda: held.enter_context(turn))
+        if not DRIVERS[driver].readers:
+            opened.take_turn()
         try:
             opened.log_in()
             yield opened
@@ -130,6 +144,8 @@ def set_outlets(opened, wanted, deadline, check=False, report=None, verify=True,
     :returns: {outlet: {"before", "after", "seconds"}}.
     :raises OutletsFailed: with the results of the good outlets, which were still done.
     """
+    if not check:
+        opened.take_turn()
     batch = _Batch(opened, deadline, report, window)
     to_off, to_on = batch.plan(wanted, check)
     batch.switch(to_off, "off", verify, halfway=set(to_on))

@@ -7,5 +7,8 @@ from __future__ import annotations
 
 from .apc import Apc
 from .fake import Fake
+from .fence import Fence
+from .script import Script
+from .snmp import Snmp
 
-DRIVERS = {"apc": Apc, "fake": Fake}
+DRIVERS = {"apc": Apc, "command": Script, "fake": Fake, "fence": Fence, "snmp": Snmp}

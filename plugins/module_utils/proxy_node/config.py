@@ -36,8 +36,13 @@ def pdu(config, name):
     if name not in config["pdus"]:
         known = ", ".join(sorted(config["pdus"])) or "none"
         raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
+    # A driver that cannot ask the PDU which outlets it has (fence, command) reads those that feed boards.
+    wired = [str(wire["outlet"]) for wire in config["boards"].values() if wire.get("pdu") == name and "outlet" in wire]
+    settings = dict({"outlets": wired} if wired else {}, **config["pdus"][name])
+    if settings.get("transport") == "ssh":
+        settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
     path = config["credentials"]
-    return config["pdus"][name], _read(path).get(name, {}) if os.path.exists(path) else {}
+    return settings, _read(path).get(name, {}) if os.path.exists(path) else {}
 
 
 def _read(path):

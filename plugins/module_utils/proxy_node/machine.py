@@ -15,6 +15,9 @@ import os
 
 from ..command import command
 
+#: Who holds port 2049 where no program does.
+KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
+
 
 def port_holders(protocol, port, address):
     """Names of the programs that listen on `port` of `address` or of all addresses."""
@@ -35,7 +38,7 @@ def port_holders(protocol, port, address):
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # it ended while we looked, or is kept from root too (another container's, process 1 of some)
     if inodes and not names:
-        names.add("the kernel's NFS server (nfs-kernel-server)" if port == 2049 else "a program outside this container")
+        names.add(KERNEL_SERVER if port == 2049 else "a program outside this container")
     return names
 
 
@@ -53,6 +56,14 @@ def may_open_by_handle():
         return True
     finally:
         os.close(root)
+
+
+def has_nfsd():
+    """Whether the kernel's NFS server is there, loaded or to be loaded; in a container it is somebody else's."""
+    if command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() not in ("none", ""):
+        return False
+    modules = text_of(f"/lib/modules/{os.uname().release}/modules.dep")
+    return "/nfsd/nfsd.ko" in modules or "\tnfsd\n" in text_of("/proc/filesystems")
 
 
 def mount_of(path):

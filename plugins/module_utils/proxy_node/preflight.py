@@ -19,14 +19,30 @@ from dataclasses import dataclass, field
 from ..boards.boards_file import BoardsFileError, parse
 from ..command import command
 from ..errors import HeteroError
-from .machine import may_open_by_handle, missing_packages, mount_of, port_holders, text_of
+from .config import read_config
+from .machine import (
+    KERNEL_SERVER,
+    has_nfsd,
+    may_open_by_handle,
+    missing_packages,
+    mount_of,
+    port_holders,
+    text_of,
+)
 
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
 PORTS = {
     ("udp", 69): ("TFTP", {"xinetd", "in.tftpd"}),
-    ("tcp", 2049): ("NFS", {"ganesha.nfsd"}),
+    ("tcp", 2049): ("NFS", set()),
     ("udp", 67): ("DHCP", {"dnsmasq"}),
 }
+#: NFS server → its packages, and who then holds its port.
+SERVERS = {
+    "ganesha": (["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}),
+    "nfsd": (["nfs-kernel-server"], {KERNEL_SERVER}),
+}
+#: Where the set-up leaves what it chose.
+CONFIG = "/etc/hetero/proxy.json"
 GIB = 1 << 30
 #: Free space the state folder needs beside the roots: one unpacked image and the database.
 SPARE = 1 * GIB
@@ -43,6 +59,8 @@ class Plan:
     state_folder: str = "/var/lib/hetero"
     roots_size: str = ""
     dhcp: bool = False
+    exports: str = "auto"
+    config: str = CONFIG
     boards_text: str = ""
     boards_source: str = "boards file"
     pdus: dict = field(default_factory=dict)
@@ -73,10 +91,11 @@ def look(plan):
     wiring(plan, boards, found)
     if system(found):
         address(plan, boards, found)
-        ports(plan, found)
-        kernel(found)
+        server = nfs_server(plan, kernel(found), found)
+        ports(plan, found, server)
         folders(plan, found)
-        found.facts["missing_packages"] = missing_packages(plan.packages)
+        packages = [*plan.packages, *SERVERS[server][0]]
+        found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     return found
 
@@ -208,37 +227,59 @@ def address(plan, boards, found):
     )
 
 
-def ports(plan, found):
+def ports(plan, found, server="ganesha"):
     """Ports that another program holds on the server address; the program is named."""
     for (protocol, port), (service, ours) in PORTS.items():
         if service == "DHCP" and not plan.dhcp:
             continue
+        ours = SERVERS[server][1] if service == "NFS" else ours
         for holder in sorted(port_holders(protocol, port, plan.server) - ours):
             found.defect(f"port {port}/{protocol} ({service})", f"is held by {holder}", f"stop and disable {holder}")
 
 
+def nfs_server(plan, own_ids, found):
+    """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles.
+
+    :param own_ids: whether each overlay has a file system id of its own, without which nfs-ganesha can export one only.
+    """
+    server = plan.exports
+    if server == "auto":
+        chosen = read_config(plan.config)["exports"] if os.path.exists(plan.config) else None
+        server = chosen or ("nfsd" if not own_ids and has_nfsd() else "ganesha")
+    if server == "ganesha" and not own_ids:
+        what = "each root will be a copy of its image: nfs-ganesha cannot tell this kernel's overlays apart"
+        found.note("NFS", what, "set tftp_proxy_exports: nfsd, or use Linux 6.6 or newer")
+    if server == "ganesha" and not may_open_by_handle():
+        found.defect(
+            "open_by_handle_at",
+            "is denied, so that each file on an NFS root would be 'permission denied'",
+            "a container needs an empty lxc.seccomp.profile and CAP_DAC_READ_SEARCH",
+        )
+    if server == "nfsd" and not has_nfsd():
+        what = "this kernel has no NFS server, or it is not this container's"
+        found.defect("NFS", what, "set tftp_proxy_exports: ganesha")
+    return server
+
+
 def kernel(found):
-    """Overlay mounts as board roots need them, and file handles as nfs-ganesha needs them."""
+    """Overlay mounts as board roots need them; returns whether each has a file system id of its own (Linux 6.6)."""
     with tempfile.TemporaryDirectory(prefix="hetero-preflight-") as folder:
         # index and nfs_export: without them an overlay cannot be exported by NFS
         script = (
             'mount -t tmpfs none "$1" && mkdir "$1/l" "$1/u" "$1/w" "$1/m" &&'
-            ' mount -t overlay -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w,index=on,nfs_export=on" none "$1/m"'
+            ' mount -t overlay -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w,index=on,nfs_export=on" none "$1/m" &&'
+            ' stat --file-system --format=%i "$1/u" "$1/m"'
         )
         try:
-            command(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder])
+            said = command(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder])
         except HeteroError as error:
             found.defect(
                 "overlay mounts",
                 error.what,
                 "load or build the kernel's overlay module; a container must be privileged",
             )
-    if not may_open_by_handle():
-        found.defect(
-            "open_by_handle_at",
-            "is denied, so that each file on an NFS root would be 'permission denied'",
-            "a container needs an empty lxc.seccomp.profile and CAP_DAC_READ_SEARCH",
-        )
+            return False
+    return len(set(said.split())) == 2
 
 
 def folders(plan, found):

@@ -14,8 +14,11 @@ import os
 from ..boot.tftp_client import RRQ, WRQ, ask
 from ..command import command
 from ..errors import HeteroError
-from ..images.ganesha import Ganesha
+from ..images.exports import exporter
 from .machine import port_holders
+
+#: NFS server → its unit.
+UNITS = {"ganesha": "nfs-ganesha", "nfsd": "nfs-server"}
 
 
 def check_tftp(server, tftp_root, deadline, port=69):
@@ -43,8 +46,8 @@ def check_tftp(server, tftp_root, deadline, port=69):
             )
 
 
-def check_nfs(server, deadline):
-    """MOUNT and NFS version 3 answer over TCP at the board's side; returns the names that nfs-ganesha exports."""
+def check_nfs(server, exports, deadline):
+    """MOUNT and NFS version 3 answer over TCP at the board's side; returns the names that the NFS server exports."""
     thing = f"NFS on {server}"
     for program in ("mountd", "nfs"):
         while True:
@@ -53,9 +56,9 @@ def check_nfs(server, deadline):
                 break
             except HeteroError as error:
                 if deadline.passed:
-                    raise HeteroError(f"{program} version 3: {error.what}", thing, _journal("nfs-ganesha")) from error
+                    raise HeteroError(f"{program} version 3: {error.what}", thing, _journal(UNITS[exports])) from error
                 deadline.nap()
-    return sorted(export.pseudo for export in Ganesha(restore_folder="").show().values())
+    return sorted(export.pseudo for export in exporter(exports, restore_folder="").show().values())
 
 
 def check_dhcp(server, deadline):

@@ -18,13 +18,16 @@ import socket
 import sys
 import time
 
-from switched_pdu.cli import CommandLine
-from switched_pdu.menus import Menus
+from switched_pdu import snmp
+from switched_pdu.cli import WORDS, CommandLine
+from switched_pdu.menus import FIRMWARE, Menus
 from switched_pdu.outlets import Outlet
 from switched_pdu.terminal import Gone, Terminal
 
 TAKEN = "\r\nAnother user is logged in to this device. Please try again later.\r\n"
-DIALECTS = {"menu": Menus, "cli": CommandLine}
+DIALECTS = {**dict.fromkeys(FIRMWARE, Menus), **dict.fromkeys(WORDS, CommandLine)}
+BAD_LOGINS = 3  # in a row, after which nobody is let in for settings' `lockout`
+LOCKOUT = 120  # seconds
 
 
 class Pdu:
@@ -33,7 +36,9 @@ class Pdu:
     def __init__(self, path, name):
         self._path, self._name = path, name
         self._busy = False
-        self.screens = self.logouts = 0
+        self.screens = self.logouts = self._bad_logins = 0
+        self._locked_until = 0.0
+        self._delayed = {}  # timers of an outlet
         self._since = time.time()
         self._server = None
         self.read()
@@ -49,6 +54,7 @@ class Pdu:
         self._run = config["run"]
         self.settings = config["pdus"][self._name]
         self.faults = self.settings.get("faults", {})
+        self._sent_away = self.faults.get("busy", 0)
 
     def save(self):
         """Write run/NAME.json whole or not at all."""
@@ -57,6 +63,7 @@ class Pdu:
             "address": self._address,
             "screens": self.screens,
             "logouts": self.logouts,
+            "bad_logins": self._bad_logins,
             "outlets": {
                 str(outlet.number): {"state": outlet.state, "pid": outlet.board.pid if outlet.board else None}
                 for outlet in self.outlets
@@ -69,11 +76,20 @@ class Pdu:
         os.replace(f"{path}.new", path)
 
     async def command(self, action, numbers):
-        """Carry out (verb, seconds until then) on outlets, as far as the fault switches let it happen."""
+        """Carry out (verb, seconds until then) on outlets, as far as the fault switches let it happen.
+
+        `cancel` ends what is delayed.
+        """
         await self.fault("command")
         verb, delay = action
-        if delay:
-            asyncio.get_running_loop().call_later(delay, self._switch, verb, numbers)
+        if verb == "cancel":
+            for number in numbers:
+                for timer in self._delayed.pop(number, ()):
+                    timer.cancel()
+        elif delay:
+            loop = asyncio.get_running_loop()
+            for number in numbers:
+                self._delayed.setdefault(number, []).append(loop.call_later(delay, self._switch, verb, [number]))
         else:
             self._switch(verb, numbers)
 
@@ -98,18 +114,29 @@ class Pdu:
         if self.faults.get("drop") == place:
             raise Gone
 
+    def _taken(self):
+        """Whether somebody else has the place: really, or by switch `busy`: so many users to come, or true for all."""
+        if self._busy or not self._sent_away:
+            return self._busy
+        if self._sent_away is not True:
+            self._sent_away -= 1
+        return True
+
     async def user(self, reader, writer):
         """One connection: a second user is told so and sent away; fault `refusal` says in which way."""
         try:
-            if self._busy:
-                if self.faults.get("refusal") != "close":
+            if self._taken():
+                if self.faults.get("refusal") == "refuse":
+                    writer.transport.abort()
+                elif self.faults.get("refusal") != "close":
                     writer.write(TAKEN.encode())
                 return
             self._busy = True
             try:
                 if self.faults.get("refusal") == "refuse":
                     self._server.close()
-                await self._session(Terminal(reader, writer, self))
+                if time.monotonic() >= self._locked_until:
+                    await self._session(Terminal(reader, writer, self))
             except Gone:
                 pass  # the user has left, which is how sessions end
             finally:
@@ -125,19 +152,12 @@ class Pdu:
             await terminal.show("\nThe Switched Rack PDU is still initializing. Please try again later.\n")
             return
         terminal.offer()
-        await terminal.show("\n\r", screen=False)  # powerman waits for this CR
-        for _attempt in range(3):
-            name = ""
-            while not name:
-                await terminal.show("User Name : ")
-                name = await terminal.line()
-            await terminal.show("Password  : ")
-            if (name, await terminal.line(secret=True)) == (self.settings["username"], self.settings["password"]):
-                break
-        else:
+        await terminal.show("\n", screen=False)
+        name = await self._logged_in(terminal)
+        if name is None:
             return
         await self.fault("login")
-        dialect = DIALECTS[self.settings.get("dialect", "menu")](self, terminal)
+        dialect = DIALECTS[name](self, terminal, name)
         now, minutes = datetime.datetime.now(), int(time.time() - self._since) // 60
         up = f"{minutes // 1440} Days {minutes // 60 % 24} Hours {minutes % 60} Minutes"
         await terminal.show(
@@ -154,6 +174,30 @@ class Pdu:
             await terminal.line()
         await dialect.serve()
         self.logouts += 1
+
+    async def _logged_in(self, terminal):
+        """Ask for the user's name and password; the dialect that he gets, None for nobody.
+
+        AOS 3 has a command line beside its menus, for a password with " -c" behind it (APC's manual of it, page 5).
+        """
+        dialect = self.settings.get("dialect", "menu")
+        known = {self.settings["password"]: dialect}
+        if dialect.startswith("menu") and not dialect.startswith("menu2"):
+            known[f"{self.settings['password']} -c"] = "cli3"
+        while self._bad_logins < BAD_LOGINS:
+            name = ""
+            while not name:
+                await terminal.show("\rUser Name : ")  # powerman waits for these CRs
+                name = await terminal.line()
+            await terminal.show("\rPassword  : ")
+            password = await terminal.line(secret=True)
+            if name == self.settings["username"] and password in known:
+                self._bad_logins = 0
+                return known[password]
+            self._bad_logins += 1
+        self._bad_logins = 0
+        self._locked_until = time.monotonic() + self.settings.get("lockout", LOCKOUT)
+        return None
 
     async def listen(self):
         """Open the port, unless it is open; a PDU that refuses its second user closes it meanwhile."""
@@ -194,6 +238,7 @@ class Pdu:
         ):
             loop.add_signal_handler(number, action)
         print(f"{self._name} listens on {self._address[0]} port {self._address[1]}", flush=True)
+        await snmp.listen(self)
         await stop.wait()
         for outlet in self.outlets:
             outlet.off()

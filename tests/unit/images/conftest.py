@@ -8,9 +8,11 @@ Owners and mounts need root; a run without it says so for each test that it skip
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.mounts impor
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 
+#: <linux/sched.h>
+CLONE_NEWNS = 0x20000
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 
 
@@ -31,6 +35,18 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in Path(item.fspath).parents:
             item.add_marker(pytest.mark.skip(reason="owners and mounts of a root need root: run as root"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_mounts():
+    """Mounts that only this process sees.
+
+    A container that starts elsewhere on this machine would take a copy of a test's mounts with it, and an overlay that
+    is in use there cannot be mounted again here (EBUSY).
+    """
+    if os.geteuid() == 0:
+        assert ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 
 class Site:

@@ -71,6 +71,11 @@ class EmulatedPdu:
         return self._status["logouts"]
 
     @property
+    def bad_logins(self):
+        """How many in a row, up to the end of the last session; it locks itself at three."""
+        return self._status["bad_logins"]
+
+    @property
     def _status(self):
         return json.loads((self.folder / "run" / f"{self.name}.json").read_text())
 

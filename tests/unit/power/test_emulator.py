@@ -1,33 +1,18 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's PDU against a foreign client (Debian's fence_apc, unmodified) and against the process table.
-
-If it failed, the lab would prove nothing: the product and its PDU would only agree with each other.
-"""
+"""The lab's PDU against the process table: power is what runs. Foreign clients are in test_foreign_clients.py."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import socket
-import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
-
-HAS_FENCE_APC = shutil.which("fence_apc") is not None
-fence_agents = pytest.mark.skipif(not HAS_FENCE_APC, reason="fence_apc (Debian: fence-agents) is not installed")
-
-
-def fence(pdu, action):
-    argv = ["fence_apc", "-a", "127.0.0.1", "-u", str(pdu.port), "-l", "apc", "-p", PASSWORD, "-n", "3", "-o", action]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=40, check=False)
-    return done.returncode, done.stdout
 
 
 def talk(pdu, *keys, wait=2.0):
@@ -46,43 +31,6 @@ def talk(pdu, *keys, wait=2.0):
                 said += data
         except TimeoutError:
             return said, False
-
-
-#: What fence_apc is asked, the outlet's power before, its exit code (status: 0 on, 2 off), the power after.
-ASKED = [
-    ("status", "off", 2, "off"),
-    ("status", "on", 0, "on"),
-    ("list", "off", 0, "off"),
-    ("on", "off", 0, "on"),
-    ("off", "on", 0, "off"),
-    ("reboot", "on", 0, "on"),
-]
-
-
-@fence_agents
-@pytest.mark.parametrize("dialect", ["menu", "cli"])
-def test_fence_apc_switches_real_processes(emulated, tmp_path, dialect):
-    """Without it, an administrator's own tools could not be tried on the lab, and the emulator might be a fiction."""
-    pdus = []
-    for number, (_action, before, _code, _after) in enumerate(ASKED):
-        (tmp_path / str(number)).mkdir()
-        outlet = {**boards(tmp_path / str(number), "3")["3"], "state": before}
-        pdus.append(emulated(dialect=dialect, outlets={"3": outlet}))
-    pids = [pdu.outlets["3"]["pid"] for pdu in pdus]
-    # It sleeps for most of its seconds, so three at a time, each with a PDU of its own.
-    with ThreadPoolExecutor(3) as pool:
-        ended = list(pool.map(fence, pdus, [action for action, *_rest in ASKED]))
-    for (action, before, code, after), pdu, pid, (seen, text) in zip(ASKED, pdus, pids, ended):
-        assert seen == code, (action, text)
-        outlet = pdu.outlets["3"]
-        assert outlet["state"] == after, action
-        assert (outlet["pid"] is not None and alive(outlet["pid"])) == (after == "on"), action
-        if action == "list":
-            assert text.splitlines()[2] == "3,board3"
-            assert len(text.splitlines()) == 8
-        if action in ("off", "reboot"):
-            assert before == "on"
-            assert not alive(pid), action
 
 
 def login(*keys):
@@ -183,10 +131,29 @@ def test_an_interrupt_shows_the_main_menu_after_its_timing_mark(emulated):
     assert after.index(bytes([255, 252, 6])) < after.index(b"Control Console")
 
 
-def test_three_bad_passwords_end_the_session(emulated):
-    """Without it, a wrong password would be asked for without end."""
-    pdu = emulated()
-    said, closed = talk(pdu, *[b"apc\r", b"wrong\r"] * 3)
+def test_three_bad_passwords_lock_it(emulated):
+    """Without it, nothing would show what our own repetition of a wrong password does to a real unit."""
+    pdu = emulated(lockout=0.6)
+    assert not talk(pdu, b"apc\r", b"wrong\r", wait=0.1)[1]
+    said, closed = talk(pdu, *[b"apc\r", b"wrong\r"] * 2)
     assert closed
-    assert said.count(b"User Name :") == 3
+    assert said.count(b"User Name :") == 2
     assert b"Control Console" not in said
+    assert talk(pdu) == (b"", True)
+
+    def lets_in():
+        try:
+            return b"Control Console" in talk(pdu, *login(), wait=0.2)[0]
+        except OSError:
+            return False
+
+    assert until(lets_in)
+
+
+def test_a_switch_for_users_that_are_not_there(emulated):
+    """Without it, the lab could not play a PDU that is taken for a while, or by somebody who never leaves."""
+    pdu = emulated(faults={"busy": 1})
+    assert b"Another user" in talk(pdu)[0]
+    assert b"User Name" in talk(pdu, wait=0.2)[0]
+    pdu = emulated(faults={"busy": True, "refusal": "close"})
+    assert [talk(pdu) for _user in range(3)] == [(b"", True)] * 3

@@ -121,3 +121,40 @@ def test_a_plain_folder_of_roots_needs_no_loop_device(tmp_path, monkeypatch):
     preflight.folders(replace(GOOD, state_folder=str(tmp_path / "new" / "folder")), found)
     assert [str(defect) for defect in found.defects if "overlay" not in defect.what] == []
     assert not os.path.exists(str(tmp_path / "new"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "own_ids", "kernel_has_it", "server", "said"),
+    [
+        ("auto", None, True, True, "ganesha", ""),
+        ("auto", None, False, True, "nfsd", ""),
+        ("auto", None, False, False, "ganesha", "each root will be a copy of its image"),
+        ("auto", "ganesha", False, True, "ganesha", "each root will be a copy of its image"),
+        ("auto", "nfsd", True, True, "nfsd", ""),
+        ("nfsd", "ganesha", True, True, "nfsd", ""),
+        ("nfsd", None, True, False, "nfsd", "this kernel has no NFS server"),
+    ],
+)
+def test_the_nfs_server_is_one_that_can_and_stays(
+    tmp_path, monkeypatch, asked, before, own_ids, kernel_has_it, server, said
+):
+    """Else the second board's root is refused on Debian 12's kernel, or a new kernel makes all boards' files stale."""
+    monkeypatch.setattr(preflight, "has_nfsd", lambda: kernel_has_it)
+    monkeypatch.setattr(preflight, "may_open_by_handle", lambda: True)
+    config, found = tmp_path / "proxy.json", preflight.Findings()
+    if before:
+        config.write_text(f'{{"exports": "{before}"}}')
+    plan = replace(GOOD, exports=asked, config=str(config))
+    assert preflight.nfs_server(plan, own_ids, found) == server
+    assert [text for text in map(str, [*found.defects, *found.notes]) if said in text] or not said
+    assert bool(found.defects) == (server == "nfsd" and not kernel_has_it)
+
+
+def test_whether_overlays_have_an_id_each_is_tried_not_guessed():
+    """Linux 6.6 and newer have; what a distribution took over into an older one no version number tells."""
+    if os.geteuid() != 0:
+        pytest.skip("mounts need root: run as root")
+    found = preflight.Findings()
+    release = tuple(map(int, os.uname().release.split(".")[:2]))
+    assert preflight.kernel(found) or release < (6, 6)
+    assert found.defects == []

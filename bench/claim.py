@@ -1,0 +1,60 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a claim takes when the boards file holds ten boards, and when it holds ten thousand.
+
+`bench/claim.py`, from the repository's root: what module board_claim does on the proxy (read both files, find the
+boards that fit, one transaction), without Ansible's own start.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, "build")
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import write as write_boards
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+
+SAMPLE = Path("roles/lab/files/tilera_boards").read_text()
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
+FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 1, "local_gb": 500, "cpu_arch": "tilepro64"}
+TIMES = 9
+
+
+def many(number):
+    """A boards file of `number` boards like the sample's first."""
+    line = SAMPLE.split("\n1 ", 1)[0].split("\n", 1)[1].replace("\\\n", "")
+    rest = line.split(None, 3)[3]
+    lines = []
+    for board in range(1, number + 1):
+        high, middle, low = board >> 16 & 255, board >> 8 & 255, board & 255
+        lines.append(f"{board} 10.{high}.{middle}.{low} 02:00:00:{high:02X}:{middle:02X}:{low:02X} {rest}")
+    return parse("\n".join(lines), "bench")
+
+
+def claims(number):
+    """Seconds of each of TIMES claims on a proxy of `number` boards, all but the claimed ones free."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: f"{folder}/{name}" for name in ("boards_file", "config", "state_db")}
+        write_boards(files["boards_file"], many(number))
+        Path(files["config"]).write_text(json.dumps({"state_folder": folder, "run_folder": folder}))
+        for turn in range(TIMES):
+            start = time.perf_counter()
+            with Proxy(files) as proxy:
+                present(proxy, Wish(f"bench-{turn}", "bench", FLAVOR, "image", KEY), Change())
+            yield time.perf_counter() - start
+
+
+print("claim of one board, files read and transaction committed (ms, median and slowest of", TIMES, "claims)")
+for number in (10, 1000, 10000):
+    seconds = list(claims(number))
+    print(f"{number:>8} boards {statistics.median(seconds) * 1000:8.1f} {max(seconds) * 1000:8.1f}")

@@ -1,0 +1,104 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Any fence agent (fence_apc, fence_eaton_snmp, fence_raritan …) by its name: options by standard input, an agent run
+for each question. What the agent does with a PDU is its own business; whether an outlet switched is read back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+from ..command import ended, last_words
+from ..errors import BadInput, HeteroError, Lost, TimedOut
+from .driver import Answer, PowerDriver
+
+#: Our words for what fence agents call differently (FenceAgentAPI.md, and `fence_apc -o metadata`).
+NAMES = {"host": "ip", "port": "ipport", "privacy_password": "snmp_priv_passwd", "snmp_version": "snmp_version"}
+#: Exit codes of `status`.
+STATES = {0: "on", 2: "off"}
+#: A line of `list-status`: plug, name, state; the name may hold commas.
+LISTED = re.compile(r"^([^,\s]+),(?:.*,)?(ON|OFF|UNKNOWN)$", re.M | re.I)
+#: A session that was lost is asked for again. A login that failed is not: an agent does not tell a wrong password, of
+#: which three lock a PDU, from a PDU whose place is taken.
+LOST = re.compile(r"connection lost|connection timed out", re.I)
+#: Agents are installed where a login shell of root looks, and others do not.
+PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
+
+
+class Fence(PowerDriver):
+    """A PDU behind a fence agent."""
+
+    _agent = None
+
+    def login(self):
+        agent = str(self.settings.get("agent") or "")
+        if not re.fullmatch(r"(/.*/)?fence_[\w.-]+", agent):
+            raise BadInput(f"'{agent}' is no fence agent", self.name, "name its agent, like fence_apc")
+        self._agent = shutil.which(agent, path=os.pathsep.join((os.environ.get("PATH", os.defpath), PLACES)))
+        if self._agent is None:
+            raise HeteroError(f"program {agent} is not installed", self.name, f"install the package that has {agent}")
+        self.dialect = os.path.basename(agent)
+
+    def logout(self):
+        """An agent has logged out when it ends."""
+
+    def status(self):
+        """All outlets where the agent lists them with their states, else those that are named in the settings.
+
+        Some agents list `UNKNOWN` for all; each is asked for then, and one without an answer does not hide others.
+        """
+        named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
+        listed = self._ask("list-status")
+        seen = {plug: state.lower() for plug, state in LISTED.findall(listed.stdout)} if not listed.returncode else {}
+        status = {plug: state for plug, state in seen.items() if state in STATES.values()}
+        for outlet in named or seen:
+            if outlet not in status and (outlet in seen or not seen):
+                state, words = self._one(outlet)
+                if state is None and not seen:
+                    what = f"{self.dialect} does not tell its state: {words}"
+                    remedy = "check its host, its credential and the outlet"
+                    raise HeteroError(what, f"outlet {outlet} of {self.name}", remedy)
+                status[outlet] = state or f"unknown ({words})"
+        if not status:
+            what = f"{self.dialect} lists no outlets (it said: {last_words(listed)})"
+            raise HeteroError(what, self.name, "name its outlets, or check its host and credential")
+        return status
+
+    def switch(self, outlets, state):
+        return {outlet: self._order(outlet, state) for outlet in outlets}
+
+    def _order(self, outlet, state):
+        done = self._ask(state, outlet)
+        return Answer(done.returncode == 0, last_words(done))
+
+    def _one(self, outlet):
+        """(state, the agent's words)"""
+        done = self._ask("status", outlet)
+        return STATES.get(done.returncode), last_words(done)
+
+    def _ask(self, action, outlet=None):
+        """The agent's end. :raises Lost: it lost the PDU."""
+        if self.deadline.passed:
+            raise TimedOut(f"no time left to ask {self.dialect}", self.name, "raise timeout")
+        done = ended([self._agent], self.name, "look at the PDU", self.deadline.left, self._options(action, outlet))
+        if done.returncode not in STATES and LOST.search(done.stderr):
+            raise Lost(f"{self.dialect}: {last_words(done)}", self.name, "look at the PDU, or raise timeout")
+        return done
+
+    def _options(self, action, outlet):
+        """The agent's standard input: an option a line."""
+        options = {"action": action, **{name: self.settings.get(name) for name in ("host", "port", "snmp_version")}}
+        options.update(self.secrets)
+        options.update(self.settings.get("agent_options") or {}, plug=outlet)
+        lines = [(NAMES.get(name, name), str(value)) for name, value in options.items() if value not in (None, "")]
+        for name, value in lines:
+            if not value.isprintable() or not re.fullmatch(r"\w[\w.-]*", name):
+                raise BadInput(f"option {name} has a control character", self.name, "correct it")
+        # Agents cut white space and one pair of quotes off a value: those in quotes keep what is theirs.
+        return "".join(
+            f'{name}="{value}"\n' if re.search(r'^["\s]|["\s]$', value) else f"{name}={value}\n"
+            for name, value in lines
+        )

@@ -1,0 +1,65 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A script of the user's own, called as the blueprint calls its pdu_mgr: `SCRIPT HOST OUTLET MODE`.
+
+Mode 1 is on, 2 off (3, reboot, is never used: off and on are each read back) and 9 status, to which the last word that
+the script prints is `on` or `off`. Exit code 0 is success; a status of `off` may end with 2, as fence agents do.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..command import ended, last_words
+from ..errors import BadInput, HeteroError, TimedOut
+from .driver import Answer, PowerDriver
+
+#: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_reboot, tile_pdu_status).
+ON, OFF, REBOOT, STATUS = "1", "2", "3", "9"
+MODES = {"on": ON, "off": OFF}
+
+
+class Script(PowerDriver):
+    """A PDU behind a script."""
+
+    dialect = "command"
+
+    def login(self):
+        script, host = str(self.settings.get("script") or ""), str(self.settings.get("host") or "")
+        if not os.path.isabs(script):
+            raise BadInput(f"'{script}' is no script", self.name, "give the path of its script")
+        if not host or host.startswith("-"):
+            raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
+        if not self.settings.get("outlets"):
+            raise BadInput("a script does not tell which outlets there are", self.name, "name its outlets")
+        self._argv = [script, host]
+
+    def logout(self):
+        """The script keeps nothing open."""
+
+    def status(self):
+        return {outlet: self._one(outlet) for outlet in map(str, self.settings["outlets"])}
+
+    def switch(self, outlets, state):
+        return {outlet: self._order(outlet, state) for outlet in outlets}
+
+    def _order(self, outlet, state):
+        done = self._run(outlet, MODES[state])
+        return Answer(done.returncode == 0, last_words(done))
+
+    def _one(self, outlet):
+        done = self._run(outlet, STATUS)
+        state = (done.stdout.split() or [""])[-1].lower()
+        if (done.returncode, state) not in ((0, "on"), (0, "off"), (2, "off")):
+            what = f"the script ended with {done.returncode} and said: {last_words(done)}"
+            remedy = "let its last word be on or off for mode 9"
+            raise HeteroError(what, f"outlet {outlet} of {self.name}", remedy)
+        return state
+
+    def _run(self, outlet, mode):
+        if self.deadline.passed:
+            raise TimedOut("no time left to run its script", self.name, "raise timeout")
+        # A script that wants the credentials reads them; one that does not, does not see them.
+        secrets = "".join(f"{name}={secret}\n" for name, secret in self.secrets.items() if secret)
+        return ended([*self._argv, outlet, mode], self.name, "look at its script", self.deadline.left, secrets)

@@ -1,0 +1,211 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""APC's switched PDUs by SNMP, with net-snmp's commands: which table of outlets a PDU has, what its numbers mean.
+
+The community and the passphrases are in a snmp.conf that only we can read, for as long as the driver is in use: neither
+in the arguments nor in the environment of a process. Whether an outlet really switched is for others to read back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from typing import NamedTuple
+
+from ..command import ended
+from ..errors import BadInput, HeteroError, Lost, TimedOut
+from .driver import Answer, PowerDriver
+
+APC = "1.3.6.1.4.1.318"
+SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
+
+
+class Table(NamedTuple):
+    """Where a kind of PDU has its outlets, and its numbers for on and off."""
+
+    name: str
+    state: str
+    control: str
+    states: dict
+    orders: dict
+
+
+#: PowerNet-MIB, as pdudaemon and fence_apc_snmp use it. rPDU2 states are the reverse of its commands and of all others.
+TABLES = (
+    Table(
+        "rPDU2",
+        f"{APC}.1.1.26.9.2.3.1.5",
+        f"{APC}.1.1.26.9.2.4.1.5",
+        {"1": "off", "2": "on"},
+        {"on": "1", "off": "2"},
+    ),
+    Table(
+        "rPDU",
+        f"{APC}.1.1.12.3.5.1.1.4",
+        f"{APC}.1.1.12.3.3.1.1.4",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "2"},
+    ),
+    Table(
+        "MasterSwitch Plus",
+        f"{APC}.1.1.6.7.1.1.5",
+        f"{APC}.1.1.6.5.1.1.5",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "3"},
+    ),
+    Table(
+        "MasterSwitch",
+        f"{APC}.1.1.4.4.2.1.3",
+        f"{APC}.1.1.4.4.2.1.3",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "2"},
+    ),
+)
+#: The table that is asked first, by sysObjectID; the others are asked where it is empty.
+LIKELY = {f"{APC}.1.3.4.4": "MasterSwitch Plus", f"{APC}.1.3.4.5": "rPDU", f"{APC}.1.3.4.6": "rPDU2"}
+
+VERSIONS = ("1", "2c", "3")
+#: Longest wait for one answer (seconds), and how often a question is sent again: a packet may be lost.
+ANSWER, AGAIN = 3.0, 1
+#: RFC 3414, 11.2; net-snmp refuses shorter ones.
+SHORTEST_PASSPHRASE = 8
+
+ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
+NO_ANSWER = "look at the PDU; one that has another community does not answer either"
+REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
+UNREACHABLE = re.compile(r"unknown host|no route|unreachable", re.I)
+
+
+class Snmp(PowerDriver):
+    """A PDU that is asked by SNMP. There is no login, so that reading disturbs nobody."""
+
+    readers = True
+    _folder = _table = None
+
+    def login(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="hetero-snmp-")
+        path = os.path.join(self._folder.name, "snmp.conf")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(self._configuration())
+        rows = self._ask("snmpget", SYS_OBJECT_ID)
+        kind = rows[0][1].strip(".") if rows else ""
+        likely = LIKELY.get(kind)
+        for table in sorted(TABLES, key=lambda table: table.name != likely):
+            self._table = table
+            if self._rows():
+                self.dialect = table.name
+                return
+        names = ", ".join(table.name for table in TABLES)
+        what = f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind or 'unknown'})"
+        raise HeteroError(what, self.name, "check what this community or user may see, or use another driver")
+
+    def logout(self):
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def status(self):
+        states = self._table.states
+        return {outlet: states.get(value, f"unknown ({value})") for outlet, (_oid, value) in self._rows().items()}
+
+    def switch(self, outlets, state):
+        rows = self._rows()
+        return {outlet: self._order(rows[outlet][0], state) for outlet in outlets}
+
+    def _order(self, index, state):
+        try:
+            self._ask("snmpset", f"{self._table.control}.{index}", "i", self._table.orders[state])
+        except Lost:
+            raise
+        except HeteroError as error:
+            return Answer(False, error.what)
+        return Answer(True, "set")
+
+    def _rows(self):
+        """{outlet: (index, value)} of the state column, in its order."""
+        rows, column = {}, self._table.state
+        for oid, value in self._ask("snmpwalk", column):
+            # past its end, version 2c says so in words, beside the last outlet's OID
+            if oid.startswith(f"{column}.") and value.isdigit():
+                index = oid[len(column) + 1 :]
+                rows[_outlet(index)] = (index, value)
+        return rows
+
+    def _ask(self, program, *words):
+        """[(OID, value)] that one of net-snmp's commands prints."""
+        wait = max(0.1, min(ANSWER, 0.8 * self.deadline.left / (1 + AGAIN)))
+        argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
+        where = {"SNMPCONFPATH": self._folder.name, "SNMP_PERSISTENT_DIR": self._folder.name}
+        try:
+            done = ended(argv, self.name, "look at the PDU", max(0.5, self.deadline.left), env=where)
+        except TimedOut as error:
+            raise Lost(f"no answer by SNMP ({error.what})", self.name, NO_ANSWER) from error
+        if done.returncode == 0:
+            return ROW.findall(done.stdout)
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = " ".join(line for line in lines if not line.startswith("Failed object"))
+        if "Timeout" in said:
+            raise Lost(f"no answer by SNMP ({said})", self.name, NO_ANSWER)
+        if REFUSED.search(said):
+            raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
+        if UNREACHABLE.search(said):
+            raise HeteroError(f"cannot be reached: {said}", self.name, "check its host and port")
+        what = said or f"{program} ended with {done.returncode}"
+        raise HeteroError(what, self.name, "check what this account may do")
+
+    def _address(self):
+        host, port = str(self.settings.get("host") or ""), int(self.settings.get("port") or 161)
+        if not re.fullmatch(r"[\w.:%-]+", host) or host.startswith("-"):
+            raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
+        return f"udp6:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"
+
+    def _configuration(self):
+        """The text of snmp.conf (snmp.conf(5))."""
+        version = str(self.settings.get("snmp_version") or VERSIONS[0])
+        if version not in VERSIONS:
+            raise BadInput(f"no such SNMP version: {version}", self.name, f"give one of {', '.join(VERSIONS)}")
+        lines = [f"defVersion {version}"]
+        if version != "3":
+            lines.append(f"defCommunity {self._secret('community')}")
+        else:
+            lines.append(f"defSecurityName {self._secret('username')}")
+            words = [word for word in ("password", "privacy_password") if self.secrets.get(word)]
+            if words == ["privacy_password"]:
+                raise BadInput("has a privacy_password without a password", self.name, "give both, or neither")
+            lines.append(f"defSecurityLevel {('noAuthNoPriv', 'authNoPriv', 'authPriv')[len(words)]}")
+            if "password" in words:
+                lines.append(f"defAuthType {self._protocol('auth_protocol', 'SHA')}")
+                lines.append(f"defAuthPassphrase {self._passphrase('password')}")
+            if "privacy_password" in words:
+                lines.append(f"defPrivType {self._protocol('privacy_protocol', 'AES')}")
+                lines.append(f"defPrivPassphrase {self._passphrase('privacy_password')}")
+        return "".join(f"{line}\n" for line in lines)
+
+    def _protocol(self, option, usual):
+        protocol = str(self.settings.get(option) or usual)
+        if not re.fullmatch(r"[\w-]+", protocol):
+            raise BadInput(f"'{protocol}' is no {option}", self.name, f"give one like {usual}")
+        return protocol
+
+    def _passphrase(self, option):
+        if len(str(self.secrets[option])) < SHORTEST_PASSPHRASE:
+            what = f"its {option} is shorter than {SHORTEST_PASSPHRASE} characters, which SNMP version 3 does not allow"
+            raise BadInput(what, self.name, f"correct the credential of {self.name}")
+        return self._secret(option)
+
+    def _secret(self, option):
+        """A secret as snmp.conf writes it, in quotes."""
+        secret = str(self.secrets.get(option) or "")
+        if not secret:
+            raise BadInput(f"no {option} is known for it", self.name, f"give {option}, or a credentials file")
+        if not secret.isprintable():
+            raise BadInput(f"its {option} has a control character", self.name, f"correct the credential of {self.name}")
+        return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", secret))
+
+
+def _outlet(index):
+    """The outlet of an index: N; SWITCH:N past the first switch of a MasterSwitch Plus, whose index is SWITCH.1.N."""
+    parts = index.split(".")
+    return parts[-1] if len(parts) == 1 or parts[0] == "1" else f"{parts[0]}:{parts[-1]}"

@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands of a proxy node that run there without Ansible. What they do, module_utils/proxy_node/tools.py knows."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: proxy_tools
+short_description: Install the commands of a proxy node
+version_added: 0.1.0
+description:
+  - Puts the code that this module runs with itself into O(folder), and for each command a script that starts it.
+  - C(pdu_mgr PDU_IP OUTLET MODE) switches an outlet and reads it back, mode 1 on, 2 off, 3 reboot, 9 status.
+  - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
+  - Used by role P(hetero.compute.tftp_proxy#role).
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  folder:
+    description: Folder that holds the code.
+    type: path
+    default: /usr/lib/hetero
+  commands:
+    description: Where each command is to lie, as path and name.
+    type: dict
+    default: {}
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Install command hetero
+  hetero.compute.proxy_tools:
+    commands:
+      /usr/local/sbin/hetero: hetero
+"""
+
+RETURN = r"""
+paths:
+  description: Files and folders that were changed, or in check mode would be.
+  returned: success
+  type: list
+  elements: str
+  sample: [/usr/local/sbin/hetero]
+seconds:
+  description: Seconds for each step.
+  returned: success
+  type: dict
+  sample: {files: 0.02}
+"""
+
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.change import Change
+from ..module_utils.errors import BadInput
+from ..module_utils.module import run
+from ..module_utils.proxy_node import hetero, pdu_mgr
+from ..module_utils.proxy_node.files import keep_file, keep_folder
+from ..module_utils.proxy_node.tools import PACKAGE, script, sources
+from ..module_utils.spec import ArgumentSpec
+
+#: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
+COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
+SPEC = ArgumentSpec(
+    dict(
+        folder=dict(type="path", default="/usr/lib/hetero"),
+        commands=dict(type="dict", default={}),
+    )
+)
+
+
+def work(params, check):
+    unknown = set(params["commands"].values()) - set(COMMANDS)
+    if unknown:
+        what = f"no such command (known: {', '.join(COMMANDS)})"
+        raise BadInput(what, ", ".join(sorted(unknown)), "name one of these")
+    change = Change(check)
+    package = os.path.join(params["folder"], PACKAGE)
+    files = {os.path.join(package, path): text for path, text in sources().items()}
+    with change.step("files"):
+        for folder in sorted({params["folder"], package, *(os.path.dirname(path) for path in files)}):
+            keep_folder(folder, "0755", change)
+        for path, text in files.items():
+            keep_file(path, text.encode(), "0644", change)
+        for path, name in params["commands"].items():
+            keep_file(path, script(name, COMMANDS[name], params["folder"]).encode(), "0755", change)
+    return dict(change.result, paths=[entry["after_header"] for entry in change.diff])
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero restore` on real mounts. If these failed, boards would find their root stale, empty or another's after a
+restart of their proxy."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images import roots
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mount_overlay, mounts_below
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_of, prepare
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import tools
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
+from ansible_collections.hetero.compute.plugins.modules import proxy_tools
+
+AT_FDCWD = -100
+
+
+@pytest.fixture
+def provisioned(site, proxy, report):
+    """Boards 0 and 1 with all they boot from."""
+    for board, name in ((0, "jackie"), (1, "bob")):
+        claim = site.claim(proxy, name, board)
+        prepare(proxy, proxy.board(board), claim, image_of(proxy, claim), Change(), report.call)
+    return proxy
+
+
+def restart(site):
+    """The proxy was restarted: mounts, exports and locks are gone, files are there."""
+    site.set_exports({})
+    site.clean()
+    shutil.rmtree(site.folder / "run", ignore_errors=True)
+
+
+def root(site, board):
+    return site.state / "roots" / f"fs_{board}" / "root"
+
+
+def start_text(site):
+    """What the server is given to start with."""
+    return (site.folder / "run" / "exports.conf").read_text()
+
+
+def wanted_text(site, *boards):
+    """The exports as they were made when the boards were provisioned."""
+    return "".join((site.state / "exports" / f"fs_{board}.conf").read_text() for board in boards)
+
+
+def restored(proxy):
+    """(ids of what is to be exported, what was said)."""
+    said = []
+    return [export.id for export in restore(proxy, said.append)], said
+
+
+class Handle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_uint), ("type", ctypes.c_int), ("data", ctypes.c_ubyte * 128)]
+
+
+def file_handle(path):
+    """What a file server names a file by: name_to_handle_at(2)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle, mount = Handle(bytes=128), ctypes.c_int()
+    done = libc.name_to_handle_at(AT_FDCWD, os.fsencode(path), ctypes.byref(handle), ctypes.byref(mount), 0)
+    assert done == 0, os.strerror(ctypes.get_errno())
+    return handle
+
+
+def read_by_handle(point, handle):
+    libc = ctypes.CDLL(None, use_errno=True)
+    folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        file = libc.open_by_handle_at(folder, ctypes.byref(handle), os.O_RDONLY)
+        assert file >= 0, os.strerror(ctypes.get_errno())
+    finally:
+        os.close(folder)
+    with open(file, encoding="utf-8") as opened:
+        return opened.read()
+
+
+def test_after_a_restart_all_is_there_before_the_server_starts(site, provisioned):
+    (root(site, 0) / "work").write_text("of jackie\n")
+    restart(site)
+    ids, said = restored(provisioned)
+    assert ids == [1, 2], said
+    assert said == ["board0 of jackie: root mounted", "board1 of bob: root mounted"]
+    assert (root(site, 0) / "work").read_text() == "of jackie\n"
+    assert (root(site, 1) / "etc" / "hostname").read_text() == "bob\n"
+    assert start_text(site) == wanted_text(site, 0, 1)
+    assert site.exports() == {}, "the server is not asked: it does not run yet"
+
+
+def test_the_server_alone_was_restarted(site, provisioned):
+    before = mounts_below(str(site.state))
+    assert restored(provisioned) == ([1, 2], [])
+    assert mounts_below(str(site.state)) == before
+    assert start_text(site) == wanted_text(site, 0, 1)
+
+
+def test_what_a_board_has_open_it_finds_again(site, provisioned):
+    """A board knows a file by file system id and handle: either one changed, and it reads "stale file handle"."""
+    changed, untouched = root(site, 0) / "etc" / "hostname", root(site, 0) / "bin" / "sh"
+    untouched = untouched if untouched.is_file() else next(path for path in root(site, 0).rglob("*") if path.is_file())
+    known = [(os.statvfs(path).f_fsid, file_handle(path), path.read_text()) for path in (changed, untouched)]
+    ids = {os.statvfs(root(site, board)).f_fsid for board in (0, 1)}
+    assert len(ids) == 2 or Root(str(site.state / "roots"), 0).made().kind == "copy"
+    restart(site)
+    # other mounts come first after a start: what is numbered in their order changes
+    with_other_number = site.folder / "other"
+    with_other_number.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(with_other_number)], check=True)
+    restored(provisioned)
+    for fsid, handle, text in known:
+        assert os.statvfs(root(site, 0)).f_fsid == fsid
+        assert read_by_handle(root(site, 0), handle) == text
+
+
+def unfinished(site, proxy):
+    made = site.state / "roots" / "fs_0" / "made.json"
+    made.write_text(made.read_text().replace('"whole": true', '"whole": false'))
+
+
+def never_provisioned(site, proxy):
+    shutil.rmtree(site.state / "roots" / "fs_0")
+
+
+def released(site, proxy):
+    proxy.store.release(0)
+
+
+def of_another_claim(site, proxy):
+    proxy.store.release(0)
+    site.claim(proxy, "jackie", 0)
+
+
+def without_its_image(site, proxy):
+    other = Root(str(site.state / "roots"), 0).made().image[::-1]
+    made = site.state / "roots" / "fs_0" / "made.json"
+    made.write_text(made.read_text().replace(other[::-1], other))
+
+
+def not_a_board_any_more(site, proxy):
+    del proxy.boards[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (unfinished, None),
+        (never_provisioned, None),
+        (released, None),
+        (of_another_claim, "board0 of jackie is not exported: board0: its root was made for another claim"),
+        (without_its_image, "no such image in the store"),
+        (not_a_board_any_more, "board0 of jackie is not exported: board 0: no such board"),
+    ],
+)
+def test_one_that_cannot_be_is_said_and_costs_no_other(site, provisioned, damage, words):
+    restart(site)
+    damage(site, provisioned)
+    ids, said = restored(provisioned)
+    assert ids == [2], said
+    assert start_text(site) == wanted_text(site, 1)
+    assert str(root(site, 0)) not in mounts_below(str(site.state))
+    assert len(said) == (2 if words else 1)
+    assert (words or "") in said[0]
+
+
+def test_a_root_is_not_mounted_under_a_verb_that_works_on_it(site, provisioned):
+    restart(site)
+    with lock(str(site.folder / "run"), "board0", "image", "somebody", Deadline(1)):
+        ids, said = restored(provisioned)
+    assert ids == [2], said
+    assert "still held by image (somebody" in said[0]
+
+
+def test_without_its_claims_the_server_does_not_start(site, provisioned):
+    restored(provisioned)
+    before = start_text(site)
+    provisioned.store.close()
+    (site.state / "state.db").write_bytes(b"rubbish" * 1000)
+    for suffix in ("-wal", "-shm"):
+        if os.path.exists(site.params["state_db"] + suffix):
+            os.unlink(site.params["state_db"] + suffix)
+    with pytest.raises(HeteroError), Proxy(site.params, create=False) as proxy:
+        restore(proxy, print)
+    assert start_text(site) == before
+
+
+def test_kernels_that_give_all_overlays_one_id_get_copies(site, proxy, report, monkeypatch):
+    """Before Linux 6.6 (here: option uuid=null) nfs-ganesha exports the first board's root and refuses the second's."""
+
+    def as_before(source, point, options):
+        return mount_overlay(source, point, f"{options},uuid=null")
+
+    monkeypatch.setattr(roots, "mount_overlay", as_before)
+    claim = site.claim(proxy)
+    prepare(proxy, proxy.board(0), claim, image_of(proxy, claim), Change(), report.call)
+    assert Root(str(site.state / "roots"), 0).made().kind == "copy"
+    assert mounts_below(str(site.state)) == {}
+    assert (root(site, 0) / "etc" / "hostname").read_text() == "jackie\n"
+    restart(site)
+    assert restored(proxy) == ([1], [])
+
+
+def test_the_installed_command_does_it_without_ansible(site, provisioned):
+    """As systemd starts it: from the installed files, with nothing of the user's environment."""
+    restart(site)
+    shutil.copy(site.params["boards_file"], site.tftp / "tilera_boards")
+    folder, command = site.folder / "lib", site.folder / "hetero"
+    arguments = {"folder": str(folder), "commands": {str(command): "hetero"}}
+    assert proxy_tools.work(arguments, check=True)["changed"]
+    assert not folder.exists()
+    assert str(command) in proxy_tools.work(arguments, check=False)["paths"]
+    assert not proxy_tools.work(arguments, check=False)["changed"]
+    assert (folder / "hetero" / "errors.py").read_text() == tools.sources()["errors.py"]
+
+    def hetero(*words):
+        argv = [sys.executable, "-I", command, *words]
+        return subprocess.run(argv, check=False, cwd="/", env={}, capture_output=True, text=True, timeout=60)
+
+    done = hetero("restore", "--config", site.params["config"])
+    assert (done.returncode, done.stdout) == (0, "to be exported: /tftpboot/fs_0, /tftpboot/fs_1\n"), done.stderr
+    assert start_text(site) == wanted_text(site, 0, 1)
+    missing = hetero("restore", "--config", "/nowhere/proxy.json")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("hetero: /nowhere/proxy.json: cannot be read")
+    assert "known: " in hetero("restart").stderr
+    with pytest.raises(BadInput, match="no such command"):
+        proxy_tools.work({"folder": str(folder), "commands": {"/nowhere": "het"}}, check=True)

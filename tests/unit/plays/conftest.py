@@ -1,0 +1,24 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two proxy nodes that are folders; both end with their test."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import Playbooks, Proxy
+
+
+@pytest.fixture
+def proxies(tmp_path):
+    """{"p1": Proxy, "p2": Proxy}, and the playbooks for them."""
+    tmp_path.chmod(0o755)
+    made = {}
+    try:
+        for number, name in enumerate(("p1", "p2"), 1):
+            made[name] = Proxy(tmp_path / name, number)
+        yield made, Playbooks(tmp_path, list(made))
+    finally:
+        for proxy in made.values():
+            proxy.remove()

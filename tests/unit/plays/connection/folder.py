@@ -1,0 +1,39 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A connection into the root of a proxy that is only a folder (proxies.py): Ansible's local one, with chroot before."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from ansible.plugins.connection.local import Connection as Local
+
+DOCUMENTATION = """
+name: folder
+short_description: Run in a folder as the root
+description: Runs commands of a host in the folder of its name below PROXY_ROOTS.
+author: hetero.compute contributors (@hetero-compute)
+extends_documentation_fragment: connection_pipelining
+"""
+
+
+class Connection(Local):
+    """Local, but for its root."""
+
+    transport = "folder"
+
+    @property
+    def _root(self):
+        return os.path.join(os.environ["PROXY_ROOTS"], self._play_context.remote_addr, "root")
+
+    def exec_command(self, cmd, in_data=None, sudoable=True):
+        inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
+        return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+
+    def put_file(self, in_path, out_path):
+        return super().put_file(in_path, self._root + out_path)
+
+    def fetch_file(self, in_path, out_path):
+        return super().fetch_file(self._root + in_path, out_path)

@@ -1,0 +1,154 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Proxies that are folders with a root of their own (an overlay over this machine's), and the playbooks on them.
+
+Modules, action plugins and playbooks run as they do on a proxy; PDUs, boots and the NFS server are played. No lab.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
+
+HERE = Path(__file__).parent
+PROJECT = Path(__file__).resolve().parents[3]
+BUSCTL = HERE.parent / "images" / "fake_busctl.py"
+CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
+FLAVOR = "tp64.8x8"
+#: What a proxy writes lies on this machine's own file system: an overlay cannot be the upper layer of another.
+OWN = ("var/lib/hetero", "etc/hetero", "tftpboot", "run/hetero")
+
+
+def mount(*words):
+    subprocess.run(["mount", *map(str, words)], check=True)
+
+
+class Proxy:
+    """One proxy: `root` is what it sees as /."""
+
+    def __init__(self, folder, number, pdu=None, boards=2):
+        self.folder, self.root, self.mounts = folder, folder / "root", []
+        for name in ("root", "upper", "work", *OWN):
+            (folder / name).mkdir(parents=True)
+        bin_folder = folder / "upper" / "usr" / "local" / "bin"
+        bin_folder.mkdir(parents=True)
+        script = f"#!/bin/sh\nexport FAKE_GANESHA=/var/lib/hetero/ganesha.json\nexec /usr/bin/python3 -IS {BUSCTL} \"$@\"\n"
+        (bin_folder / "busctl").write_text(script)
+        (bin_folder / "busctl").chmod(0o755)
+        self._mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={folder}/upper,workdir={folder}/work", "proxy")
+        for name in OWN:
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+            self._mount("--bind", folder / name, at=name)
+        self._mount("-t", "proc", "proc", at="proc")
+        self._mount("--rbind", "/dev", at="dev")
+        self._mount("--make-rslave", at="dev")
+        self._write(number, pdu, boards)
+
+    def _mount(self, *words, at=""):
+        mount(*words, self.root / at)
+        self.mounts.append(self.root / at)
+
+    def _write(self, number, pdu, boards):
+        quick = {"tftp": 0.0, "nfs": 0.0, "running": 0.0}
+        settings, secrets = pdu or ({"driver": "fake", "path": "/etc/hetero/pdu.json"}, {})
+        wiring = {
+            str(n): {"pdu": "pdu-a", "outlet": str(n + 1), "driver": "fake", "fake": quick} for n in range(boards)
+        }
+        config = dict(server="10.0.2.254", pdus={"pdu-a": settings}, boards=wiring)
+        rows = [
+            f"{n} 10.0.{number}.{n + 1} 00:1a:ca:00:{number:02x}:{n:02x} 10 16384 917 500 1 tilera_hv 1 {CPU}"
+            for n in range(boards)
+        ]
+        (self.folder / "tftpboot" / "tilera_boards").write_text("\n".join(rows) + "\n")
+        etc = self.folder / "etc" / "hetero"
+        (etc / "proxy.json").write_text(json.dumps(config))
+        (etc / "pdu.json").write_text(json.dumps({"outlets": {str(n + 1): "off" for n in range(boards)}}))
+        (etc / "credentials.json").write_text(json.dumps({"pdu-a": secrets}))
+        (etc / "credentials.json").chmod(0o600)
+        state = self.folder / "var" / "lib" / "hetero"
+        (state / "ganesha.json").write_text("{}")
+        store = ImageStore(str(state / "images"))
+        store.import_image(image_tar(self.folder / "debian.tar"), "debian")
+
+    @property
+    def state_db(self):
+        return str(self.folder / "var" / "lib" / "hetero" / "state.db")
+
+    def remove(self):
+        """Unmount all that this proxy, and what ran on it, has mounted."""
+        points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for point in reversed([point for point in points if point.startswith(f"{self.folder}/")]):
+            subprocess.run(["umount", "--lazy", point], check=False)
+
+
+class Playbooks:
+    """The playbooks, as a user runs them against these proxies."""
+
+    def __init__(self, folder, names):
+        self.folder = folder
+        hosts = {name: {} for name in names}
+        own = {"ansible_connection": "folder", "ansible_python_interpreter": "/usr/bin/python3"}
+        own.update(hetero_default_image="debian", hetero_ssh_public_key=KEY, hetero_boot_timeout=20)
+        own.update(ansible_remote_tmp="/tmp/hetero-plays")
+        local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
+        inventory = {"all": {"vars": own, "hosts": local}, "proxies": {"hosts": hosts}}
+        (folder / "inventory.json").write_text(json.dumps(inventory))
+        foreign = ("ANSIBLE_", "PYTHON")
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        self.env.update(
+            ANSIBLE_CONFIG=str(PROJECT / "ansible.cfg"),
+            ANSIBLE_COLLECTIONS_PATH=str(PROJECT / "build"),
+            ANSIBLE_CONNECTION_PLUGINS=str(HERE / "connection"),
+            ANSIBLE_LOCALHOST_WARNING="false",
+            PROXY_ROOTS=str(folder),
+            USER="jo",
+        )
+
+    def start(self, playbook, *flags, order=None, **extra):
+        inventory = self.folder / "inventory.json"
+        if order:
+            text = json.loads(inventory.read_text())
+            text["proxies"]["hosts"] = {name: {} for name in order}
+            inventory = self.folder / f"inventory-{'-'.join(order)}.json"
+            inventory.write_text(json.dumps(text))
+        more = [word for name, value in extra.items() for word in ("-e", f"{name}={value}")]
+        return self.start_file(f"hetero.compute.{playbook}", *flags, *more, inventory=inventory)
+
+    def start_file(self, playbook, *flags, inventory=None):
+        """A playbook that is no part of the collection."""
+        inventory = inventory or self.folder / "inventory.json"
+        return subprocess.Popen(
+            [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(inventory), *flags, playbook],
+            cwd=self.folder,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    @staticmethod
+    def end(process):
+        """(exit code, output)."""
+        try:
+            output, _nothing = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return process.returncode, output
+
+    def play(self, playbook, *flags, **extra):
+        return self.end(self.start(playbook, *flags, **extra))
+
+
+def changed(output):
+    """How many tasks changed something."""
+    return sum(map(int, re.findall(r" changed=(\d+) ", output)))

@@ -1,0 +1,92 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two proxy nodes and one name. If these fail, one instance exists twice, or a user loses the older one of two."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+import yaml
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+def claims(proxies):
+    """{proxy: [instances claimed there]}."""
+    found = {}
+    for name, proxy in proxies.items():
+        with Store(proxy.state_db, create=False) as store:
+            found[name] = [claim.instance for claim in store.claims()]
+    return found
+
+
+def claim(proxy, flavor, owner="jo", ago=0.0, made_ready=False):
+    """What a play that was killed after its claim has left, `ago` seconds ago."""
+    with Store(proxy.state_db) as store:
+        store.claim("jackie", ["jackie"], owner, flavor, "debian", KEY, [0])
+        with store.transaction():
+            store._db.write("UPDATE claims SET created = ?", (time.time() - ago,))
+            if made_ready:
+                store.put("jackie", image_hash="ab" * 32)
+
+
+@pytest.fixture
+def flavor():
+    """The flavor as the playbook gives it to the modules."""
+    types = yaml.safe_load((PROJECT / "playbooks" / "vars" / "instance_types.yml").read_text())
+    return types["hetero_instance_types"][FLAVOR]
+
+
+def test_the_oldest_claim_stays(proxies, flavor):
+    """Two plays of one user were killed after their claims; the next one goes on with the older, wherever it is."""
+    folders, plays = proxies
+    claim(folders["p1"], flavor, ago=10)
+    claim(folders["p2"], flavor, ago=60)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+    assert claims(folders) == {"p1": [], "p2": ["jackie"]}
+    assert "jackie is running on board0: ssh root@10.0.2.1" in output
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert (rc, changed(output)) == (0, 0), output
+
+
+def test_another_users_older_claim_stays_and_ours_goes(proxies, flavor):
+    folders, plays = proxies
+    claim(folders["p1"], flavor, ago=10)
+    claim(folders["p2"], flavor, owner="alice", ago=60)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc != 0
+    assert "belongs to alice" in output
+    assert claims(folders) == {"p1": [], "p2": ["jackie"]}
+
+
+def test_what_was_made_ready_is_never_taken_away(proxies, flavor):
+    """A board that somebody may be using is a person's to give back, whatever the clocks of two proxies say."""
+    folders, plays = proxies
+    claim(folders["p1"], flavor, ago=10, made_ready=True)
+    claim(folders["p2"], flavor, owner="alice", ago=60)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc != 0
+    assert claims(folders) == {"p1": ["jackie"], "p2": ["jackie"]}
+
+
+@pytest.mark.parametrize("turn", [0, *[pytest.param(turn, marks=pytest.mark.long) for turn in range(1, 6)]])
+def test_two_plays_at_once_one_instance(proxies, turn):
+    """Each begins with the other's proxy, so that both may find the name free; one of them stays, and both say so."""
+    folders, plays = proxies
+    request = dict(instance="jackie", flavor=FLAVOR)
+    both = [plays.start("provision_instance", order=order, **request) for order in (["p1", "p2"], ["p2", "p1"])]
+    outputs = [plays.end(process) for process in both]
+    held = claims(folders)
+    assert sorted(map(len, held.values())) == [0, 1], (held, outputs)
+    assert any(rc == 0 for rc, output in outputs), outputs
+    rc, output = plays.play("provision_instance", **request)
+    assert (rc, changed(output)) == (0, 0), output
+    assert claims(folders) == held

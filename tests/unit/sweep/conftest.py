@@ -1,0 +1,27 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A proxy in a temporary folder for tests that run its modules as processes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A proxy whose NFS server is images/fake_busctl.py, started as `busctl`."""
+    place = Site(tmp_path, Points())
+    # A played boot answers at once or never: it is not driven by the outlet, but by the process that was killed.
+    monkeypatch.setattr(starting, "PATIENCE", dict.fromkeys(starting.PATIENCE, 0.3))
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))
+    yield place
+    place.tear_down()

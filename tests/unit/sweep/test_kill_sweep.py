@@ -1,0 +1,96 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, a play that was killed leaves something that the next one does not make good: a board that runs for
+nobody, a root of two tenants, an export that anybody may mount, a lock that nobody can open.
+
+Each play is killed before each of its writes; then it is run again.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlay mounts need root: run as root")
+
+#: play that is killed → play that follows → what it must come to.
+SWEEPS = {
+    "provision, and again": ("provision", "provision"),
+    "provision, given up": ("provision", "terminate"),
+    "reboot, and again": ("reboot", "reboot"),
+    "terminate, and again": ("terminate", "terminate"),
+    "terminate, asked for again": ("terminate", "provision"),
+}
+#: Points that `make test` tries of each sweep, spread evenly; `make test-all` tries all.
+SAMPLE = 5
+
+
+def succeed(site, play, why):
+    """Run a play to its end."""
+    site.points.reset(0)
+    results = getattr(site, play)()
+    assert not any(result is None or result.get("failed") for result in results), f"{why}: {play}: {results[-1]}"
+    return results
+
+
+def prepare(site, play):
+    """What the play needs before it is killed: nothing, or an instance that runs and has written something."""
+    if play == "provision":
+        return
+    succeed(site, "provision", "preparing")
+    (site.state / "roots" / "fs_0" / "root" / "root" / "data").write_text("the tenant's own")
+
+
+def sweep(site, killed, follows, every):
+    """(how many write points the play has, how many were tried)."""
+    prepare(site, killed)
+    succeed(site, killed, "counting")
+    count, tried = site.points.count, 0
+    step = 1 if every else max(1, count // SAMPLE)
+    for number in range(1 + (0 if every else step // 2), count + 1, step):
+        succeed(site, "terminate", "cleaning")
+        assert site.what_is_there() == site.clean(), f"before point {number}"
+        prepare(site, killed)
+        site.points.reset(number)
+        getattr(site, killed)()
+        tried += bool(site.points.killed)
+        check(site, killed, follows, f"{killed} killed at point {number} of {count}, before {site.points.killed!r}")
+    return count, tried
+
+
+def check(site, killed, follows, why):
+    """The play that follows comes to its end, and nothing is left but what it is to leave."""
+    succeed(site, follows, why)
+    if follows == "terminate":
+        assert site.what_is_there() == site.clean(), why
+        return
+    assert site.what_is_there() == site.running("jackie"), why
+    assert site.root_is_whole(), why
+    if killed == "reboot":
+        data = site.state / "roots" / "fs_0" / "root" / "root" / "data"
+        assert data.read_text() == "the tenant's own", why
+    else:
+        again = succeed(site, "provision", why)
+        assert [result["changed"] for result in again] == [False, False, False], why
+
+
+def say(capsys, name, count, tried):
+    with capsys.disabled():
+        print(f"\n{name}: {count} write points, killed at {tried}")
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_killed_at_a_sample_of_its_writes_and_run_again_it_converges(site, name, capsys):
+    count, tried = sweep(site, *SWEEPS[name], every=False)
+    say(capsys, name, count, tried)
+    assert tried >= SAMPLE
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SWEEPS)
+def test_killed_at_each_of_its_writes_and_run_again_it_converges(site, name, capsys):
+    count, tried = sweep(site, *SWEEPS[name], every=True)
+    say(capsys, name, count, tried)
+    assert tried >= 0.9 * count  # threads make the number vary
