@@ -117,7 +117,6 @@ def as_text(line):
     if not isinstance(line, dict):
         return str(line)
     text = (line["text"].splitlines() or [""])[0]
-    if not line.get("node"):
-        return f"{line['instance']:<7} {text}"
-    said = f"{line['instance'] or '-':<7} {line['node']:<7} {line['phase']:<9} {text}"
+    where = f"{line['node']:<7} {line['phase']:<9} " if line.get("node") else ""
+    said = f"{line['instance'] or '-':<7} {where}{text}"
     return said if line.get("seconds") is None else f"{said:<71} {line['seconds']:>5.1f} s"

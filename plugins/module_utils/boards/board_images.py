@@ -38,8 +38,8 @@ def take_in(proxy, image, name, checksum, arch, change, deadline):
         found = store.import_image(image, name, checksum, arch, change, deadline=deadline)
     if change.check or store.names().get(name) == before:
         return found, []
-    text = f"image {name} ({found.arch}) is in the store"
-    return found, [dict(instance="", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
+    text = f"{name} ({found.arch}) is in the store"
+    return found, [dict(instance="image", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
 
 
 def present(proxy, ids, image, key, change, deadline, lines, pending=False, instance=None):

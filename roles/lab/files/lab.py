@@ -325,8 +325,9 @@ def main(argv):
         found = [text for part in PARTS.values() for text in part(lab).leftovers()] + mounts(lab)
         print("\n".join(found))
         return 1 if found else 0
+    start = time.monotonic()
     changed = getattr(PARTS[argv[2]](lab), argv[3])()
-    print(json.dumps({"changed": changed}))
+    print(json.dumps({"changed": changed, "seconds": time.monotonic() - start}))
     return 0
 
 

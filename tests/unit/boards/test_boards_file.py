@@ -26,7 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file 
 )
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
-SAMPLE = Path(__file__).parents[2] / "data" / "tilera_boards"
+SAMPLE = Path(__file__).parents[3] / "roles" / "lab" / "files" / "tilera_boards"
 LINE = '0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}'
 
 

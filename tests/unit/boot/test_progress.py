@@ -135,7 +135,7 @@ def test_bad_arguments_fail_before_the_background(site):
 def test_a_killed_play_leaves_its_work_running(site):
     """kill -9 in the middle of a boot: the board would be left half on, and the rerun would begin anew."""
     site.claim(0)
-    site.play(0, tftp=0.3, nfs=1.5, running=2.5)
+    site.play(0, tftp=0.3, nfs=5, running=8)
     first = Play(site, boards=[0], timeout=20).read(until="board0  power")
     os.killpg(first.process.pid, signal.SIGKILL)
     first.process.wait(10)

@@ -23,7 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import 
 )
 
 ROOT = Path(__file__).parents[3]
-BOARDS = read(ROOT / "tests" / "data" / "tilera_boards")
+BOARDS = read(ROOT / "roles" / "lab" / "files" / "tilera_boards")
 TYPES = yaml.safe_load((ROOT / "playbooks" / "vars" / "instance_types.yml").read_text(encoding="utf-8"))[
     "hetero_instance_types"
 ]

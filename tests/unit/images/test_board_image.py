@@ -72,7 +72,7 @@ def test_an_image_is_imported_by_path_and_named(site, proxy):
     change = Change()
     image, lines = take_in(proxy, source, None, None, None, change, Deadline(60))
     assert (image.name, change.changed) == ("tile-linux", True)
-    assert lines[0]["text"] == "image tile-linux (tilepro64) is in the store"
+    assert lines[0]["text"] == "tile-linux (tilepro64) is in the store"
     again = Change()
     assert take_in(proxy, source, None, None, None, again, Deadline(60)) == (image, [])
     assert not again.changed

@@ -17,7 +17,7 @@ import ansible
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-SAMPLE = ROOT / "tests" / "data" / "tilera_boards"
+SAMPLE = ROOT / "roles" / "lab" / "files" / "tilera_boards"
 
 
 @pytest.fixture

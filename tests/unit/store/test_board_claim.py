@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 
-DATA = Path(__file__).resolve().parents[2] / "data"
+DATA = Path(__file__).resolve().parents[3] / "roles" / "lab" / "files"
 TEN = [f"board{number}" for number in range(10)]
 
 
