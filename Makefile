@@ -6,7 +6,7 @@
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
-.PHONY: help bench demo test ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo test test-all ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
@@ -16,7 +16,7 @@ help:
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
-	@echo "make test                 all tests; one stage: make test-ruff, test-unit, test-sanity,"
+	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-unit, test-sanity,"
 	@echo "                          test-ansible-unit, test-lint, test-package, test-molecule, test-e2e"
 
 demo: setup
@@ -42,6 +42,9 @@ bench: setup-test
 
 test: setup-test
 	@.venv/bin/python tests/run
+
+test-all: setup-test
+	@.venv/bin/python tests/run --all
 
 test-%: setup-test
 	@.venv/bin/python tests/run $*

@@ -73,8 +73,8 @@ options:
     type: bool
   command_line:
     description:
-      - Ask a PDU of AOS 3 for the command line that it has beside its menus, by C(-c) behind the password. It switches many
-        outlets in the time in which the menus switch one.
+      - Ask a PDU of AOS 3 for the command line that it has beside its menus, by C(-c) behind the password. It switches
+        many outlets in the time in which the menus switch one.
       - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
     type: bool
   username:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many inputs the properties are tried on: 5,000 in `make test`, 100,000 in `make test-all`, over all files here."""
+"""How many inputs the properties are tried on: 5,000 in `make test`, 100,000 in `make test-all`, over all files."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.store import
 from ansible_collections.hetero.compute.tests.unit.images.packing import member
 
 ROOM = 8 << 20
-PARTS = st.sampled_from(["..", ".", "", "root", "etc", "a", "b", "kernel", "a" * 260, "x\n", "\u202e", "\udc80", "\ud800"])
+PARTS = st.sampled_from(
+    ["..", ".", "", "root", "etc", "a", "b", "kernel", "a" * 260, "x\n", "\u202e", "\udc80", "\ud800"]
+)
 NAMES = st.lists(PARTS, max_size=5).map("/".join)
 KINDS = [tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
 KINDS += [tarfile.CHRTYPE, tarfile.GNUTYPE_SPARSE, tarfile.CONTTYPE, b"Z"]
@@ -89,7 +91,9 @@ def test_archives(try_all, tmp_path):
 def test_images(try_all, tmp_path):
     """What is in an image is looked at before the store has it."""
     store = ImageStore(str(tmp_path / "images"))
-    text = st.sampled_from(['{"arch": "a"}', '{"arch": 3}', "[]", "null", "{", "", "[" * 5000, '{"arch": "a", "cmdline": 1}'])
+    text = st.sampled_from(
+        ['{"arch": "a"}', '{"arch": 3}', "[]", "null", "{", "", "[" * 5000, '{"arch": "a", "cmdline": 1}']
+    )
     kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
     about = text.map(str.encode) | st.binary(max_size=20)
     strategy = st.tuples(about, kinds, kinds, st.none() | st.sampled_from(["a", "", "\n", "é"]), NAMES)

@@ -28,7 +28,8 @@ MOST_SENT = 500
 MAIN = "\r\n------- Control Console -----\r\n\r\n     1- Device Manager\r\n     2- Network\r\n     4- Logout\r\n\r\n> "
 DEVICE = "\r\n------- Device Manager -----\r\n\r\n     1- Phase Management\r\n     2- Outlet Management\r\n> "
 LIST = (
-    "\r\n------- Outlet Control/Configuration -----\r\n\r\n     1- Lamp                ON\r\n     2- Outlet 2     OFF*\r\n"
+    "\r\n------- Outlet Control/Configuration -----\r\n\r\n     1- Lamp                ON\r\n"
+    "     2- Outlet 2     OFF*\r\n"
     "     3- Master Control/Configuration\r\n\r\n     <ESC>- Back\r\n> "
 )
 OUTLET = "\r\n------- Lamp -----\r\n\r\n        Name : Lamp\r\n        Outlet : 1\r\n        State : ON\r\n\r\n"
@@ -50,7 +51,9 @@ SCREENS = [
     "",
 ]
 NOISE = st.binary(max_size=60) | st.text(max_size=30).map(str.encode)
-NOISE |= st.sampled_from([b"\xff\xfb\x01", b"\x1b[2J", b" " * 3000, b"1- ON " * 300, b"\r\n" * 300, b"> \r\n>", b"\x80"])
+NOISE |= st.sampled_from(
+    [b"\xff\xfb\x01", b"\x1b[2J", b" " * 3000, b"1- ON " * 300, b"\r\n" * 300, b"> \r\n>", b"\x80"]
+)
 
 
 @st.composite

@@ -118,7 +118,9 @@ def by_hand(folder, port):
         {"hetero.compute.pdu_power": dict(given, password="{{ secret_of_pdu }}x", timeout=3), "ignore_errors": True},
         {
             "hetero.compute.proxy_files": {
-                "files": [{"path": "/etc/hetero/new/credentials.json", "secret": "{{ secret_of_pdu }}", "mode": "0600"}],
+                "files": [
+                    {"path": "/etc/hetero/new/credentials.json", "secret": "{{ secret_of_pdu }}", "mode": "0600"}
+                ],
                 "folders": {"/etc/hetero/new": "0755"},
             }
         },
