@@ -9,6 +9,7 @@ The PDU is looked up in the proxy's configuration; its driver, lock and credenti
 from __future__ import annotations
 
 import argparse
+import sys
 
 from ..deadline import Deadline
 from ..errors import BadInput
@@ -55,7 +56,7 @@ def main(arguments):
             seen = _status(opened, options.outlet)
         else:
             seen = set_outlets(opened, {options.outlet: state}, deadline)[options.outlet]["after"]
-    print(f"{name} outlet {options.outlet}: {seen}")
+    sys.stdout.write(f"{name} outlet {options.outlet}: {seen}\n")
     if state == "status":
         return {"on": 0, "off": OFF}.get(seen, 1)
     return 0

@@ -58,8 +58,8 @@ def main(arguments):
         state_db=os.path.join(config["state_folder"], "state.db"),
     )
     with Proxy(files, f"hetero {VERB}", create=False) as proxy:
-        exports = restore(proxy, lambda text: print(text, file=sys.stderr))
-    print(f"to be exported: {', '.join(export.pseudo for export in exports) or 'nothing'}")
+        exports = restore(proxy, lambda text: sys.stderr.write(f"{text}\n"))
+    sys.stdout.write(f"to be exported: {', '.join(export.pseudo for export in exports) or 'nothing'}\n")
     return 0
 
 

@@ -37,7 +37,7 @@ def start(name, main, arguments):
     try:
         return main(arguments)
     except HeteroError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        sys.stderr.write(f"{name}: {error}\n")
         return 1
 
 

@@ -76,8 +76,8 @@ def test_a_wrong_password_is_said_once(over_ssh):
     """Without it, the two ways in which ssh asks for a password would be two bad logins of the three."""
     pdu, ssh = over_ssh("LogLevel VERBOSE")
     session = Apc("pdu-t", ssh.settings, {"username": "apc", "password": "hush-hush-7"}, Deadline(20))
-    with pytest.raises(HeteroError, match="refuses user 'apc'") as caught, session:
-        pytest.fail("logged in")
+    with pytest.raises(HeteroError, match="refuses user 'apc'") as caught:
+        session.__enter__()
     assert not isinstance(caught.value, Busy)
     assert "hush-hush-7" not in repr(caught.value.failure)
     assert (ssh.folder / "sshd.log").read_text().count("Failed password") == 1

@@ -189,7 +189,7 @@ class TestVersion3:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
             place.bind(("127.0.0.1", 0))
             port = place.getsockname()[1]
-        column = next(table for table in TABLES if table.name == "MasterSwitch").control
+        (column,) = [table.control for table in TABLES if table.name == "MasterSwitch"]
         lines = [f"override -rw .{column}.{outlet} integer 2" for outlet in (1, 2)]
         lines += [
             'createUser watt SHA "one two 3" AES "four five 6"',

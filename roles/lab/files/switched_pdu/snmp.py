@@ -115,8 +115,8 @@ class Agent(asyncio.DatagramProtocol):
     def connection_made(self, transport):
         self._transport = transport
 
-    def datagram_received(self, data, address):
-        task = asyncio.ensure_future(self._answer(data, address))
+    def datagram_received(self, data, addr):
+        task = asyncio.ensure_future(self._answer(data, addr))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
