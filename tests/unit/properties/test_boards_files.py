@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import BoardsFileError, parse, render
 
-SAMPLE = (Path(__file__).parents[2] / "data" / "tilera_boards").read_text()
+SAMPLE = (Path(__file__).parents[3] / "roles" / "lab" / "files" / "tilera_boards").read_text()
 TOKENS = st.sampled_from(
     ["0", "1", "01", "-1", "1e3", "9" * 15, "9" * 16, "10.0.2.1", "10.0.02.1", "00:1A:CA:00:57:90", "001aca005791"]
     + ["tilera_hv", "x\\", "\\", "#", "{}", "{", "}", "[]", '"', '{"arch":', '"TILEPro64"}', '{"geometry": 8}', "null"]
