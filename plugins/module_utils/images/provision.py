@@ -128,7 +128,7 @@ def remove(proxy, board, change, report):
         before = {"present": os.path.lexists(place.restore_file)}
         change.note(place.restore_file, before, {"present": False})
         if not change.check:
-            # Also where there is none: of a file that was being written when its writer was killed, the scratch is left.
+            # Also where there is none: of one whose writer was killed, the scratch file is left.
             place.exporter.forget(place.export.pseudo)
     if there and not change.check:
         left = leftovers(proxy, board)
