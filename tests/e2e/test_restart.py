@@ -102,7 +102,7 @@ def boot(lab):
     subprocess.run([sys.executable, script, FOLDER / "lab.json", "nodes", "up"], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("how", [(), ("-k",)], ids=["reboot", "power cut"])
+@pytest.mark.parametrize("how", [(), pytest.param(("-k",), marks=pytest.mark.long)], ids=["reboot", "power cut"])
 def test_the_proxy_is_started_again(writers, how):
     """Lost: what everybody was working on, on all boards of a proxy that gets a new kernel or loses its power."""
     boards = boot_ids_of(writers)
@@ -119,10 +119,10 @@ def test_the_proxy_is_started_again(writers, how):
     "command",
     [
         "systemctl restart nfs-ganesha",
-        "systemctl reload nfs-ganesha",
-        "systemctl kill --signal=KILL nfs-ganesha",
+        pytest.param("systemctl reload nfs-ganesha", marks=pytest.mark.long),
+        pytest.param("systemctl kill --signal=KILL nfs-ganesha", marks=pytest.mark.long),
         "systemctl restart dbus",
-        "systemctl kill --signal=KILL dbus",
+        pytest.param("systemctl kill --signal=KILL dbus", marks=pytest.mark.long),
     ],
 )
 def test_what_it_serves_by_is_started_again(writers, command):

@@ -21,6 +21,8 @@ OUTLET = re.compile(r"^[ \t]*Outlet[ \t]*:[ \t]*(\d+)[ \t]*$", re.M)
 TO_THE_LIST = (r"outlet control", r"outlet management", r"device manager")
 #: The deepest known way to the list and back has four screens.
 LEVELS = 6
+#: More pages than the list of the largest PDU has; without an end a PDU gone wrong would hold its play.
+PAGES = 32
 
 
 class Menus:
@@ -116,7 +118,7 @@ class Menus:
         """The next screen whole, all its pages."""
         self._line.send(text, end)
         self._at = ""
-        while True:
+        for _page in range(PAGES):
             mark, part = self._line.read("menu", "more", "user")
             self._at += part
             if mark == "user":
@@ -126,6 +128,7 @@ class Menus:
             if mark == "menu":
                 return self._at
             self._line.send("")
+        raise self._line.unknown(f"end after {PAGES} pages")
 
     def _find(self, titles):
         """The number of the item with the first of these titles, or None."""

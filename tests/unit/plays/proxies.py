@@ -40,10 +40,8 @@ class Proxy:
             (folder / name).mkdir(parents=True)
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
         bin_folder.mkdir(parents=True)
-        script = (
-            f'#!/bin/sh\nexport FAKE_GANESHA=/var/lib/hetero/ganesha.json\nexec /usr/bin/python3 -IS {BUSCTL} "$@"\n'
-        )
-        (bin_folder / "busctl").write_text(script)
+        server = "export FAKE_GANESHA=/var/lib/hetero/ganesha.json"
+        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {BUSCTL} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
         self._mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:

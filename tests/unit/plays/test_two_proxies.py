@@ -44,6 +44,30 @@ def flavor():
     return types["hetero_instance_types"][FLAVOR]
 
 
+def test_a_play_claims_where_it_finds_a_board_and_nowhere_else(proxies):
+    """Without it, each request takes a board of every proxy, if only for a moment; a full proxy is passed over."""
+    folders, plays = proxies
+    with Store(folders["p1"].state_db) as store:
+        store.claim("full", ["full-1", "full-2"], "alice", {"name": "x"}, "debian", KEY, [0, 1])
+    for name in ("jackie", "bob"):
+        rc, output = plays.play("provision_instance", instance=name, flavor=FLAVOR)
+        assert rc == 0, output
+        assert f"{name} is running on board" in output
+    rc, output = plays.play("provision_instance", instance="eve", flavor=FLAVOR)
+    assert rc != 0
+    assert "no node" in output
+    assert claims(folders) == {"p1": ["full-1", "full-2"], "p2": ["jackie", "bob"]}
+    rc, output = plays.play("terminate_instance", instance="jackie")
+    assert rc == 0, output
+    with Store(folders["p1"].state_db) as store:
+        store.release(0)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+    assert claims(folders) == {"p1": ["jackie", "full-2"], "p2": ["bob"]}
+    with Store(folders["p2"].state_db) as store:
+        assert [event.phase for event in store.events(instance="jackie")].count("claim") == 1
+
+
 def test_the_oldest_claim_stays(proxies, flavor):
     """Two plays of one user were killed after their claims; the next one goes on with the older, wherever it is."""
     folders, plays = proxies

@@ -17,16 +17,14 @@ import tempfile
 
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images.archive import unpack
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import member
+from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
 
 ROOM = 8 << 20
-PARTS = st.sampled_from(
-    ["..", ".", "", "root", "etc", "a", "b", "kernel", "a" * 260, "x\n", "\u202e", "\udc80", "\ud800"]
-)
-NAMES = st.lists(PARTS, max_size=5).map("/".join)
+PARTS = ["..", ".", "", "root", "etc", "a", "b", "kernel", "a" * 260, "x\n", "\u202e", "\udc80", "\ud800"]
+NAMES = st.lists(st.sampled_from(PARTS), max_size=5).map("/".join)
 KINDS = [tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
 KINDS += [tarfile.CHRTYPE, tarfile.GNUTYPE_SPARSE, tarfile.CONTTYPE, b"Z"]
 TIMES = st.sampled_from([0, 1, -1, 1.5, 2**31, 2**40, 2**63, 2**64, 1e300, 10**30])
@@ -76,9 +74,8 @@ def test_archives(try_all, tmp_path):
         os.mkdir(folder)
         with open(archive, "wb") as file:
             file.write(data)
-        try:
-            unpack(archive, folder, ROOM)
-        except HeteroError as error:
+        _nothing, error = said(unpack, archive, folder, ROOM)
+        if error:
             assert str(error).encode()
             assert archive in str(error)
         assert sorted(os.listdir(above)) == ["image", "odd.tar"]
@@ -91,9 +88,7 @@ def test_archives(try_all, tmp_path):
 def test_images(try_all, tmp_path):
     """What is in an image is looked at before the store has it."""
     store = ImageStore(str(tmp_path / "images"))
-    text = st.sampled_from(
-        ['{"arch": "a"}', '{"arch": 3}', "[]", "null", "{", "", "[" * 5000, '{"arch": "a", "cmdline": 1}']
-    )
+    text = st.sampled_from(['{"arch": "a"}', '{"arch": 3}', "[]", "null", "{", "", "[" * 5000, '{"arch": "a", "x": 1}'])
     kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
     about = text.map(str.encode) | st.binary(max_size=20)
     strategy = st.tuples(about, kinds, kinds, st.none() | st.sampled_from(["a", "", "\n", "é"]), NAMES)
@@ -106,11 +101,8 @@ def test_images(try_all, tmp_path):
                 info, _empty = member(part, None if its == tarfile.DIRTYPE else "", its, linkname="image.json")
                 info.size = len(data) if info.type == tarfile.REGTYPE else 0
                 tar.addfile(info, io.BytesIO(data))
-        try:
-            image = store.import_image(str(path), name or "n", arch=arch)
-            assert os.path.isdir(image.root)
-        except HeteroError as error:
-            assert str(error)
-        assert not [entry for entry in os.listdir(tmp_path / "images") if ".tmp." in entry] if store.names() else True
+        image, error = said(store.import_image, str(path), name or "n", None, arch)
+        assert str(error) if error else os.path.isdir(image.root)
+        assert not list((tmp_path / "images").glob("*.tmp.*"))
 
     try_all(100, strategy, imported_or_refused)

@@ -12,6 +12,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import BoardsFileError, parse, render
+from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
 
 SAMPLE = (Path(__file__).parents[3] / "roles" / "lab" / "files" / "tilera_boards").read_text()
 TOKENS = st.sampled_from(
@@ -48,9 +49,9 @@ def damaged(draw):
 
 def read_or_explained(text):
     """Either boards that are written and read back as they are, or defects with a place and a reason."""
-    try:
-        boards = parse(text, "file")
-    except BoardsFileError as error:
+    boards, error = said(parse, text, "file")
+    if error:
+        assert isinstance(error, BoardsFileError)
         assert error.defects
         for source, line, column, reason in error.defects:
             assert source == "file"

@@ -25,11 +25,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Ap
 PASSWORD = "Xq-secret-7"
 #: More than any way through known menus takes; who sends more will never end.
 MOST_SENT = 500
-MAIN = "\r\n------- Control Console -----\r\n\r\n     1- Device Manager\r\n     2- Network\r\n     4- Logout\r\n\r\n> "
+MAIN = "\r\n------- Control Console -----\r\n\r\n     1- Device Manager\r\n     4- Logout\r\n\r\n> "
 DEVICE = "\r\n------- Device Manager -----\r\n\r\n     1- Phase Management\r\n     2- Outlet Management\r\n> "
 LIST = (
-    "\r\n------- Outlet Control/Configuration -----\r\n\r\n     1- Lamp                ON\r\n"
-    "     2- Outlet 2     OFF*\r\n"
+    "\r\n------- Outlet Control/Configuration -----\r\n\r\n     1- Lamp          ON\r\n     2- Outlet 2  OFF*\r\n"
     "     3- Master Control/Configuration\r\n\r\n     <ESC>- Back\r\n> "
 )
 OUTLET = "\r\n------- Lamp -----\r\n\r\n        Name : Lamp\r\n        Outlet : 1\r\n        State : ON\r\n\r\n"
@@ -51,9 +50,7 @@ SCREENS = [
     "",
 ]
 NOISE = st.binary(max_size=60) | st.text(max_size=30).map(str.encode)
-NOISE |= st.sampled_from(
-    [b"\xff\xfb\x01", b"\x1b[2J", b" " * 3000, b"1- ON " * 300, b"\r\n" * 300, b"> \r\n>", b"\x80"]
-)
+NOISE |= st.sampled_from([b"\xff\xfb\x01", b"\x1b[2J", b" " * 3000, b"1- ON " * 300, b"\r\n" * 300, b">\r\n>", b"\x80"])
 
 
 @st.composite
@@ -134,3 +131,10 @@ def test_noise(try_all, converse):
     login = [b"login: ", b"password: "]
     shown = noise.map(lambda shown: (login + shown, False, True)) | noise.map(lambda shown: (shown, True, False))
     try_all(200, shown, converse)
+
+
+@pytest.mark.parametrize("screen", [*SCREENS, "".join(SCREENS[4:7]), SCREENS[6] + SCREENS[0]])
+def test_one_screen_for_ever(converse, screen):
+    """A PDU gone wrong may show one and the same screen, or one page more, as often as it is asked."""
+    login = [b"\r\nUser Name : ", b"\r\nPassword  : ", MAIN.encode()]
+    converse((itertools.chain(login, itertools.repeat(screen.encode())), False, False))

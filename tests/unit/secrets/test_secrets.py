@@ -25,6 +25,7 @@ from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import Emu
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 
 MARK = "Zq7-marker-password"
+NEW = "/etc/hetero/new"
 PRIVATE = "b3BlbnNzaC1rZXktbWFya2Vy"
 #: Files that hold the password because they are its place: the proxy's credentials, the PDU itself, the user's vault.
 ITS_PLACES = {"credentials.json", "lab.json", "vault.json"}
@@ -118,10 +119,8 @@ def by_hand(folder, port):
         {"hetero.compute.pdu_power": dict(given, password="{{ secret_of_pdu }}x", timeout=3), "ignore_errors": True},
         {
             "hetero.compute.proxy_files": {
-                "files": [
-                    {"path": "/etc/hetero/new/credentials.json", "secret": "{{ secret_of_pdu }}", "mode": "0600"}
-                ],
-                "folders": {"/etc/hetero/new": "0755"},
+                "files": [{"path": f"{NEW}/credentials.json", "secret": "{{ secret_of_pdu }}", "mode": "0600"}],
+                "folders": {NEW: "0755"},
             }
         },
     ]
@@ -150,7 +149,7 @@ def test_the_marker_is_nowhere(tmp_path, plays, pdus):
         ends["terminate"] = plays.play("terminate_instance", *loud, instance="jackie")
     codes = {name: rc for name, (rc, _output) in ends.items()}
     # they did what they were to do, so that there was something to find
-    assert {name for name, rc in codes.items() if rc} == {"odd", "private"}, (codes, ends["provision"])
+    assert {name for name, rc in codes.items() if rc} == {"odd", "private"}, codes
     assert "refuses user 'apc'" in ends["own"][1]
     assert "********" in ends["odd"][1]
     assert "That is a private key" in ends["private"][1]

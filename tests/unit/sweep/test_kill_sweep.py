@@ -24,7 +24,7 @@ SWEEPS = {
     "terminate, asked for again": ("terminate", "provision"),
 }
 #: Points that `make test` tries of each sweep, spread evenly; `make test-all` tries all.
-SAMPLE = 5
+SAMPLE = 12
 
 
 def succeed(site, play, why):
