@@ -52,6 +52,7 @@ def sources():
     for name, module in sorted(sys.modules.items()):
         loader = getattr(module, "__loader__", None)
         text = loader.get_source(name) if name.startswith(ROOT) and hasattr(loader, "get_source") else None
+        text = text.decode() if isinstance(text, bytes) else text  # Ansible's own loader gives bytes
         if text:
             # a folder's own __init__.py is empty, and not needed
             found[name[len(ROOT) :].replace(".", "/") + ".py"] = text
