@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from ..boot.driver import NFS_ROOT, System
 from ..errors import BadInput, HeteroError, Refused
 from ..locks import lock
 from . import states
@@ -53,6 +54,12 @@ class BoardWork:
     @property
     def claim(self):
         return self.record.claim if self.record else None
+
+    @property
+    def system(self):
+        """The System whose answer counts: the claim's."""
+        claim = self.claim
+        return System(None, claim.boot_source or NFS_ROOT, claim.host_key) if claim else System(None)
 
     @property
     def instance(self):
@@ -121,7 +128,7 @@ class BoardWork:
     def result(self):
         known_hosts = None
         if self.driver and self.claim and self.claim.host_key:
-            known_hosts = self.driver.known_hosts(self.board, self.claim)
+            known_hosts = self.driver.known_hosts(self.board, self.claim.host_key)
         return dict(
             board=self.board.id,
             name=self.board.name,

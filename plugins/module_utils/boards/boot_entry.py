@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import BadInput, Refused
 from ..images import tftp
 from ..images.provision import image_of, image_store
@@ -36,7 +38,7 @@ def _wanted(work, image):
         if work.change.check:
             return dict.fromkeys(work.driver.entry_paths(work.board), UNKNOWN)
         raise
-    return work.driver.entry(work.proxy, work.board, found, work.claim)
+    return work.driver.entry(work.board, replace(work.system, image=found))
 
 
 def remove_entry(work):

@@ -67,7 +67,7 @@ class Starting:
             stack.callback(self._end_threads)
             for boot in self.boots.values():
                 self._open_line(boot.work.pdu)
-                if not (boot.work.claim and boot.work.claim.host_key):
+                if not boot.work.system.host_key:
                     boot.probe = False  # a dry run on a board that is not made ready
                 elif not self.reboot and self._resumes(boot) is None:
                     patience = PATIENCE.get(boot.work.state, SHORT_PATIENCE)
@@ -123,11 +123,19 @@ class Starting:
         self._spawn(self._ssh, boot, boot.watching, deadline, handler)
 
     def _ssh(self, boot, watching, deadline, handler):
+        def report(phase, text):
+            self._post(self._on_step, boot, watching, phase, text, time.monotonic())
+
         try:
-            answer = boot.work.driver.answers(boot.board, boot.work.claim, deadline, watching)
+            answer = boot.work.driver.answers(boot.board, boot.work.system, deadline, watching, report)
         except WrongHostKey as error:
             answer = error
         self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
+
+    def _on_step(self, boot, watching, phase, text, at):
+        """A step of the driver's own is done."""
+        if boot.watching is watching and boot.stage == BOOTING and not boot.work.over:
+            boot.phase(phase, text, at)
 
     def _on_ssh(self, boot, watching, handler, answer, at):
         if boot.watching is watching and not boot.work.over:

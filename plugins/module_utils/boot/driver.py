@@ -10,6 +10,7 @@ call, and is used from several threads.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 #: Kinds of things seen of a boot, in the order in which they come.
 FIRMWARE = "firmware"  #: the firmware asks for an address
@@ -19,6 +20,25 @@ NFS = "nfs"  #: the root is being mounted
 
 #: Roles of the files of a boot, as people read them.
 ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"
+
+#: Where the root of a system lies: NFS and disk are a claim's boot sources (the blueprint's options 1 and 2); RAM is
+#: for the proxy's own work on a board (unpacking to its disk, wiping it, looking after it).
+NFS_ROOT, DISK_ROOT, RAM_ROOT = "nfs", "disk", "ram"
+
+
+@dataclass(frozen=True)
+class System:
+    """What a board is to boot, and the ssh host key with which it proves that it did.
+
+    :param image: images.store.Image: its `cmdline`, and `initrd`, None where it has none; None for a board of which
+        only the answer is awaited.
+    :param root: NFS_ROOT, DISK_ROOT or RAM_ROOT.
+    :param host_key: the public key (OpenSSH's line without comment); None where nothing was made ready yet.
+    """
+
+    image: object | None
+    root: str = NFS_ROOT
+    host_key: str | None = None
 
 
 class BootDriver(ABC):
@@ -33,10 +53,9 @@ class BootDriver(ABC):
         self.proxy = proxy
 
     @abstractmethod
-    def entry(self, proxy, board, image, claim):
-        """The boot entry wanted.
+    def entry(self, board, system):
+        """The boot entry wanted for a System.
 
-        :param image: images.store.Image: its `cmdline`, and `initrd`, None where it has none.
         :returns: {path: text}; empty for a driver that needs none.
         """
 
@@ -64,16 +83,17 @@ class BootDriver(ABC):
         """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""
 
     @abstractmethod
-    def answers(self, board, claim, deadline, cancelled):
-        """Wait until the board answers as the claim's root.
+    def answers(self, board, system, deadline, cancelled, report):
+        """Wait until the board answers as the system that it is to boot; a driver that must act on it first does.
 
         :param cancelled: threading.Event that ends the wait early.
+        :param report: called with (phase, text) when a step of the driver's own is done.
         :returns: True when its host key was proven; False when the deadline passed or it was cancelled.
         :raises WrongHostKey: something answers at its address with another key.
         """
 
     @abstractmethod
-    def known_hosts(self, board, claim):
+    def known_hosts(self, board, host_key):
         """The line of a known_hosts file for this board."""
 
     @abstractmethod

@@ -107,7 +107,7 @@ class Fake(Pxe):
     def under_way(self, board):
         return {NFS} if self._reached(board, "nfs") else set()
 
-    def answers(self, board, claim, deadline, cancelled):
+    def answers(self, board, system, deadline, cancelled, report):
         while not deadline.passed and not cancelled.wait(TICK):
             if self._reached(board, "running"):
                 if self._play(board).get("wrong_key"):

@@ -13,13 +13,15 @@ import os
 import socket
 
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import BadInput, HeteroError
 from ..images.exports import board_export, exporter
 from . import phases, ssh, tftp_client
-from .driver import ENTRY, INITRD, KERNEL, NFS, BootDriver
+from .driver import ENTRY, INITRD, KERNEL, NFS, NFS_ROOT, BootDriver
 
 #: Every set-up proxy serves this file to everyone: it chains a board to its own entry.
 SHARED_FILE = "boot.ipxe"
+#: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
+NFS_OPTIONS = "vers=3,tcp,nolock"
 #: What the self-test grants each server; both answer in milliseconds.
 SELF_TEST = 2.0
 
@@ -37,10 +39,9 @@ def initrd_name(board):
     return f"initrd_{board.id}"
 
 
-def command_line(server, mounted, image, wiring):
+def command_line(root, image, wiring):
     """The kernel's command line: the root first, then what the image and the board want."""
-    words = ["root=/dev/nfs", f"nfsroot={server}:{mounted},vers=3,tcp,nolock", "ip=dhcp"]
-    return " ".join(words + [extra for extra in (image.cmdline, wiring.get("cmdline")) if extra])
+    return " ".join([*root, "ip=dhcp", *(extra for extra in (image.cmdline, wiring.get("cmdline")) if extra)])
 
 
 class Pxe(BootDriver):
@@ -51,9 +52,9 @@ class Pxe(BootDriver):
     def entry_paths(self, board):
         return [os.path.join(self.proxy.config["tftp_root"], board.ip, entry_name(board))]
 
-    def entry(self, proxy, board, image, claim):
-        mounted = self._export(board)[1].pseudo
-        arguments = command_line(proxy.config["server"], mounted, image, proxy.wiring(board))
+    def entry(self, board, system):
+        image = system.image
+        arguments = command_line(self._root(board, system), image, self.proxy.wiring(board))
         lines = ["#!ipxe"]
         if image.initrd:
             # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
@@ -74,11 +75,11 @@ class Pxe(BootDriver):
     def under_way(self, board):
         return {NFS} if phases.nfs_connected(board.ip) else set()
 
-    def answers(self, board, claim, deadline, cancelled):
-        return ssh.answers(board.ip, claim.host_key, deadline, cancelled)
+    def answers(self, board, system, deadline, cancelled, report):
+        return ssh.answers(board.ip, system.host_key, deadline, cancelled)
 
-    def known_hosts(self, board, claim):
-        return ssh.known_hosts_line(board.ip, claim.host_key)
+    def known_hosts(self, board, host_key):
+        return ssh.known_hosts_line(board.ip, host_key)
 
     def self_test(self, board):
         server = self.proxy.config["server"]
@@ -100,6 +101,12 @@ class Pxe(BootDriver):
         else:
             faults += self._export_fault(board)
         return faults
+
+    def _root(self, board, system):
+        """The words of the kernel's command line that say where its root is."""
+        if system.root != NFS_ROOT:
+            raise BadInput(f"cannot boot with its root on {system.root}", board.name, "use boot_source nfs")
+        return ["root=/dev/nfs", f"nfsroot={self.proxy.config['server']}:{self._export(board)[1].pseudo},{NFS_OPTIONS}"]
 
     def _export(self, board):
         """(NFS server, the board's export there)."""

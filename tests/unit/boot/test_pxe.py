@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
+from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
 from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
@@ -30,7 +31,7 @@ def test_entry_with_initrd(site):
     site.config["boards"]["0"]["cmdline"] = "console=ttyS0"
     site.write()
     with site.proxy() as proxy:
-        entry = Pxe(proxy).entry(proxy, proxy.board(0), Image(), None)
+        entry = Pxe(proxy).entry(proxy.board(0), System(Image()))
     assert entry == {
         str(site.entry(0)): "#!ipxe\n"
         "kernel vmlinux_0 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_0,vers=3,tcp,nolock ip=dhcp quiet console=ttyS0"
@@ -43,7 +44,7 @@ def test_entry_with_initrd(site):
 def test_entry_without_initrd(site):
     """A kernel with NFS root built in needs no initrd; asking for a missing file would stop its boot."""
     with site.proxy() as proxy:
-        entry = Pxe(proxy).entry(proxy, proxy.board(1), Image(cmdline="", initrd=None), None)
+        entry = Pxe(proxy).entry(proxy.board(1), System(Image(cmdline="", initrd=None)))
     assert entry[str(site.entry(1))] == (
         "#!ipxe\nkernel vmlinux_1 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock ip=dhcp\nboot\n"
     )

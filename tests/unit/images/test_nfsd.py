@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boot import pxe
+from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import nfsd
@@ -83,7 +84,7 @@ def test_the_boot_entry_names_what_the_server_exports(server, provision, proxy):
     """The kernel's server has no names of its own: /tftpboot/fs_0 would be refused."""
     provision()
     claim = proxy.store.record(0).claim
-    entry = "".join(pxe.Pxe(proxy).entry(proxy, proxy.board(0), image_of(proxy, claim), claim).values())
+    entry = "".join(pxe.Pxe(proxy).entry(proxy.board(0), System(image_of(proxy, claim))).values())
     assert f"nfsroot=10.0.2.254:{server.path},vers=3,tcp,nolock" in entry
 
 
