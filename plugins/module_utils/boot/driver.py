@@ -12,6 +12,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from ..errors import BadInput
+
 #: Kinds of things seen of a boot, in the order in which they come.
 FIRMWARE = "firmware"  #: the firmware asks for an address
 TFTP = "tftp"  #: a file is asked for; the name goes with it
@@ -95,6 +97,13 @@ class BootDriver(ABC):
     @abstractmethod
     def known_hosts(self, board, host_key):
         """The line of a known_hosts file for this board."""
+
+    def shell(self, board, system):
+        """The shell.Shell of a board that runs a system whose root is in RAM.
+
+        :raises BadInput: boards of this kind have none.
+        """
+        raise BadInput(f"boot driver {self.name} has no way to act on a board", board.name, "use boot_source nfs")
 
     @abstractmethod
     def self_test(self, board):
