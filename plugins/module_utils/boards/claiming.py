@@ -182,13 +182,13 @@ def _release(proxy, claim, deadline, change, result):
         raise Refused(what, claim.instance, "add it, so that it can be checked")
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
-        text = "; ".join(_in_the_way(proxy, board, claim.created)) or "nothing is left"
+        text = "; ".join(_in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
         with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            in_the_way = _in_the_way(proxy, board, claim.created)
+            in_the_way = _in_the_way(proxy, board)
             if in_the_way:
                 what = f"{name} is not clean: {'; '.join(in_the_way)}"
                 remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
@@ -207,7 +207,7 @@ def _unclaimed(proxy, board, deadline, change):
         record = proxy.store.record(board.id)
         if record.claim:
             raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
-        in_the_way = _in_the_way(proxy, board, since=record.since) if record.state != states.POWER_OFF else []
+        in_the_way = _in_the_way(proxy, board) if record.state != states.POWER_OFF else []
         if in_the_way and not change.check:
             what = f"is not clean: {'; '.join(in_the_way)}"
             raise Refused(what, board.name, "stop the board and remove its image first (playbook repair does both)")
@@ -216,16 +216,13 @@ def _unclaimed(proxy, board, deadline, change):
     return result
 
 
-def _in_the_way(proxy, board, since):
-    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left.
-
-    :param since: unix time after which its outlet must have been seen off.
-    """
+def _in_the_way(proxy, board):
+    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
     record = proxy.store.record(board.id)
     texts = []
     if record.state not in (states.POWER_OFF, states.SHUTTING_DOWN):
         texts.append(f"it is in state {record.state!r}")
-    if record.power_seen is None or record.power_seen < since:
+    if record.power is None:
         texts.append("its outlet was not looked at since the claim")
     elif record.power != "off":
         texts.append("its outlet was last seen on")

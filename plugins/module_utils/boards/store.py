@@ -183,6 +183,8 @@ class Store:
                 return
             since = old.since if state == old.state else time.time()
             self._upsert(board, state=state, since=since, note=note)
+            if state == states.ERROR:
+                self._look_again(board)
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
 
@@ -191,6 +193,10 @@ class Store:
         if power not in ("on", "off"):
             raise ValueError(f"power {power!r}")
         self._upsert(board, power=power, power_seen=time.time())
+
+    def _look_again(self, board):
+        """Forget what the outlet said: only a look that follows counts. The clock, which may jump, has no say in it."""
+        self._upsert(board, power=None, power_seen=None)
 
     def _upsert(self, board, **fields):
         with self._db.transaction():
@@ -240,6 +246,7 @@ class Store:
             for instance, board in zip(missing, free):
                 held[instance] = Claim(board, instance, request, created=now, expires=expires, **wanted)
                 self._insert(held[instance])
+                self._look_again(board)
                 self.event(board, "claim", f"claimed for {instance} by {owner}", instance=instance)
         return [held[instance] for instance in instances if instance in held]
 
@@ -261,6 +268,7 @@ class Store:
             if not free:
                 raise _none_free(instance, 1, 0, rejected)
             self._db.write("UPDATE claims SET board = ?, host_key = NULL WHERE instance = ?", (free[0], instance))
+            self._look_again(free[0])
             self.event(old.board, "claim", f"{instance} moved to board{free[0]}", instance=instance)
             self.event(free[0], "claim", f"{instance} moved here from board{old.board}", instance=instance)
             return self._must_have(instance)

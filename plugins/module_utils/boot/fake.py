@@ -42,7 +42,7 @@ class Fake(Pxe):
         return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
 
     def _boot(self, board):
-        """{"on": unix time or None, "boots": how many there were}"""
+        """{"on": time.monotonic() of power on or None, "boots": how many there were}"""
         with self._lock:
             try:
                 with open(self._path(board), encoding="utf-8") as file:
@@ -61,13 +61,14 @@ class Fake(Pxe):
         stall = play.get("stall")
         if stall and boot["boots"] <= play.get("stalls", boot["boots"]) and ORDER.index(phase) >= ORDER.index(stall):
             return False
-        return time.time() - boot["on"] >= play["tftp" if phase == "kernel" else phase]
+        return time.monotonic() - boot["on"] >= play["tftp" if phase == "kernel" else phase]
 
     def switched(self, board, state):
         boot = self._boot(board)
-        boot = (
-            {"on": time.time(), "boots": boot["boots"] + 1} if state == "on" else {"on": None, "boots": boot["boots"]}
-        )
+        if state == "on":
+            boot = {"on": time.monotonic(), "boots": boot["boots"] + 1}
+        else:
+            boot = {"on": None, "boots": boot["boots"]}
         path = self._path(board)
         with self._lock:
             os.makedirs(os.path.dirname(path), exist_ok=True)
