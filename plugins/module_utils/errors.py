@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 
 class HeteroError(Exception):
     """Something a person must know: which thing, what is wrong with it, and what to do next.
@@ -61,3 +63,14 @@ class Lost(HeteroError):
     def __init__(self, what, thing=None, remedy=None, ended=False, **facts):
         super().__init__(what, thing, remedy, **facts)
         self.ended = ended
+
+
+@contextmanager
+def naming(path):
+    """Errors of the file system as errors that name the file: the one the system names, else `path`."""
+    try:
+        yield
+    except OSError as error:
+        thing = error.filename if isinstance(error.filename, str) else path
+        remedy = "check space and permissions there, or run the set-up playbook"
+        raise HeteroError(f"cannot be read or written ({error.strerror or error})", thing, remedy) from error

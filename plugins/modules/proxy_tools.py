@@ -13,6 +13,7 @@ version_added: 0.1.0
 description:
   - Puts the code that this module runs with itself into O(folder), and for each command a script that starts it.
   - C(pdu_mgr PDU_IP OUTLET MODE) switches an outlet and reads it back, mode 1 on, 2 off, 3 reboot, 9 status.
+  - C(hetero backup) keeps checked copies of the state database in the folder C(backups) beside it.
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
   - Used by role P(hetero.compute.tftp_proxy#role).
 extends_documentation_fragment:

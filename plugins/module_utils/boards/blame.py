@@ -22,6 +22,8 @@ CONSOLE_BYTES = 65536
 #: Terminal control sequences (ECMA-48 CSI and single escapes) and other control characters, which a log keeps.
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.|[\x00-\x08\x0b-\x1f\x7f]")
 TIMES = {1: "", 2: ", twice"}
+#: What goes with the error of a board that did begin to boot.
+SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
 
 
 def verdict(faults, asked, wrong_key):

@@ -114,10 +114,10 @@ class BoardWork:
         self.failed, self.blame, self.error, self.over = True, blame, str(error), True
         self.evidence.update(evidence)
 
-    def quarantine(self, note, **evidence):
+    def quarantine(self, note, remedy="", **evidence):
         """Keep the board out of use: state error, with the reason, and an event that says so."""
         self.move(states.ERROR, note)
-        self.fail("board", f"{self.board.name}: {note}", **evidence)
+        self.fail("board", f"{self.board.name}: {note}{remedy}", **evidence)
         tail = "\n".join(self.evidence.get("console_tail", []))
         self.say("error", f"kept out of use: {note}" + (f"\n{tail}" if tail else ""))
 

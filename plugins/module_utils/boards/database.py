@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from ..deadline import Deadline
 from ..errors import HeteroError, TimedOut
 from ..proxy_node.config import SET_UP
+from .backups import how_to_restore
 
 #: Raised with each change of the tables; kept in the file as PRAGMA user_version.
 SCHEMA = 1
@@ -47,7 +48,6 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
-BROKEN = f"move it and its -wal and -shm files aside (keep them), put a backup in its place, or {SET_UP}"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
 
@@ -208,11 +208,11 @@ class Database:
                 "folder": self._folder,
                 "busy": self.busy,
                 "user": f"user id {os.geteuid()}",
-                "broken": BROKEN,
+                "broken": how_to_restore(self.path),
                 "holder": HOLDER.format(path=self.path),
             }
             for part, what, remedy in MEANINGS:
                 if part in said.lower():
                     what = f"{what.format(**words)} (SQLite: {said})"
                     raise HeteroError(what, self.path, remedy.format(**words)) from error
-            raise HeteroError(f"SQLite says: {said}", self.path, BROKEN) from error
+            raise HeteroError(f"SQLite says: {said}", self.path, words["broken"]) from error

@@ -338,11 +338,11 @@ class Starting:
         remove_entry(work)
         tail = "\n".join(work.evidence["console_tail"])
         work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))
-        work.fail(blame.IMAGE, f"{work.board.name}: image {work.claim.image} does not boot: {note}")
+        work.fail(blame.IMAGE, f"{work.board.name}: image {work.claim.image} does not boot: {note}{blame.SLOW}")
 
     @staticmethod
     def _quarantine(boot):
-        boot.work.quarantine(boot.doomed)
+        boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else "")
 
     def _on_refused(self, pdu, outlet, error):
         """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""

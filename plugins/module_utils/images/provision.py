@@ -13,7 +13,7 @@ import os
 import time
 
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError, Refused
+from ..errors import BadInput, HeteroError, Refused, naming
 from .exports import board_export, exporter
 from .roots import Root, fingerprint, parse_key
 from .store import ImageStore
@@ -81,9 +81,9 @@ def prepare(proxy, board, claim_fields, image, change, report):
     parse_key(claim_fields.ssh_public_key)
     place = Place(proxy, board)
     restored = []
-    with change.step("root"):
+    with change.step("root"), naming(place.root.folder):
         host_key = _prepare_root(proxy, place, claim_fields, image, change, restored)
-    with change.step("export"):
+    with change.step("export"), naming(place.restore_file):
         _prepare_export(place, change, restored)
     with change.step("files"):
         _prepare_files(place, image, change, restored)
@@ -112,7 +112,7 @@ def remove(proxy, board, change, report):
     start = time.monotonic()
     place = Place(proxy, board)
     there = leftovers(proxy, board)
-    with change.step("remove"):
+    with change.step("remove"), naming(place.root.folder):
         if change.note(f"{board.name} export", _export_fields(place.exported()), {}) and not change.check:
             place.unexport()
         before = _root_fields(place.root.made()) if place.root.exists() else {}

@@ -12,9 +12,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from contextlib import contextmanager
 
-from ..errors import HeteroError
+from ..errors import naming
 from .tree import CHUNK
 
 #: A boot entry is a few lines.
@@ -38,7 +37,7 @@ class BoardFiles:
 
     def names(self):
         """All names in the folder, sorted."""
-        with _named(self.folder):
+        with naming(self.folder):
             return sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
 
     def size(self, name):
@@ -51,7 +50,7 @@ class BoardFiles:
         path = self.path(name)
         if os.path.islink(path) or not os.path.isfile(path):
             return False
-        with _named(path):
+        with naming(path):
             if os.path.samefile(path, source):
                 return True
             return os.path.getsize(path) == os.path.getsize(source) and _equal(path, source)
@@ -59,7 +58,7 @@ class BoardFiles:
     def place(self, name, source):
         """Put a file there: a hard link where the file systems are one, else a copy."""
         path, new = self.path(name), self.path(f".{name}.new")
-        with _named(path):
+        with naming(path):
             _make_folder(self.folder)
             _unlink(new)
             try:
@@ -77,12 +76,12 @@ class BoardFiles:
                 os.replace(new, path)
 
     def drop(self, name):
-        with _named(self.path(name)):
+        with naming(self.path(name)):
             _unlink(self.path(name))
 
     def remove(self):
         """Remove the folder with all in it."""
-        with _named(self.folder):
+        with naming(self.folder):
             if os.path.islink(self.folder):
                 os.unlink(self.folder)
             elif os.path.lexists(self.folder):
@@ -91,7 +90,7 @@ class BoardFiles:
 
 def read_entry(path):
     """The text of a boot entry, None where there is none."""
-    with _named(path):
+    with naming(path):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read(ENTRY_LIMIT)
@@ -103,7 +102,7 @@ def write_entry(path, text):
     """Put a boot entry there, whole, readable for the TFTP server."""
     folder, name = os.path.split(path)
     new = os.path.join(folder, f".{name}.new")
-    with _named(path):
+    with naming(path):
         _make_folder(folder)
         _unlink(new)
         with open(new, "x", encoding="utf-8") as file:
@@ -115,7 +114,7 @@ def write_entry(path, text):
 
 def remove_entry(path):
     """Remove a boot entry that may not be there."""
-    with _named(path):
+    with naming(path):
         _unlink(path)
 
 
@@ -149,13 +148,3 @@ def _sync(path):
         os.fsync(file)
     finally:
         os.close(file)
-
-
-@contextmanager
-def _named(path):
-    """Errors of the file system as errors that name the file."""
-    try:
-        yield
-    except OSError as error:
-        what = f"cannot be read or written ({error.strerror or error})"
-        raise HeteroError(what, path, "check space and permissions, or run the set-up playbook") from error

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from ..errors import BadInput
-from . import restore
+from . import backup, restore
 
 #: Verb → what runs it with the words after it; returns the exit code.
-VERBS = {restore.VERB: restore.main}
+VERBS = {backup.VERB: backup.main, restore.VERB: restore.main}
 
 
 def main(arguments):

@@ -130,5 +130,5 @@ def test_an_entry_is_written_whole_for_all_to_read(files):
 
 def test_what_cannot_be_written_is_named(tmp_path, kernel):
     (tmp_path / "tftpboot").write_text("a file is in its place")
-    with pytest.raises(HeteroError, match=r"vmlinux_0: cannot be read or written \(.*\): check space"):
+    with pytest.raises(HeteroError, match=r"tftpboot/10.0.2.1: cannot be read or written \(.*\): check space"):
         BoardFiles(str(tmp_path / "tftpboot"), "10.0.2.1").place("vmlinux_0", kernel)

@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import database, states
+from ansible_collections.hetero.compute.plugins.module_utils.boards import backups, database, states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import (
     Record,
     Store,
@@ -468,3 +468,38 @@ def test_another_users_database_is_named(tmp_path, folder_mode, file_mode):
     assert done.returncode == 0, done.stdout
     assert "writable for user id 65534" in done.stdout
     assert path in done.stdout
+
+
+def test_backups_hold_what_was_claimed_and_survive_damage(path):
+    """Lost: who has which board, with the one file that knew it."""
+    with Store(path) as store:
+        claim(store, "jackie")
+        made = backups.make(path)  # while the store is in use
+        assert backups.make(path) is None, "the same again is no new copy"
+        claim(store, "bob")
+    assert stat.S_IMODE(os.stat(made).st_mode) == 0o600
+    with Store(made, create=False) as copy:
+        assert [held.instance for held in copy.claims()] == ["jackie"]
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (os.path.getsize(path) - 4096))
+    with pytest.raises(HeteroError, match=re.escape(made)):
+        backups.make(path)
+    assert backups.copies(path) == [made]
+    with pytest.raises(HeteroError, match=re.escape(made)), Store(path) as store:
+        claim(store, "eve")
+
+
+def test_only_the_newest_backups_are_kept(path, monkeypatch):
+    """Lost: the disk of a proxy that runs for a year."""
+    monkeypatch.setattr(backups, "KEPT", 3)
+    now = time.time()
+    with Store(path) as store:
+        for number in range(5):
+            claim(store, f"n-{number}", boards=[number])
+            monkeypatch.setattr(time, "gmtime", lambda number=number: time.localtime(now + number))
+            backups.make(path)
+    found = backups.copies(path)
+    assert len(found) == 3
+    with Store(found[-1], create=False) as copy:
+        assert len(copy.claims()) == 5

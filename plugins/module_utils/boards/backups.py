@@ -1,0 +1,80 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copies of the state database beside it, each checked before it counts; the newest ones are kept.
+
+When a copy is made is for `hetero backup` (proxy_node/backup.py). A damaged database is never touched.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import sqlite3
+import time
+from contextlib import closing
+
+from ..errors import HeteroError
+
+#: Copies that are kept: two days of one an hour, for only what changed is copied.
+KEPT = 48
+
+
+def folder_of(database):
+    """Where the copies of a database lie."""
+    return os.path.join(os.path.dirname(os.path.abspath(database)), "backups")
+
+
+def copies(database):
+    """Paths of all copies, the oldest first; their names are the UTC time at which each was made."""
+    folder = folder_of(database)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in sorted(names) if name.startswith("state-") and name.endswith(".db")]
+
+
+def make(database):
+    """Copy a database while others use it; the path of the copy, or None where nothing changed since the last.
+
+    :raises HeteroError: it is damaged, or the copy could not be written. The copies there are stay.
+    """
+    folder = folder_of(database)
+    new = os.path.join(folder, ".new")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.exists(new):
+            os.unlink(new)  # of a copy that was cut short; `hetero backup` runs once at a time
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _copy(database, new)
+        before = copies(database)
+        if before and filecmp.cmp(before[-1], new, shallow=False):
+            os.unlink(new)
+            return None
+        path = os.path.join(folder, time.strftime("state-%Y%m%dT%H%M%SZ.db", time.gmtime()))
+        os.rename(new, path)
+    except OSError as error:
+        remedy = "free space there, or correct its permissions"
+        raise HeteroError(f"no copy could be written ({error.strerror})", folder, remedy) from error
+    for old in copies(database)[:-KEPT]:
+        os.unlink(old)
+    return path
+
+
+def _copy(database, new):
+    """Copy by SQLite's own online backup, and have SQLite check every page of the copy."""
+    try:
+        original = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        with closing(original) as source, closing(sqlite3.connect(new)) as target:
+            source.backup(target)
+            found = target.execute("PRAGMA integrity_check").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if found != "ok":
+        os.unlink(new)
+        raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
+
+
+def how_to_restore(database):
+    """What a person does about a damaged database, naming the newest copy."""
+    newest = (copies(database) or [None])[-1]
+    instead = f"copy {newest} in its place and run the playbook reconcile" if newest else "run the set-up playbook"
+    return f"move it and its -wal and -shm files aside (keep them), then {instead}"

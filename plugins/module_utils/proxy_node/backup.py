@@ -1,0 +1,30 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero backup`: a checked copy of the state database. How one is made, boards/backups.py knows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from ..boards import backups
+from .config import read_config
+
+CONFIG = "/etc/hetero/proxy.json"
+VERB = "backup"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog="hetero backup", description="Keep a checked copy of the state database beside it."
+    )
+    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    database = os.path.join(read_config(parser.parse_args(arguments).config)["state_folder"], "state.db")
+    if not os.path.exists(database):
+        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
+        return 0
+    path = backups.make(database)
+    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
+    return 0
