@@ -9,6 +9,7 @@ How a board is started or stopped is for starting.py and stopping.py, which hold
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 from ..boot.driver import NFS_ROOT, System
 from ..errors import BadInput, HeteroError, Refused
@@ -40,7 +41,7 @@ class BoardWork:
         self.change = change
         self.wanted = wanted
         self.pdu, self.outlet = None, None
-        self.record = None
+        self.record: Any = None  # store.Record, once its lock is held
         self.driver = None
         self.changed = False
         self.failed = False

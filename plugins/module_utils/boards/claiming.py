@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
@@ -131,7 +132,7 @@ def absent(proxy, request, owner, board, deadline, change):
     if request is None:
         return _unclaimed(proxy, proxy.board(board), deadline, change)
     valid_instance(request)
-    result = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+    result: dict[str, Any] = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
     for claim in proxy.store.claims():
         if request not in (claim.request, claim.instance) or board not in (None, claim.board):
             continue

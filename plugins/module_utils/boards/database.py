@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 from contextlib import contextmanager
+from typing import Any
 
 from ..deadline import Deadline
 from ..errors import HeteroError, TimedOut
@@ -64,7 +65,7 @@ class Database:
         self.path = path
         self.busy = busy
         self._turn = threading.RLock()
-        self._db = None
+        self._db: Any = None  # a sqlite3.Connection, until close
         with self._explained():
             if create:
                 self._create_file()

@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
@@ -52,7 +53,7 @@ class Starting:
         self.boots = {work.board.id: Boot(work) for work in works}
         self.lines = {}
         self._inbox = queue.Queue()
-        self._threads = None
+        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
 
     def run(self):
         """Until each board runs or failed."""

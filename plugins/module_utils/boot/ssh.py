@@ -87,8 +87,14 @@ def _client(ip, host_key, known_hosts, port, limit):
 def _said(argv, limit, cancelled):
     """(exit code or None, standard error) of the ssh client, which is killed at the limit or when cancelled."""
     try:
-        quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        client = subprocess.Popen(argv, universal_newlines=True, errors="replace", **quiet)
+        client = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            errors="replace",
+        )
     except FileNotFoundError as error:
         raise HeteroError("the ssh client is not installed", "ssh", "install openssh-client on this node") from error
     with client:

@@ -77,7 +77,7 @@ def _unpack(blocks, tree, progress):
         if member.offset <= offset or member.size < 0:
             raise _damaged(previous, "sizes that make no sense")
         previous, offset = member.name, member.offset
-        tar.members = []  # else all headers stay in memory
+        tar.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
         _place(tar, member, tree)
         if progress and tree.written - told >= STRIDE:
             told = tree.written

@@ -57,7 +57,9 @@ class Nfsd(Exporter):
         found = {}
         for line in _exportfs("-s").splitlines():
             match = LINE.fullmatch(line.strip())
-            options = dict(option.partition("=")[::2] for option in match["options"].split(",")) if match else {}
+            if not match:
+                continue
+            options = dict(option.partition("=")[::2] for option in match["options"].split(","))
             if not options.get("fsid", "").isdigit():
                 continue
             number, path = int(options["fsid"]), match["path"]

@@ -76,7 +76,7 @@ def _blob(text):
 
 def fingerprint(key):
     """SHA256:… of a public key line, as ssh-keygen -l prints it."""
-    digest = hashlib.sha256(_blob(KEY.fullmatch(key.strip()).group(2))).digest()
+    digest = hashlib.sha256(_blob(key.split()[1])).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 

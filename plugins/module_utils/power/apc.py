@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from ..deadline import Deadline
 from ..errors import BadInput, Busy, HeteroError, Lost
@@ -52,7 +53,8 @@ class Apc(PowerDriver):
     taken and kept), command_line (AOS 3: ask for the command line that it has beside its slow menus).
     """
 
-    _line = _speak = None
+    _line: Any = None  # terminal.Line, from login to logout
+    _speak: Any = None  # the dialect that it turned out to speak
 
     def login(self):
         user = self.secrets.get("username")

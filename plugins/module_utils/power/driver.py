@@ -30,7 +30,7 @@ class PowerDriver(ABC):
     """
 
     #: How the PDU speaks, as recognised at login ("menu", "cli"); None before.
-    dialect = None
+    dialect: str | None = None
     #: Whether the PDU can be read while somebody else has it, so that only switching takes turns.
     readers = False
 

@@ -31,7 +31,7 @@ PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
 class Fence(PowerDriver):
     """A PDU behind a fence agent."""
 
-    _agent = None
+    _agent: str | None = None
 
     def login(self):
         agent = str(self.settings.get("agent") or "")

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from .apc import Apc
+from .driver import PowerDriver
 from .fake import Fake
 from .fence import Fence
 from .script import Script
 from .snmp import Snmp
 
-DRIVERS = {"apc": Apc, "command": Script, "fake": Fake, "fence": Fence, "snmp": Snmp}
+DRIVERS: dict[str, type[PowerDriver]] = {"apc": Apc, "command": Script, "fake": Fake, "fence": Fence, "snmp": Snmp}

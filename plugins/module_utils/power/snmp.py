@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..command import ended
 from ..errors import BadInput, HeteroError, Lost, TimedOut
@@ -82,7 +82,8 @@ class Snmp(PowerDriver):
     """A PDU that is asked by SNMP. There is no login, so that reading disturbs nobody."""
 
     readers = True
-    _folder = _table = None
+    _folder: Any = None  # with snmp.conf, from login to logout
+    _table: Any = None  # the one of TABLES that it answers
 
     def login(self):
         self._folder = tempfile.TemporaryDirectory(prefix="hetero-snmp-")

@@ -16,6 +16,7 @@ import shlex
 import stat
 import tempfile
 import time
+from typing import Any
 
 from ..command import command
 from ..errors import BadInput, HeteroError
@@ -73,7 +74,7 @@ def units_to_do(on, off, changed):
     :param changed: paths that were written, or in check mode would be.
     :returns: `restart`, `start`, `stop` (unit names), and `reload`: systemd must read its unit files again first.
     """
-    todo = dict(restart=[], start=[], stop=[], reload=False)
+    todo: dict[str, Any] = dict(restart=[], start=[], stop=[], reload=False)
     for name, unit in _units([*on, *off]).items():
         active = unit["ActiveState"] in ("active", "reloading")
         enabled = unit["UnitFileState"] in ("enabled", "generated")

@@ -10,6 +10,7 @@ command starts with its own file and no other, so that a fault in one (a PDU's d
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from ..errors import HeteroError
 
@@ -50,7 +51,7 @@ def sources():
     """{path below PACKAGE: text} of every file of module_utils that was imported."""
     found = {}
     for name, module in sorted(sys.modules.items()):
-        loader = getattr(module, "__loader__", None)
+        loader: Any = getattr(module, "__loader__", None)
         text = loader.get_source(name) if name.startswith(ROOT) and hasattr(loader, "get_source") else None
         text = text.decode() if isinstance(text, bytes) else text  # Ansible's own loader gives bytes
         if text:
