@@ -73,8 +73,11 @@ options:
     type: bool
   command_line:
     description:
-      - Ask a PDU of AOS 3 for the command line that it has beside its menus, by C(-c) behind the password. It switches
-        many outlets in the time in which the menus switch one.
+      - Whether to use the command line that a PDU of AOS 3 has beside its menus, reached by C(-c) behind the password.
+        It switches many outlets in the time in which the menus switch one.
+      - V(true) asks for it at once, so that there is one login. V(false) stays in the menus.
+      - Without it, a login by telnet that finds the menus of AOS 3 and has several outlets to switch, but not all, logs
+        out and in again for the command line. It stays there if that shows the same outlets, and goes back otherwise.
       - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
     type: bool
   username:

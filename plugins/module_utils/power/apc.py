@@ -44,19 +44,41 @@ HOPELESS = (
 )
 DENIED = re.compile(r"permission denied|too many authentication failures", re.I)
 DIALECTS = {dialect.name: dialect for dialect in (Menus, CommandLine)}
+#: The firmware that has a command line beside its menus, as it names itself above the main menu.
+TWO_DIALECTS = re.compile(r"\bAOS\s+v3\.")
 
 
 class Apc(PowerDriver):
     """A session with an APC PDU.
 
     Settings: host, port, transport (telnet, ssh), legacy_ssh, known_hosts (file of ssh's host keys; a first one is
-    taken and kept), command_line (AOS 3: ask for the command line that it has beside its slow menus).
+    taken and kept), command_line (AOS 3: whether to use the command line that it has beside its slow menus; without
+    it, by telnet, for several outlets and only if it shows the same outlets as the menus).
     """
 
     _line: Any = None  # terminal.Line, from login to logout
     _speak: Any = None  # the dialect that it turned out to speak
+    #: Whether the firmware has both, whether we went over from the menus, and the outlets that we then must see.
+    _both = _went_over = False
+    _listed: Any = None
 
     def login(self):
+        if self._listed:
+            try:
+                self._log_in(command_line=True)
+                if set(self.status()) == self._listed:
+                    return
+            except Busy:
+                raise
+            except HeteroError:
+                pass  # whatever is wrong with it, the menus have shown that they work
+            self.logout()
+            self._listed = None
+        self._log_in(command_line=self.settings.get("command_line"))
+        free = self.settings.get("command_line") is None and self.settings.get("transport") in (None, "telnet")
+        self._both = free and self.dialect == Menus.name and bool(TWO_DIALECTS.search(self._line.screen))
+
+    def _log_in(self, command_line):
         user = self.secrets.get("username")
         if not user:
             raise BadInput("no user name is known for it", self.name, "give username, or a credentials file")
@@ -78,7 +100,7 @@ class Apc(PowerDriver):
                 self._line.send(user)
                 self._await("password")
         # APC's manual of the command line, page 5
-        self._line.send(f"{password} -c" if self.settings.get("command_line") else password)
+        self._line.send(f"{password} -c" if command_line else password)
         mark = self._await("menu", "cli", again, after="the password")
         if mark == again:
             raise self._refused()
@@ -130,7 +152,20 @@ class Apc(PowerDriver):
         return self._speak.status()
 
     def switch(self, outlets, state):
-        return self._speak.switch(list(outlets), state)
+        outlets = list(outlets)
+        if self._both and not self._went_over and len(outlets) > 1 and not self._speak.together(outlets):
+            self._go_over()
+        return self._speak.switch(outlets, state)
+
+    def _go_over(self):
+        """From the menus, which draw seven screens an outlet, to the command line, which takes a list of them.
+
+        Once: firmware that refuses it has counted a bad login, and three in a row close it for two minutes.
+        """
+        self._went_over = True
+        self._listed = self._speak.listed
+        self.logout()
+        self.login()
 
     def logout(self):
         if self._line is None:

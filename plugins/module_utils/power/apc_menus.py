@@ -17,6 +17,10 @@ from .terminal import CTRL_C, ENTER, ESC, MARKS
 ITEM = re.compile(r"^[ \t]*(\d+)-[ \t]+(\S.*?)[ \t]*$", re.M)
 ROW = re.compile(r"^[ \t]*(\d+)-(.*?)[ \t]\*?(ON|OFF)\*?[ \t]*\*?[ \t]*$", re.M)
 OUTLET = re.compile(r"^[ \t]*Outlet[ \t]*:[ \t]*(\d+)[ \t]*$", re.M)
+#: What a question for YES may name, and the names that it quotes, which may look like it.
+QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+ASKED_ACTION = re.compile(r"\b(?:immediate|delayed) (?:on|off|reboot)\b", re.I)
+ASKED_OUTLET = re.compile(r"\boutlet #?(\d+)\b", re.I)
 #: The way from any menu to the list of outlets: the first title that a screen has is taken.
 TO_THE_LIST = (r"outlet control", r"outlet management", r"device manager")
 #: The deepest known way to the list and back has four screens.
@@ -35,22 +39,32 @@ class Menus:
         self._at = line.screen
 
     def status(self):
-        if ROW.search(self._at):
+        if self.listed:
             self._show("")
         else:
             self._down_to_the_list()
         return {number: state.lower() for number, _name, state in ROW.findall(self._at)}
 
-    def switch(self, outlets, state):
-        if not ROW.search(self._at):
+    @property
+    def listed(self):
+        """The numbers on the list of outlets, where that is the screen."""
+        return {number for number, _name, _state in ROW.findall(self._at)}
+
+    def together(self, outlets):
+        """The number of the entry that switches these outlets at once and no other; None where there is none."""
+        if not self.listed:
             self._down_to_the_list()
-        rows = {number for number, _name, _state in ROW.findall(self._at)}
-        master = self._find((r"master control",))
-        if master and len(rows) > 1 and rows == set(outlets):
+        if len(outlets) > 1 and self.listed == set(outlets):
+            return self._find((r"master control",))
+        return None
+
+    def switch(self, outlets, state):
+        master = self.together(outlets)
+        if master:
             self._show(master)
             action = self._action(state)
             if action:
-                return dict.fromkeys(outlets, self._act(action))
+                return dict.fromkeys(outlets, self._act(action, state))
             self._up_to_the_list()
         return {outlet: self._one(outlet, state) for outlet in outlets}
 
@@ -67,7 +81,7 @@ class Menus:
         action = self._action(state)
         if action is None:
             raise self._line.unknown(f"item 'Immediate {state.title()}'")
-        return self._act(action)
+        return self._act(action, state, outlet)
 
     def _action(self, state):
         """The number of the action, one level down where the outlet's own screen does not have it; None without."""
@@ -78,12 +92,18 @@ class Menus:
                 self._show(control)
         return self._find(titles)
 
-    def _act(self, action):
-        """Confirm an action, and go back to the list."""
+    def _act(self, action, state, outlet=None):
+        """Confirm an action, and go back to the list. A question that names another one gets no YES."""
         self._line.send(action)
-        mark, _text = self._line.read("confirm", "menu")
+        mark, text = self._line.read("confirm", "menu")
         if mark != "confirm":
             raise self._line.unknown("question for YES")
+        text = QUOTED.sub("", text)
+        actions, outlets = ASKED_ACTION.findall(text), ASKED_OUTLET.findall(text)
+        if actions and f"immediate {state}" not in map(str.lower, actions):
+            raise self._line.unknown(f"question for 'Immediate {state.title()}'")
+        if outlet and outlets and outlet not in outlets:
+            raise self._line.unknown(f"question for outlet {outlet}")
         self._line.send("YES")
         mark, self._at = self._line.read("more", "menu")
         said = [line.strip() for line in self._at.splitlines()]
@@ -99,14 +119,14 @@ class Menus:
             if way is None:
                 break
             self._show(way)
-            if ROW.search(self._at):
+            if self.listed:
                 return
         raise self._line.unknown("list of outlets")
 
     def _up_to_the_list(self):
         """Back from an action; a number is never typed into a menu that is not the list."""
         for _level in range(LEVELS):
-            if ROW.search(self._at):
+            if self.listed:
                 return
             if self._find(TO_THE_LIST):
                 self._down_to_the_list()

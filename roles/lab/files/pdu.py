@@ -36,7 +36,7 @@ class Pdu:
     def __init__(self, path, name):
         self._path, self._name = path, name
         self._busy = False
-        self.screens = self.logouts = self._bad_logins = 0
+        self.screens = self.logins = self.logouts = self._bad_logins = 0
         self._locked_until = 0.0
         self._delayed = {}  # timers of an outlet
         self._since = time.time()
@@ -62,6 +62,7 @@ class Pdu:
             "pid": os.getpid(),
             "address": self._address,
             "screens": self.screens,
+            "logins": self.logins,
             "logouts": self.logouts,
             "bad_logins": self._bad_logins,
             "outlets": {
@@ -156,6 +157,7 @@ class Pdu:
         name = await self._logged_in(terminal)
         if name is None:
             return
+        self.logins += 1
         await self.fault("login")
         dialect = DIALECTS[name](self, terminal, name)
         now, minutes = datetime.datetime.now(), int(time.time() - self._since) // 60
@@ -178,11 +180,12 @@ class Pdu:
     async def _logged_in(self, terminal):
         """Ask for the user's name and password; the dialect that he gets, None for nobody.
 
-        AOS 3 has a command line beside its menus, for a password with " -c" behind it (APC's manual of it, page 5).
+        AOS 3 has a command line beside its menus, for a password with " -c" behind it (APC's manual of it, page 5);
+        setting `command_line` takes it away.
         """
         dialect = self.settings.get("dialect", "menu")
         known = {self.settings["password"]: dialect}
-        if dialect.startswith("menu") and not dialect.startswith("menu2"):
+        if dialect.startswith("menu") and not dialect.startswith("menu2") and self.settings.get("command_line", True):
             known[f"{self.settings['password']} -c"] = "cli3"
         while self._bad_logins < BAD_LOGINS:
             name = ""

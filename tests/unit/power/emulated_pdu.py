@@ -47,6 +47,12 @@ class EmulatedPdu:
     def _write(self):
         self.config.write_text(json.dumps({"pdus": {self.name: self._pdu}, "run": str(self.folder / "run")}))
 
+    def change(self, **settings):
+        """Other settings from its next session on."""
+        self._pdu.update(settings)
+        self._write()
+        self.process.send_signal(signal.SIGHUP)
+
     @property
     def settings(self):
         return {"driver": "apc", "host": "127.0.0.1", "port": self.port, "transport": "telnet"}
@@ -64,6 +70,11 @@ class EmulatedPdu:
     def screens(self):
         """How many screens it has drawn up to the end of the last session."""
         return self._status["screens"]
+
+    @property
+    def logins(self):
+        """How many sessions it has let in."""
+        return self._status["logins"]
 
     @property
     def logouts(self):

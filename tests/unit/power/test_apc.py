@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost
 from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
 from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
 
@@ -27,7 +28,17 @@ DIALECTS += ["cli", "cli3", "cli-capital"]
 
 
 def apc(pdu, seconds=20, **secrets):
-    return Apc("pdu-t", pdu.settings, {**pdu.secrets, **secrets}, Deadline(seconds))
+    """A driver that stays in the menus where a PDU has them."""
+    return Apc("pdu-t", {**pdu.settings, "command_line": False}, {**pdu.secrets, **secrets}, Deadline(seconds))
+
+
+def either(pdu):
+    """A driver that may go from the menus to the command line beside them."""
+    return Apc("pdu-t", pdu.settings, pdu.secrets, Deadline(20))
+
+
+def turned_on(session):
+    return [outlet for outlet, state in session.status().items() if state == "on"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -71,6 +82,63 @@ def test_menus_have_a_command_line_beside_them(emulated):
         assert all(answer.accepted for answer in session.switch(NUMBERS, "on").values())
         assert session.status()["8"] == "on"
     assert (pdu.logouts, pdu.screens) == (1, 5)
+
+
+def test_several_outlets_go_over_to_the_command_line(emulated):
+    """Without it, eight outlets of a slow PDU of AOS 3 would take longer than any other client takes for one."""
+    pdu = emulated(dialect="menu", outlet_count=24)
+    with either(pdu) as session:
+        assert session.dialect == "menu"
+        assert all(answer.accepted for answer in session.switch(NUMBERS, "on").values())
+        assert session.dialect == "cli"
+        assert turned_on(session) == NUMBERS
+        session.switch(["3", "4"], "off")
+    assert (pdu.logins, pdu.logouts) == (2, 2)
+    assert [outlet for outlet, seen in pdu.outlets.items() if seen["state"] == "on"] == ["1", "2", "5", "6", "7", "8"]
+
+
+@pytest.mark.parametrize(("dialect", "outlets"), [("menu", ["2"]), ("menu", NUMBERS), ("menu2", ["2", "3"])])
+def test_nobody_goes_over_for_nothing(emulated, dialect, outlets):
+    """Without it, one outlet would cost two logins, and AOS 2 would count a bad one."""
+    pdu = emulated(dialect=dialect)
+    with either(pdu) as session:
+        session.switch(outlets, "on")
+        assert session.dialect == "menu"
+        assert turned_on(session) == outlets
+    assert (pdu.logins, pdu.bad_logins) == (1, 0)
+
+
+def test_a_command_line_that_is_refused_leaves_the_menus(emulated):
+    """Without it, firmware that knows no command line could not switch two outlets, or our tries would lock it."""
+    pdu = emulated(dialect="menu", command_line=False)
+    with either(pdu) as session:
+        for state in ("on", "off", "on"):
+            session.switch(["2", "3"], state)
+        assert session.dialect == "menu"
+        assert turned_on(session) == ["2", "3"]
+    assert (pdu.logins, pdu.bad_logins) == (2, 0)
+
+
+def test_a_command_line_of_other_outlets_leaves_the_menus(emulated, monkeypatch):
+    """Without it, a unit that numbers its outlets in two ways would lose the power of somebody else's board."""
+    pdu = emulated(dialect="menu")
+    monkeypatch.setattr(CommandLine, "status", lambda self: {"1": "off"})
+    with either(pdu) as session:
+        session.switch(["2", "3"], "on")
+        assert session.dialect == "menu"
+        assert turned_on(session) == ["2", "3"]
+    assert (pdu.logins, pdu.logouts) == (3, 3)
+
+
+def test_a_place_lost_on_the_way_over_is_waited_for(emulated):
+    """Without it, a colleague who logs in between our two sessions would put boards into `error`."""
+    pdu = emulated(dialect="menu")
+    with session("pdu-t", pdu.settings, pdu.secrets, Deadline(10), str(pdu.folder)) as opened:
+        opened.status()
+        pdu.change(faults={"busy": 2})
+        opened.switch(["2", "3"], "on")
+        assert opened.dialect == "cli"
+        assert turned_on(opened) == ["2", "3"]
 
 
 def test_firmware_without_that_command_line_says_so(emulated):
@@ -268,9 +336,12 @@ FIRMWARE = {
 class Paper:
     """A PDU on paper: a server that knows screens and the ways between them, and nothing else."""
 
-    def __init__(self, screens, ways, after=None):
-        """:param after: the screen after an action, where it is not the one before."""
-        self.screens, self.ways, self.after = screens, ways, after
+    def __init__(self, screens, ways, after=None, question=""):
+        """
+        :param after: the screen after an action, where it is not the one before.
+        :param question: what it says before it asks for YES.
+        """
+        self.screens, self.ways, self.after, self.question = screens, ways, after, question
         self.confirmed, self.typed = 0, []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.settings = {"host": "127.0.0.1", "port": self._socket.getsockname()[1]}
@@ -324,6 +395,7 @@ class Paper:
             elif keys == "\x1b" and not target:
                 back = back[:-1] or ["main"]
             elif target == "confirm":
+                line.sendall(f"\r\n{self.question}\r\n".encode())
                 line.sendall(b"\r\nEnter 'YES' to continue or <ENTER> to cancel : ")
                 self.confirmed += self._word() == "YES"
                 line.sendall(b"YES\r\n\r\nCommand successfully issued.\r\n\r\nPress <ENTER> to continue...")
@@ -377,5 +449,29 @@ def test_another_outlets_screen_stops_it():
         with pytest.raises(HeteroError, match="no outlet 2"), session:
             session.switch(["2"], "off")
         assert pdu.confirmed == 0
+    finally:
+        pdu.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "confirmed"),
+    [
+        ("Immediate Off: this will act on outlet 2 named 'Outlet 1'.", 1),
+        ("Immediate Off: this will act on outlet 1 named 'Outlet 2'.", 0),
+        ("Immediate Reboot: this will act on outlet 2 named 'Immediate Off'.", 0),
+        ("Delayed Off", 0),
+    ],
+)
+def test_no_yes_to_another_question(question, confirmed):
+    """Without it, a menu that moved under our hands would cut the power of another board."""
+    screens = {"main": MAIN, "list": LIST, "outlet": ACTIONS}
+    ways = {("main", "1"): "list", ("list", "2"): "outlet", ("outlet", "3"): "confirm"}
+    pdu = Paper(screens, ways, question=question)
+    try:
+        session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, Deadline(10))
+        ends = contextlib.nullcontext() if confirmed else pytest.raises(HeteroError, match="no question for")
+        with ends, session:
+            session.switch(["2"], "off")
+        assert pdu.confirmed == confirmed
     finally:
         pdu.close()

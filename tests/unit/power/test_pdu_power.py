@@ -68,7 +68,7 @@ def test_on_twice_and_status(node, tmp_path):
     assert pdu.outlets["3"]["state"] == "off"
     result, text = run(tmp_path, outlets=["3", "4"], state="on", **arguments)
     assert result["changed"] is True
-    assert result["dialect"] == "menu"
+    assert result["dialect"] == "cli"  # beside the menus
     assert alive(pdu.outlets["3"]["pid"])
     assert PASSWORD not in text
     result, _text = run(tmp_path, outlets=["3", "4"], state="on", **arguments)
