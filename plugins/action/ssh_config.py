@@ -1,0 +1,102 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes on the controller how to reach instances, a file each for `ssh -F`; all of them in one task, without a module.
+
+Names, addresses and host keys come from the owner; whether they are right is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import INSTANCE
+
+TEXT = """\
+Host {instance}
+  HostName {ip}
+  User root
+  StrictHostKeyChecking yes
+  UserKnownHostsFile /dev/null
+  KnownHostsCommand /usr/bin/echo {known_hosts}
+"""
+SPEC = dict(
+    folder=dict(type="path", required=True),
+    instances=dict(type="list", elements="dict", required=True),
+    options=dict(type="list", elements="str", default=[]),
+    state=dict(type="str", choices=["present", "absent"], default="present"),
+)
+
+
+class ActionModule(ActionBase):
+    """Never touches a host; in check mode it only says what would change."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        _spec, arguments = self.validate_argument_spec(SPEC)
+        result.update(changed=False, diff=[])
+        for instance in arguments["instances"]:
+            path = os.path.join(arguments["folder"], named(instance))
+            wanted = text_for(instance, arguments["options"]) if arguments["state"] == "present" else None
+            try:
+                before = read(path)
+                if before != wanted and not self._task.check_mode:
+                    write(path, wanted)
+            except OSError as error:
+                raise AnsibleActionFail(
+                    f"{path}: {error.strerror}: make folder {arguments['folder']} writable, or set another"
+                ) from error
+            if before != wanted:
+                result["changed"] = True
+                headers = dict(before_header=path, after_header=path)
+                result["diff"].append(dict(headers, before=before or "", after=wanted or ""))
+        return result
+
+
+def named(instance):
+    """The name of an instance, which becomes a file's."""
+    name = str(instance.get("instance"))
+    if not INSTANCE.fullmatch(name):
+        raise AnsibleActionFail(f"'{name}' is no name of an instance: give what board_claim or tilera_boot returned")
+    return name
+
+
+def text_for(instance, options):
+    """What ssh is to know. A value with a line break would be an option of its own, and ssh runs programs by options."""
+    values = {key: str(instance.get(key) or "") for key in ("instance", "ip", "known_hosts")}
+    for key, value in [*values.items(), *(("options", option) for option in options)]:
+        if not value or len(value.splitlines()) > 1:
+            raise AnsibleActionFail(f"{values['instance']}: {key} is not one line: give what tilera_boot returned")
+    return TEXT.format(**values) + "".join(f"  {option}\n" for option in options)
+
+
+def read(path):
+    """The text of a file, or None; one that others may read says so in its first line, which no file of ours has."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+            return file.read() if mode == 0o600 else f"mode {mode:04o}\n{file.read()}"
+    except FileNotFoundError:
+        return None
+
+
+def write(path, text):
+    """Write a file whole or not at all, readable by its owner only; None removes it."""
+    if text is None:
+        os.unlink(path)
+        return
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    new = f"{path}.new-{os.getpid()}"
+    try:
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
+    finally:
+        if os.path.exists(new):
+            os.unlink(new)
