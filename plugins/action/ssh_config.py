@@ -68,7 +68,7 @@ def named(instance):
 
 
 def text_for(instance, options):
-    """What ssh is to know. A value with a line break would be an option of its own, and ssh runs programs by options."""
+    """What ssh is to know. A value with a line break would be an option of its own, and some options run programs."""
     values = {key: str(instance.get(key) or "") for key in ("instance", "ip", "known_hosts")}
     for key, value in [*values.items(), *(("options", option) for option in options)]:
         if not value or len(value.splitlines()) > 1:

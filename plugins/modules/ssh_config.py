@@ -29,7 +29,7 @@ options:
     required: true
   instances:
     description:
-      - Instances as M(hetero.compute.tilera_boot) returns them, of which C(instance), C(ip) and C(known_hosts) are used.
+      - Instances as M(hetero.compute.tilera_boot) returns them. C(instance), C(ip) and C(known_hosts) are used.
       - With O(state=absent), C(instance) is enough.
     type: list
     elements: dict

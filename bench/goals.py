@@ -1,0 +1,74 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the measurements are held to: each part records what it saw, and `bench/goals.py` prints it beside the goals.
+
+It ends with 1 where something was not measured. A goal that is missed is a result, and no error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+#: One line a record, between the parts of one run.
+RECORDS = Path(os.environ.get("BENCH_RECORDS", "build/logs/bench.jsonl"))
+#: What is to be measured; None is what we show without having promised anything.
+GOALS = {
+    "provision of 1: over its own boot": "≤ 2.0 s",
+    "provision of 1: times its own boot": "≤ 1.3",
+    "provision of 8: over 8 own boots at once": "≤ 3.0 s",
+    "tasks of a provision, 8 boards beside 1": "as many",
+    "pdu_power, logins for 8 outlets": "1",
+    "pdu_power, 8 outlets, menus that end there": "below fence_apc, 1 outlet",
+    "the same, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "pdu_power, 8 of 24 outlets, menus of AOS 3": "below fence_apc, 1 outlet",
+    "the same of AOS 3, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "pdu_power, 8 of 24 outlets, menus of AOS 3, command_line": "below fence_apc, 1 outlet",
+    "the same with command_line, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "pdu_power, 8 of 24 outlets, menus of AOS 2": "below fence_apc, 1 outlet",
+    "the same of AOS 2, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "pdu_power, 8 of 24 outlets, a lesser account of AOS 3": "below fence_apc, 1 outlet",
+    "the same of that account, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "pdu_power, 8 of 24 outlets, command line of AOS 5": "below fence_apc, 1 outlet",
+    "the same of AOS 5, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "a private root, beside cp -a": None,
+    "a claim with 10,000 boards, beside 10": None,
+}
+
+
+# A part that is cut off at its limit ends what it has started, as it does at its own end.
+signal.signal(signal.SIGTERM, lambda *_which: sys.exit("cut off at its limit"))
+
+
+def record(goal, measured, met=None):
+    """Keep what was measured; `met` is None where there is no goal."""
+    assert goal in GOALS, goal
+    RECORDS.parent.mkdir(parents=True, exist_ok=True)
+    with RECORDS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"goal": goal, "measured": measured, "met": met}) + "\n")
+
+
+def say(text):
+    """A line of progress, with the time of day, seen at once."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def main():
+    """The table; returns whether all was measured."""
+    lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.exists() else []
+    seen = {entry["goal"]: entry for entry in map(json.loads, lines)}
+    print(f"{'':58}{'goal':28}{'measured':42}")
+    for goal, limit in GOALS.items():
+        entry = seen.get(goal, {"measured": "not measured", "met": None})
+        verdict = {True: "met", False: "MISSED", None: ""}[entry["met"]]
+        print(f"{goal:58}{limit or '':28}{entry['measured']:42}{verdict}".rstrip())
+    return set(seen) == set(GOALS)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() else "not everything was measured")
