@@ -68,11 +68,15 @@ def in_the_lab(lab, *words):
 
 
 def answering(ip):
-    """Wait for a banner on port 22 (inside the namespace)."""
+    """Wait for a banner on port 22 (inside the namespace).
+
+    Who hangs up before a busy board's sshd has spoken, and comes back, keeps it busy: eight boards never got ready.
+    """
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         try:
             with socket.create_connection((ip, 22), timeout=0.3) as connection:
+                connection.settimeout(30)
                 if connection.recv(4) == b"SSH-":
                     return
         except OSError:
