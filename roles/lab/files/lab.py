@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's parts on this machine: images, network namespace, PDU processes, nodes as LXC system containers.
+"""The lab's parts on this machine: images, network namespace, PDU processes, nodes as LXC system containers or machines.
 
 `lab.py LAB.json PART up|down`; each call makes what is missing (or removes what is there) and prints what it changed
 as JSON. `lab.py LAB.json leftovers` lists whatever of the lab still exists and ends with 1 where there is any.
@@ -17,6 +17,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import machine
 
 #: The seccomp profile of LXC forbids open_by_handle_at, which an NFS server lives on; a node therefore gets none.
 #: A phys interface is a veth end made beforehand: LXC looks for bridges in the host's sysfs, not in a namespace's.
@@ -163,10 +165,10 @@ class Network:
             for number, network in enumerate(node["networks"]):
                 outer = f"{name}-{number}"
                 if outer not in links:
-                    lines += [
-                        f"link add {outer} type veth peer name {outer}i",
-                        f"link set {outer} master {network['bridge']} up",
-                    ]
+                    made = f"tuntap add {outer} mode tap"
+                    if node["kind"] == "container":
+                        made = f"link add {outer} type veth peer name {outer}i"
+                    lines += [made, f"link set {outer} master {network['bridge']} up"]
                     changed.append(f"link {outer}")
         if lines:
             batch = os.path.join(lab["folder"], "run", "network.batch")
@@ -221,41 +223,110 @@ class Pdus:
         ]
 
 
+class Container:
+    """A node as an LXC system container over a shared read-only base; what it writes is its own folder's."""
+
+    def __init__(self, lab, name, node):
+        self.lab, self.name, self.node = lab, name, node
+        self.network = Network(lab)
+
+    def _lxc(self, verb, *argv, check=True):
+        # The command socket is abstract and therefore per network namespace: every lxc command runs inside it.
+        path = os.path.join(self.lab["folder"], "nodes")
+        return self.network.inside(f"lxc-{verb}", "-P", path, "-n", self.name, *argv, check=check)
+
+    def running(self):
+        return self.network.exists and "RUNNING" in self._lxc("info", "-s", check=False).stdout
+
+    def start(self, folder, _delta):
+        self._configure(folder)
+        log = os.path.join(self.lab["folder"], "logs", self.name + ".log")
+        self._lxc("start", "--daemon", "-o", log, "-l", "WARN")
+
+    def stop(self):
+        self._lxc("stop", "-k")
+
+    def _configure(self, folder):
+        lines = [CONTAINER.format(name=self.name, base=self.node["base"], folder=folder)]
+        for number, network in enumerate(self.node["networks"]):
+            lines.append(
+                f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {self.name}-{number}i\n"
+                f"lxc.net.{number}.name = eth{number}\n"
+                f"lxc.net.{number}.flags = up\nlxc.net.{number}.ipv4.address = {network['address']}\n"
+            )
+        binds = [
+            (device, device.lstrip("/"), "file")
+            for device in ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
+        ]
+        for path in self.node["folders"]:  # an overlay's upper layer cannot lie on an overlay: these are plain folders
+            own = os.path.join(folder, "data", path.strip("/").replace("/", "-"))
+            os.makedirs(own, exist_ok=True)
+            binds.append((own, path.strip("/"), "dir"))
+        for bind in self.node["binds"]:
+            binds.append(
+                (bind["source"], bind["target"].strip("/"), "dir" if os.path.isdir(bind["source"]) else "file")
+            )
+        for source, target, kind in binds:
+            if os.path.exists(source):
+                lines.append(f"lxc.mount.entry = {source} {target} none bind,create={kind} 0 0\n")
+        with open(os.path.join(folder, "config"), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
+class Machine:
+    """A node as a QEMU machine with a kernel and a disk of its own."""
+
+    def __init__(self, lab, name, node):
+        self.lab, self.name, self.node = lab, name, node
+        self.process = Process(lab, name)
+
+    def running(self):
+        return self.process.pid is not None
+
+    def start(self, folder, delta):
+        if not os.path.exists(os.path.join(folder, "disk")):
+            machine.lay(folder, self.node, delta)
+        logs = os.path.join(self.lab["folder"], "logs", self.name)
+        argv = machine.argv(self.name, folder, self.node, f"{logs}.console.log")
+        self.process.start(["nsenter", f"--net={Network(self.lab).path}", *argv], f"{logs}.log")
+
+    def stop(self):
+        self.process.stop()
+
+
 class Nodes:
-    """LXC system containers over a shared read-only base; what they write is their own folder's."""
+    """Machines or containers, with the lab's keys in them; what has started once keeps what is in it."""
+
+    KINDS = {"container": Container, "machine": Machine}  # noqa: RUF012
 
     def __init__(self, lab):
         self.lab = lab
         self.network = Network(lab)
-
-    def _lxc(self, verb, name, *argv, check=True):
-        # The command socket is abstract and therefore per network namespace: every lxc command runs inside it.
-        path = os.path.join(self.lab["folder"], "nodes")
-        return self.network.inside(f"lxc-{verb}", "-P", path, "-n", name, *argv, check=check)
-
-    def _running(self, name):
-        return self.network.exists and "RUNNING" in self._lxc("info", name, "-s", check=False).stdout
+        self.nodes = {name: self.KINDS[node["kind"]](lab, name, node) for name, node in lab["nodes"].items()}
 
     def up(self):
         changed = []
-        for name, node in self.lab["nodes"].items():
-            if not self._running(name):
-                self._lay(name, node)
-                log = os.path.join(self.lab["folder"], "logs", name + ".log")
-                self._lxc("start", name, "--daemon", "-o", log, "-l", "WARN")
-                changed.append(f"{name} at {node['networks'][0]['address']}")
-            address = node["networks"][0]["address"].split("/")[0]
-            wait(lambda address=address: self._answers(address), 30, f"{name} does not answer ssh: see logs/{name}.log")
+        for name, node in self.nodes.items():
+            first = self.lab["nodes"][name]["networks"][0]["address"]
+            if not node.running():
+                folder = os.path.join(self.lab["folder"], "nodes", name)
+                node.start(folder, self._keys(name, os.path.join(folder, "delta")))
+                changed.append(f"{name} at {first}")
+            address = first.split("/")[0]
+            patience = self.lab["nodes"][name]["patience"]
+            wait(
+                lambda address=address: self._answers(address),
+                patience,
+                f"{name} does not answer ssh: see logs/{name}.log",
+            )
         return changed
 
     def _answers(self, address):
         looked = self.network.inside("nc", "-w", "1", "-d", address, "22", check=False)
         return looked.stdout.startswith("SSH-")
 
-    def _lay(self, name, node):
-        """Configuration, keys and empty folders of a node that has never started; what is there is kept."""
-        folder = os.path.join(self.lab["folder"], "nodes", name)
-        delta = os.path.join(folder, "delta")
+    def _keys(self, name, delta):
+        """What lies over the base of a node: its user's key and its own; what else is there is kept."""
         os.makedirs(os.path.join(delta, "root", ".ssh"), mode=0o700, exist_ok=True)
         os.makedirs(os.path.join(delta, "etc", "ssh"), exist_ok=True)
         for part, mode in (("", 0o755), ("etc", 0o755), ("etc/ssh", 0o755), ("root", 0o700), ("root/.ssh", 0o700)):
@@ -268,36 +339,13 @@ class Nodes:
             target = os.path.join(delta, "etc", "ssh", "ssh_host_ed25519_key" + suffix)
             shutil.copy(os.path.join(self.lab["folder"], "ssh", f"{name}_host_key" + suffix), target)
             os.chmod(target, mode)
-        lines = [CONTAINER.format(name=name, base=node["base"], folder=folder)]
-        for number, network in enumerate(node["networks"]):
-            lines.append(
-                f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {name}-{number}i\n"
-                f"lxc.net.{number}.name = eth{number}\n"
-                f"lxc.net.{number}.flags = up\nlxc.net.{number}.ipv4.address = {network['address']}\n"
-            )
-        binds = [
-            (device, device.lstrip("/"), "file")
-            for device in ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
-        ]
-        for path in node["folders"]:  # an overlay's upper layer cannot lie on an overlay: these are plain folders
-            own = os.path.join(folder, "data", path.strip("/").replace("/", "-"))
-            os.makedirs(own, exist_ok=True)
-            binds.append((own, path.strip("/"), "dir"))
-        for bind in node["binds"]:
-            binds.append(
-                (bind["source"], bind["target"].strip("/"), "dir" if os.path.isdir(bind["source"]) else "file")
-            )
-        for source, target, kind in binds:
-            if os.path.exists(source):
-                lines.append(f"lxc.mount.entry = {source} {target} none bind,create={kind} 0 0\n")
-        with open(os.path.join(folder, "config"), "w", encoding="utf-8") as file:
-            file.writelines(lines)
+        return delta
 
     def down(self):
         changed = []
-        for name in self.lab["nodes"]:
-            if self._running(name):
-                self._lxc("stop", name, "-k")
+        for name, node in self.nodes.items():
+            if node.running():
+                node.stop()
                 changed.append(f"{name} stopped")
             folder = os.path.join(self.lab["folder"], "nodes", name)
             if os.path.exists(folder):
@@ -306,7 +354,7 @@ class Nodes:
         return changed
 
     def leftovers(self):
-        return [f"container {name}" for name in self.lab["nodes"] if self._running(name)]
+        return [f"node {name}" for name, node in self.nodes.items() if node.running()]
 
 
 def mounts(lab):

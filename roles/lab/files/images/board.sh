@@ -9,36 +9,25 @@ set -euo pipefail
 file=$1
 arch=$2
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/board.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 image=$work/image
-mkdir -p "$image" "$work/kernel" "$work/initrd"
+mkdir -p "$image" "$work/kernel"
 
-# Debian's cloud kernel: small, LZ4-packed, with the virtio drivers that QEMU boards need. Unpacked, never installed.
+# Debian's cloud kernel: small, LZ4-packed, with the virtio drivers that QEMU boards need.
 cd "$work"
-package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-apt-get -o APT::Sandbox::User=root download -qq "$package"
-dpkg-deb -x "$package"_*.deb "$work/kernel"
+unpack_kernel linux-image-cloud-amd64 "$work/kernel"
 cp "$work"/kernel/boot/vmlinuz-* "$image/kernel"
-version=$(basename "$work"/kernel/lib/modules/*)
-depmod -b "$work/kernel" "$version"
 
-# The initrd: busybox, the network and NFS modules in loading order, and a script that follows the kernel's own
-# ip= and nfsroot= arguments.
+# The initrd follows the kernel's own ip= and nfsroot= arguments.
 initrd=$work/initrd
-mkdir -p "$initrd"/{bin,dev,proc,sys,newroot,lib/modules,etc}
-cp /bin/busybox "$initrd/bin/busybox"
-for applet in sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep; do ln -s busybox "$initrd/bin/$applet"; done
-for module in virtio_pci virtio_net nfs nfsv3; do
-    modprobe -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}'
-done | awk '!seen[$0]++' | while read -r object; do
-    cp "$object" "$initrd/lib/modules/"
-    basename "$object" >> "$initrd/lib/modules/order"
-done
+fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep" \
+    virtio_pci virtio_net nfs nfsv3
 cp "$here/initrd-init" "$initrd/init"
 cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
 chmod 755 "$initrd/init" "$initrd/etc/dhcp"
-(cd "$initrd" && find . | cpio -o -H newc --quiet -R 0:0 | lz4 -l -9 -q > "$image/initrd")
+pack_initrd "$initrd" "$image/initrd"
 
 mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
