@@ -47,16 +47,17 @@ class Played:
 class Lab:
     """Playbooks and looks from outside on one lab."""
 
-    def __init__(self):
+    def __init__(self, folder=FOLDER):
+        self.folder = folder
         self.env = dict(
             os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_CONFIG=str(ROOT / "ansible.cfg")
         )
         self.env.pop("ANSIBLE_INVENTORY", None)
 
     def argv(self, name, flags=(), **extra):
-        extra = dict(extra, lab_folder=FOLDER)
+        extra = dict(extra, lab_folder=self.folder)
         words = [word for key, value in extra.items() for word in ("-e", f"{key}={value}")]
-        return [ANSIBLE / "ansible-playbook", "-i", FOLDER / "inventory", f"hetero.compute.{name}", *flags, *words]
+        return [ANSIBLE / "ansible-playbook", "-i", self.folder / "inventory", f"hetero.compute.{name}", *flags, *words]
 
     def start(self, name, **extra):
         return subprocess.Popen(
@@ -90,12 +91,12 @@ class Lab:
         return self.play("terminate_instance", instance=instance, force="true")
 
     def ssh(self, instance, command, timeout=60):
-        argv = ["ssh", "-F", FOLDER / "ssh" / instance, instance, command]
+        argv = ["ssh", "-F", self.folder / "ssh" / instance, instance, command]
         return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=timeout).stdout
 
     @property
     def description(self):
-        return json.loads((FOLDER / "lab.json").read_text())
+        return json.loads((self.folder / "lab.json").read_text())
 
     def inside(self, *argv, check=True, timeout=60):
         """A command in the lab's network namespace."""
@@ -111,32 +112,40 @@ class Lab:
 
     def on_proxy(self, command):
         """A command on the proxy node, by the way in that its inventory entry names."""
-        argv = [
-            "ssh",
-            "-i",
-            FOLDER / "ssh" / "id_ed25519",
-            "-o",
-            f"UserKnownHostsFile={FOLDER}/ssh/known_hosts",
-            "root@10.0.2.254",
-            command,
-        ]
-        return self.inside(*argv).stdout
+        return self._ssh_to_proxy(command).stdout
+
+    def try_on_proxy(self, command):
+        """The same on a node that may be down; None where it is."""
+        done = self._ssh_to_proxy(command, check=False)
+        return None if done.returncode else done.stdout
+
+    def _ssh_to_proxy(self, command, check=True):
+        key = ["-i", self.folder / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={self.folder}/ssh/known_hosts"]
+        return self.inside("ssh", *key, "-o", "ConnectTimeout=5", "root@10.0.2.254", command, check=check)
 
     def machine(self, board):
         """Process id of the machine that plays this board, None while its outlet is off."""
         for pdu, settings in self.description["pdus"].items():
             for outlet, fed in settings["outlets"].items():
                 if fed["name"] == f"board{board}":
-                    return json.loads((FOLDER / "run" / f"{pdu}.json").read_text())["outlets"][outlet].get("pid")
+                    return json.loads((self.folder / "run" / f"{pdu}.json").read_text())["outlets"][outlet].get("pid")
         raise LookupError(board)
 
     def module(self, name, /, **arguments):
         """One module on the proxy; its result."""
-        argv = [ANSIBLE / "ansible", "-i", FOLDER / "inventory", "proxy1", "-m", f"hetero.compute.{name}"]
+        argv = [ANSIBLE / "ansible", "-i", self.folder / "inventory", "proxy1", "-m", f"hetero.compute.{name}"]
         if arguments:
             argv += ["-a", json.dumps(arguments)]
         done = subprocess.run(argv, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
         return json.loads(done.stdout[done.stdout.index("=> ") + 3 :])
+
+    def boot_ids(self, instances):
+        return {name: self.ssh(name, "cat /proc/sys/kernel/random/boot_id") for name in instances}
+
+    def start_proxy(self):
+        """Start the proxy node that was stopped, where it is, and wait for its ssh, as the lab does."""
+        script = ROOT / "roles" / "lab" / "files" / "lab.py"
+        subprocess.run([sys.executable, script, self.folder / "lab.json", "nodes", "up"], check=True, timeout=330)
 
 
 @pytest.fixture(scope="session")

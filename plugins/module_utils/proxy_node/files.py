@@ -77,7 +77,8 @@ def units_to_do(on, off, changed):
     todo: dict[str, Any] = dict(restart=[], start=[], stop=[], reload=False)
     for name, unit in _units([*on, *off]).items():
         active = unit["ActiveState"] in ("active", "reloading")
-        enabled = unit["UnitFileState"] in ("enabled", "generated")
+        # static: nothing to enable, another unit starts it
+        enabled = unit["UnitFileState"] in ("enabled", "generated", "static")
         if name in off:
             if active or not (unit["LoadState"] in ("masked", "not-found") or unit["UnitFileState"] == "disabled"):
                 todo["stop"].append(name)

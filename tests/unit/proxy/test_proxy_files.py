@@ -127,9 +127,10 @@ def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(syste
         unit(active="failed"),
         unit(now, state="disabled", reload="yes"),
         unit(now, state="generated"),
+        unit(now, state="static"),
         unit(active="inactive", state="generated"),
         unit(active="inactive", load="masked"),
         unit(now, load="masked"),
     )
-    todo = files.units_to_do({"dead": [], "disabled": [], "fine": []}, ["unwanted", "masked", "runs"], [])
+    todo = files.units_to_do({"dead": [], "disabled": [], "fine": [], "pulled in": []}, ["unwanted", "masked", "runs"], [])
     assert todo == dict(restart=[], start=["dead", "disabled"], stop=["unwanted", "runs"], reload=True)
