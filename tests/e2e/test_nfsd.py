@@ -84,7 +84,8 @@ def test_the_machine_is_seen_to_have_a_server(site):
 def test_each_board_has_its_root_and_no_other(two):
     """Lost: a board's files, to whoever asks."""
     for name in BOARDS:
-        assert two.ssh(name, "uname -n; findmnt -no SOURCE,FSTYPE /").split() == [name, f"10.0.2.254:{ROOTS[name]}", "nfs"]
+        said = two.ssh(name, "uname -n; findmnt -no SOURCE,FSTYPE /").split()
+        assert said == [name, f"10.0.2.254:{ROOTS[name]}", "nfs"]
     assert exports(two) == all_exports()
     assert " overlay " in two.on_proxy(f"grep ' {ROOTS['alice']} ' /proc/self/mountinfo"), "not a copy of the image"
     assert mount(two, "bert", ROOTS["bert"]) == ""
@@ -163,7 +164,8 @@ def test_nothing_is_left(two):
         two.terminate(name)
     look = (
         "exportfs -s; ls /etc/exports.d; grep -o '/roots/fs_[^ ]*' /proc/self/mountinfo;"
-        " find /var/lib/hetero/roots /var/lib/hetero/exports -name 'fs_*'; find /tftpboot -name '*_[0-9]' -o -name '01-*'"
+        " find /var/lib/hetero/roots /var/lib/hetero/exports -name 'fs_*';"
+        " find /tftpboot -name '*_[0-9]' -o -name '01-*'"
     )
     assert two.on_proxy(f"{look}; true") == ""
     info = two.module("board_info", power=True)

@@ -24,7 +24,7 @@ echo $n"""
 
 @contextlib.contextmanager
 def writing(lab, boards):
-    """Boards ({instance: id}) write meanwhile; at the end each wrote on, without an error, and its lines are all there."""
+    """Boards ({instance: id}) write meanwhile; in the end each wrote on, with no error, and all its lines are there."""
     running = {
         name: subprocess.Popen(
             ["ssh", "-F", lab.folder / "ssh" / name, name, WRITE],

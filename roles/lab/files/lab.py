@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's parts on this machine: images, network namespace, PDU processes, nodes as LXC system containers or machines.
+"""The lab's parts on this machine: images, network namespace, PDU processes, nodes as LXC containers or QEMU machines.
 
 `lab.py LAB.json PART up|down`; each call makes what is missing (or removes what is there) and prints what it changed
 as JSON. `lab.py LAB.json leftovers` lists whatever of the lab still exists and ends with 1 where there is any.

@@ -17,7 +17,7 @@ KERNEL = "console=ttyS0 net.ifnames=0 systemd.hostname={name} quiet"
 
 
 def lay(folder, node, delta):
-    """The machine's disk: a copy of its base with the files of `delta` in it; folders to be shared are mounted by it."""
+    """The machine's disk: a copy of its base with the files of `delta` in it; it mounts what folders it shares."""
     fstab = [f"bind{number} {bind['target']} 9p trans=virtio,ro 0 0\n" for number, bind in _shared(node)]
     with open(os.path.join(delta, "etc", "fstab"), "w", encoding="ascii") as file:
         file.writelines(fstab)
@@ -55,7 +55,7 @@ def _shared(node):
 
 
 def _write(disk, files):
-    """Write {path on the disk: file here} by debugfs(8), which needs no loop device, and look: it ends with 0 always."""
+    """Write {path on the disk: file here} by debugfs(8), which needs no loop device; it ends with 0 always, so look."""
     parents = {parent for path in files for parent in _parents(path)}
     lines = [f"mkdir {parent}\n" for parent in sorted(parents)]  # one that is there stays
     lines += [f"rm {path}\nwrite {source} {path}\n" for path, source in files.items()]

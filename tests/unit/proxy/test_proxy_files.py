@@ -132,5 +132,6 @@ def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(syste
         unit(active="inactive", load="masked"),
         unit(now, load="masked"),
     )
-    todo = files.units_to_do({"dead": [], "disabled": [], "fine": [], "pulled in": []}, ["unwanted", "masked", "runs"], [])
+    on = {"dead": [], "disabled": [], "fine": [], "pulled in": []}
+    todo = files.units_to_do(on, ["unwanted", "masked", "runs"], [])
     assert todo == dict(restart=[], start=["dead", "disabled"], stop=["unwanted", "runs"], reload=True)
