@@ -15,10 +15,16 @@ work=$(mktemp -d "$(dirname "$folder")/machine.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 bash "$here/node.sh" "$work/root" "$@"
 
-# What a container has from its host: modules and devices.
+# What a container has from its host (modules and devices), and the PACKAGEs, which emulation would take minutes to
+# install; but not the NFS servers, which are in each other's way: which of them a node gets is for roles.
+ready=(kmod udev)
+for package in "$@"; do
+    case $package in nfs-*) ;; *) ready+=("$package") ;; esac
+done
 printf '#!/bin/sh\nexit 101\n' > "$work/root/usr/sbin/policy-rc.d"
 chmod 755 "$work/root/usr/sbin/policy-rc.d"
-DEBIAN_FRONTEND=noninteractive chroot "$work/root" apt-get install -qq --yes --no-install-recommends kmod udev >&2
+DEBIAN_FRONTEND=noninteractive chroot "$work/root" \
+    apt-get install -qq --yes --no-install-recommends "${ready[@]}" >&2
 rm "$work/root/usr/sbin/policy-rc.d"
 
 cd "$work"
