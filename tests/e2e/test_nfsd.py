@@ -9,6 +9,7 @@ The tests are one story: each goes on where the one before ended, on a lab of th
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
@@ -126,7 +127,11 @@ def reboot(lab):
 
 def power_cut(lab):
     pid = int((lab.folder / "run" / "proxy1.pid").read_text().split()[0])
+    end = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
+    # its network cards are free again when it has ended
+    assert select.select([end], [], [], 10)[0]
+    os.close(end)
     lab.start_proxy()
 
 
