@@ -87,8 +87,8 @@ def picture(boot, scale):
     for phase, start, end in pieces(boot):
         left, width = scale.at(start), scale.at(end) - scale.at(start)
         kind = phase if phase in COLOURED else "other"
-        bar = tag("rect", x=f"{left:.1f}", y=0, width=f"{max(width, 1.5):.1f}", height=HEIGHT, class_=f"p-{kind}")
-        bars.append(tag("g", tag("title", f"{phase}: {end - start:.1f} s"), bar))
+        box = tag("rect", x=f"{left:.1f}", y=0, width=f"{max(width, 1.5):.1f}", height=HEIGHT, class_=f"p-{kind}")
+        bars.append(tag("g", tag("title", f"{phase}: {end - start:.1f} s"), box))
         if width > (len(str(phase)) + 2) * LETTER:
             texts.append(tag("text", phase, x=f"{left + width / 2:.1f}", y=14, text_anchor="middle"))
     places = [f"{scale.at(line):.1f}" for line in scale.lines]

@@ -53,8 +53,8 @@ def oslo(path, *options):
     return {(section, name): conf[name] if section == "DEFAULT" else conf[section][name] for section, name in options}
 
 
-def wanted(flags=OURS):
-    return {(section, name): str(value) for section, options in flags.items() for name, value in options.items()}
+def wanted():
+    return {(section, name): str(value) for section, options in OURS.items() for name, value in options.items()}
 
 
 @pytest.fixture
