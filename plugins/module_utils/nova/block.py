@@ -144,7 +144,7 @@ def _with_blocks(rest, blocks, parsed, end):
             places[section] = len(lines)
         else:
             places[section] = parsed.ends[section] + 1
-    for section in sorted(blocks, key=places.get, reverse=True):
+    for section in sorted(blocks, key=lambda section: places[section], reverse=True):
         after[_place(places[section])] = blocks[section]
         block = [BEGIN, *blocks[section], END]
         lines[places[section] : places[section]] = [f"{line}{end}" for line in block]
