@@ -12,7 +12,7 @@ playbook := .venv/bin/ansible-playbook hetero.compute
 help:
 	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
 	@echo "make ssh NAME=jackie      log in"
-	@echo "make status               every node, its state, who has it"
+	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE for a browser"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
@@ -25,8 +25,12 @@ demo: setup
 ssh: name setup
 	@tools/ssh "$(NAME)"
 
+# JSON=1: nothing but the JSON, for programs
 status: setup
-	@$(playbook).status
+	@if [ -z "$(JSON)" ]; then $(playbook).status $(if $(HTML),-e "html=$(abspath $(HTML))"); \
+	else said=$$($(playbook).status -e json=true); ended=$$?; \
+	printf '%s\n' "$$said" | grep '^{'; \
+	[ $$ended = 0 ] || printf '%s\n' "$$said" | grep -v '^{' >&2; exit $$ended; fi
 
 terminate: name setup
 	@$(playbook).terminate_instance -e "instance=$(NAME)"

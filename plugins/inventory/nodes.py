@@ -155,6 +155,8 @@ ONE_PROXY = "proxy"
 #: What may be put into a host's or a proxy's name.
 _NAME = re.compile(r"[A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
+#: What a snapshot says of a board and no host variable is made of: columns are the boards file's, events are history.
+_NO_VARIABLES = frozenset((*COLUMNS, "events"))
 
 SPEC = ArgumentSpecValidator(
     {
@@ -336,7 +338,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return self.inventory.add_group(self._sanitize_group_name(f"{prefix}_{value}".lower()))
 
     def _add_board(self, name, proxy, columns, seen):
-        seen = {key: value for key, value in (seen or {}).items() if _KEY.fullmatch(key) and key not in COLUMNS}
+        seen = {key: value for key, value in (seen or {}).items() if _KEY.fullmatch(key) and key not in _NO_VARIABLES}
         state = seen.get("state")
         state = state if isinstance(state, str) and state else UNKNOWN
         arch = columns["cpu_info"].get("arch")

@@ -95,6 +95,8 @@ boards:
     error: {description: 'The note of a board in state V(error), else none.', type: str}
     power: {description: 'V(on) or V(off), or none where nobody knows.', type: str}
     power_seen: {description: When the outlet was last looked at (seconds since 1970)., type: float}
+    pdu: {description: 'Name of the PDU that feeds it, or none.', type: str}
+    outlet: {description: 'The outlet that feeds it, or none.', type: str}
     instance: {description: 'The instance that has the board, or none.', type: str}
     request: {description: The request it belongs to., type: str}
     owner: {description: Its owner., type: str}

@@ -43,8 +43,8 @@ def claim_fields(board, record, claim=None):
     }
 
 
-def board_fields(board, record, now):
-    """A board with its columns, its record and its claim's main fields; None for what is not known."""
+def board_fields(board, record, now, wiring):
+    """A board with its columns, its record, its claim's main fields and what feeds it; None for what is not known."""
     claim = record.claim
     # A clock that was set back must not make a time span negative.
     seconds = None if record.since is None else round(max(0.0, now - record.since), 3)
@@ -60,6 +60,8 @@ def board_fields(board, record, now):
         error=record.note if record.state == states.ERROR else None,
         power=record.power,
         power_seen=record.power_seen,
+        pdu=wiring.get("pdu"),
+        outlet=str(wiring["outlet"]) if "outlet" in wiring else None,
         instance=claim.instance if claim else None,
         request=claim.request if claim else None,
         owner=claim.owner if claim else None,
@@ -90,7 +92,7 @@ def information(proxy, ids=None, instance=None, events=0):
         asked = {claim.board for claim in claims}
         boards = [board for board in boards if board.id in asked]
     now = time.time()
-    found = [board_fields(board, records[board.id], now) for board in boards]
+    found = [board_fields(board, records[board.id], now, proxy.wiring(board)) for board in boards]
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
         fields["events"] = [dict(vars(event)) for event in newest]

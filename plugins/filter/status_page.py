@@ -1,0 +1,62 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.status_page`: boards as a page for a browser. How it is built is plugin_utils/page's."""
+
+from __future__ import annotations
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import status_page as page
+
+DOCUMENTATION = r"""
+name: status_page
+short_description: Show boards as an HTML page
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Makes one self-contained HTML page, without scripts, of what proxy nodes know of their boards.
+  - Shows what needs a look, each PDU's boards by outlet, instances and how each booted, leases, and the newest events.
+  - Texts are escaped, whoever wrote them.
+positional: _input
+options:
+  _input:
+    description: What filter P(hetero.compute.snapshots#filter) makes, from boards with their C(events).
+    type: dict
+    required: true
+  title:
+    description: Title of the page.
+    type: str
+    default: Boards
+seealso:
+  - plugin: hetero.compute.snapshots
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Write the page
+  ansible.builtin.copy:
+    dest: /var/www/html/boards.html
+    content: "{{ info.results | hetero.compute.snapshots | hetero.compute.status_page }}"
+    mode: "0644"
+"""
+
+RETURN = r"""
+_value:
+  description: The page.
+  type: str
+"""
+
+
+def status_page(snapshots, title="Boards"):
+    if not isinstance(snapshots, dict) or not all(
+        isinstance(seen, dict) and {"taken_at", "boards", "claims"} <= set(seen) for seen in snapshots.values()
+    ):
+        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes before the bar")
+    return page(snapshots, title)
+
+
+class FilterModule:
+    def filters(self):
+        return {"status_page": status_page}

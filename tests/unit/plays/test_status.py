@@ -1,0 +1,69 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbook status. If these fail, programs cannot read it, the inventory is stale, or a dead proxy hides all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+def test_one_answer_for_people_programs_and_the_inventory(proxies):
+    """A board that was booted: the JSON has all of it, the snapshot is the same, and the page shows the boot."""
+    folders, plays = proxies
+    folder = plays.folder
+    (folder / "snapshots").mkdir()
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+    flags = dict(json="true", html="boards.html", hetero_snapshot_folder=folder / "snapshots")
+    rc, output = plays.play("status", **flags)
+    assert (rc, changed(output)) == (0, 0), output
+    (line,) = [line for line in output.splitlines() if line.startswith("{")]
+    seen = json.loads(line)["proxies"]
+    board = seen["p1"]["boards"][0]
+    assert (board["state"], board["instance"], board["owner"]) == ("running", "jackie", "jo")
+    assert (board["pdu"], board["outlet"], board["power"]) == ("pdu-a", "1", "on")
+    assert [event["phase"] for event in board["events"] if event["seconds"] is not None][-4:] == [
+        "power", "tftp", "nfs", "running",
+    ]  # fmt: skip
+    assert [claim["instance"] for claim in seen["p1"]["claims"]] == ["jackie"]
+    for name in ("p1", "p2"):
+        assert json.loads((folder / "snapshots" / f"{name}.json").read_text()) == seen[name]
+    page = (folder / "boards.html").read_text()
+    assert page.count('class="boot"') == 1
+    assert all(f">{text}<" in page for text in ("p1", "p2", "jackie", "ssh answers"))
+    (folder / "lab.hetero.yml").write_text(
+        "plugin: hetero.compute.nodes\nsnapshots: snapshots\nproxies:\n"
+        "  - {name: p1, boards_file: p1/tftpboot/tilera_boards}\n"
+        "  - {name: p2, boards_file: p2/tftpboot/tilera_boards, prefix: p2-}\n"
+    )
+    listed = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-inventory"), "-i", "lab.hetero.yml", "--list"],
+        cwd=folder, env=plays.env, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    inventory = json.loads(listed.stdout)
+    assert inventory["state_running"]["hosts"] == ["board0"]
+    known = inventory["_meta"]["hostvars"]["board0"]
+    assert (known["hetero_instance"], known["hetero_outlet"], "hetero_events" in known) == ("jackie", "1", False)
+
+
+def test_a_proxy_that_does_not_answer_hides_no_other(proxies):
+    """Its own line says why, the play fails, and what the others said is there."""
+    folders, plays = proxies
+    (folders["p2"].folder / "etc" / "hetero" / "proxy.json").write_text("{")
+    rc, output = plays.play("status", html=plays.folder / "boards.html")
+    assert rc != 0
+    assert "board1  board  TILEPro64  tp64.8x8  power off  -         -" in output
+    assert "p2: /etc/hetero/proxy.json: is not JSON" in output
+    assert "is not JSON" in (plays.folder / "boards.html").read_text()
+    assert changed(output) == 0
