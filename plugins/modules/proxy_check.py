@@ -80,8 +80,12 @@ options:
     type: list
     elements: str
     default: []
+  ram_images:
+    description: Name of the RAM image of each architecture; the boards with a C(disk) need one.
+    type: dict
+    default: {}
   boards:
-    description: Wiring of the boards by id, with C(pdu) and C(outlet).
+    description: Wiring of the boards by id, with C(pdu), C(outlet) and C(disk).
     type: dict
     default: {}
   packages:
@@ -196,6 +200,7 @@ SPEC = ArgumentSpec(
         boards_source=dict(type="str", default="boards file"),
         pdus=dict(type="dict", default={}),
         credentials_for=dict(type="list", elements="str", default=[]),
+        ram_images=dict(type="dict", default={}),
         boards=dict(type="dict", default={}),
         packages=dict(type="list", elements="str", default=[]),
         timeout=dict(type="float", default=15),

@@ -218,16 +218,11 @@ news:
   type: dict
 """
 
-import sys
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.background import detach, finish
 from ..module_utils.boards import lifecycle
 from ..module_utils.boards.proxy import Proxy
-from ..module_utils.errors import HeteroError
-from ..module_utils.following import look
-from ..module_utils.module import run, utf8
+from ..module_utils.followed import run_followed
 from ..module_utils.spec import PROXY, ArgumentSpec
 
 SPEC = PROXY + ArgumentSpec(
@@ -260,31 +255,8 @@ def work(params, check):
         return VERBS[params["state"]](proxy, params["boards"], options(params, check))
 
 
-def go_on_alone(module):
-    """The module's process ends here, with the job to follow and a first look at it; what returns is the worker."""
-    params = utf8(module.params)
-    with Proxy(params) as proxy:
-        newest = [event.id for board in params["boards"] for event in proxy.store.newest_events(board, 1)]
-        after, run_folder = max(newest, default=0), proxy.config["run_folder"]
-    job = detach(run_folder)
-    if job:
-        follow = dict(job=job, state_db=params["state_db"], boards=params["boards"], after=after)
-        follow.update(python=sys.executable, limit=options(params, False).limit)
-        module.exit_json(changed=False, follow=follow, news=look(follow))
-
-
 def main():
-    module = AnsibleModule(**SPEC.kwargs)
-    if not module.params["background"] or module.check_mode:
-        run(module, work)
-    try:
-        go_on_alone(module)
-    except HeteroError as error:
-        module.fail_json(msg=str(error), failure=error.failure)
-    try:
-        finish(work(module.params, False))
-    except HeteroError as error:
-        finish(dict(failed=True, msg=str(error), failure=error.failure))
+    run_followed(AnsibleModule(**SPEC.kwargs), work, lambda params: options(params, False).limit)
 
 
 if __name__ == "__main__":

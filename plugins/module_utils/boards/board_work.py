@@ -31,9 +31,13 @@ BLAME = ("proxy", "image", "board")
 class BoardWork:
     """A board, its record and claim (read once its lock is held), and the outcome so far.
 
+    `up` is the phase, and its text, that a board reaches when it proved its key.
+
     :param change: the call's Change; also says whether this is check mode.
     :param wanted: the instance or request that the board is to be of; None does not ask.
     """
+
+    up = ("running", "ssh answers")
 
     def __init__(self, proxy, board, change, wanted=None):
         self.proxy = proxy
@@ -61,6 +65,11 @@ class BoardWork:
         """The System whose answer counts: the claim's."""
         claim = self.claim
         return System(None, claim.boot_source or NFS_ROOT, claim.host_key) if claim else System(None)
+
+    @property
+    def image_name(self):
+        """What it boots, for people."""
+        return f"image {self.claim.image}" if self.claim else "no image"
 
     @property
     def instance(self):

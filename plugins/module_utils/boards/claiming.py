@@ -18,6 +18,7 @@ from ..images.provision import leftovers
 from ..images.roots import parse_key
 from ..locks import lock
 from . import states
+from .disks import unwiped
 from .info import claim_fields
 from .store import valid_instance, why_not_free
 
@@ -227,7 +228,7 @@ def _in_the_way(proxy, board):
         texts.append("its outlet was not looked at since the claim")
     elif record.power != "off":
         texts.append("its outlet was last seen on")
-    return texts + list(leftovers(proxy, board))
+    return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
 def _shown(claim):

@@ -19,6 +19,7 @@ from . import states
 from .blame import BOARD
 from .board_work import BoardWork, locked, refuse, summary
 from .boot_entry import ensure_entry
+from .disks import withdraw
 from .starting import Starting
 from .stopping import Stopping
 
@@ -120,5 +121,7 @@ def _make_ready(work, options):
         return
     try:
         ensure_entry(work, options.image)
+        if not options.check:
+            withdraw(work.proxy, work.board)
     except HeteroError as error:
         work.fail(None, error, **error.facts)

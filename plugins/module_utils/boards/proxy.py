@@ -54,6 +54,18 @@ class Proxy:
         """What proxy.json says of a board: pdu, outlet, driver, console, cmdline."""
         return self.config["boards"].get(str(board.id), {})
 
+    def disks(self, board):
+        """Device names of a board's local disks, as proxy.json has them; an empty list for a board without."""
+        disks = self.wiring(board).get("disk") or []
+        return [disks] if isinstance(disks, str) else list(disks)
+
+    def root_partition(self, board):
+        """The partition of its first disk that a board with boot source disk boots from."""
+        disks = self.disks(board)
+        if not disks:
+            raise BadInput("no local disk is configured for it", board.name, f"name its disk, then {SET_UP}")
+        return disks[0] + ("p1" if disks[0][-1].isdigit() else "1")
+
     def outlet(self, board):
         """(PDU name, outlet as text) of a board; BadInput where it is not wired."""
         wiring = self.wiring(board)

@@ -286,7 +286,7 @@ class Starting:
         if answer is True:
             boot.progress()
             boot.work.move(states.RUNNING)
-            boot.phase("running", "ssh answers", at)
+            boot.phase(*boot.work.up, at)
             boot.work.over = True
         else:
             self._stalled(boot, answer if isinstance(answer, HeteroError) else None)
@@ -339,7 +339,7 @@ class Starting:
         remove_entry(work)
         tail = "\n".join(work.evidence["console_tail"])
         work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))
-        work.fail(blame.IMAGE, f"{work.board.name}: image {work.claim.image} does not boot: {note}{blame.SLOW}")
+        work.fail(blame.IMAGE, f"{work.board.name}: {work.image_name} does not boot: {note}{blame.SLOW}")
 
     @staticmethod
     def _quarantine(boot):

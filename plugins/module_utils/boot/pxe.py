@@ -13,15 +13,20 @@ import os
 import socket
 
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError
+from ..errors import HeteroError
 from ..images.exports import board_export, exporter
+from ..images.ram import own_key
+from ..images.tftp import read_entry
 from . import phases, ssh, tftp_client
-from .driver import ENTRY, INITRD, KERNEL, NFS, NFS_ROOT, BootDriver
+from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS, RAM_ROOT, BootDriver
+from .ssh_shell import SshShell
 
 #: Every set-up proxy serves this file to everyone: it chains a board to its own entry.
 SHARED_FILE = "boot.ipxe"
 #: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
 NFS_OPTIONS = "vers=3,tcp,nolock"
+#: First words of the command line of a kernel whose root is not one the proxy exports.
+ON_NFS, IN_RAM = "root=/dev/nfs", "root=/dev/ram0"
 #: What the self-test grants each server; both answer in milliseconds.
 SELF_TEST = 2.0
 
@@ -81,6 +86,11 @@ class Pxe(BootDriver):
     def known_hosts(self, board, host_key):
         return ssh.known_hosts_line(board.ip, host_key)
 
+    def shell(self, board, system):
+        if system.root != RAM_ROOT:
+            return super().shell(board, system)
+        return SshShell(board.name, board.ip, system.host_key, own_key(self.proxy))
+
     def self_test(self, board):
         server = self.proxy.config["server"]
         folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
@@ -94,19 +104,25 @@ class Pxe(BootDriver):
                 faults.append(f"TFTP {server}:{SHARED_FILE}: is empty: run the set-up playbook hetero.compute.proxy")
         except HeteroError as error:
             faults.append(str(error))
+        entry = read_entry(os.path.join(folder, entry_name(board)))
+        if entry is None or ON_NFS in entry:
+            faults += self._nfs_faults(board, server)
+        return faults
+
+    def _nfs_faults(self, board, server):
         try:
             socket.create_connection((server, phases.NFS_PORT), timeout=SELF_TEST).close()
         except OSError as error:
-            faults.append(f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is the NFS server running?")
-        else:
-            faults += self._export_fault(board)
-        return faults
+            return [f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is the NFS server running?"]
+        return self._export_fault(board)
 
     def _root(self, board, system):
         """The words of the kernel's command line that say where its root is."""
-        if system.root != NFS_ROOT:
-            raise BadInput(f"cannot boot with its root on {system.root}", board.name, "use boot_source nfs")
-        return ["root=/dev/nfs", f"nfsroot={self.proxy.config['server']}:{self._export(board)[1].pseudo},{NFS_OPTIONS}"]
+        if system.root == RAM_ROOT:
+            return [IN_RAM]
+        if system.root == DISK_ROOT:
+            return [f"root={self.proxy.root_partition(board)}", "rootfstype=ext4", "rw"]
+        return [ON_NFS, f"nfsroot={self.proxy.config['server']}:{self._export(board)[1].pseudo},{NFS_OPTIONS}"]
 
     def _export(self, board):
         """(NFS server, the board's export there)."""

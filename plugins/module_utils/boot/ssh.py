@@ -60,7 +60,19 @@ def known_hosts_line(ip, host_key, port=SSH_PORT):
     return "\n".join(" ".join([name] + key) for key in keys)
 
 
-def _client(ip, host_key, known_hosts, port, limit):
+#: Options of a client that offers no login: the key exchange is all that is asked for.
+NO_LOGIN = {
+    "PreferredAuthentications": "none",
+    "PubkeyAuthentication": "no",
+    "LogLevel": "INFO",  # with ERROR it does not say that the server has no key of this type
+}
+
+
+def client(ip, host_key, known_hosts, port, limit, more):
+    """The words of an ssh client for root that takes no host key but this, and never asks.
+
+    :param more: options besides; the remote command goes behind what is returned.
+    """
     kinds = [line.split()[0] for line in host_key.splitlines() if line.strip()]
     algorithms = [name for kind in kinds for name in ALGORITHMS.get(kind, [kind])]
     options = {
@@ -70,18 +82,16 @@ def _client(ip, host_key, known_hosts, port, limit):
         "GlobalKnownHostsFile": "/dev/null",
         "HostKeyAlgorithms": ",".join(algorithms),
         "KexAlgorithms": ",".join(EXCHANGES),
-        "PreferredAuthentications": "none",
-        "PubkeyAuthentication": "no",
         "UpdateHostKeys": "no",
         "CheckHostIP": "no",
         "ControlPath": "none",
-        "LogLevel": "INFO",  # with ERROR it does not say that the server has no key of this type
         "ConnectTimeout": str(max(1, int(limit))),
+        **more,
     }
     argv = ["ssh", "-F", "none", "-T", "-p", str(port), "-l", "root"]
     for name, value in options.items():
         argv += ["-o", f"{name}={value}"]
-    return argv + [ip, "true"]
+    return argv + [ip]
 
 
 def _said(argv, limit, cancelled):
@@ -113,7 +123,7 @@ def proven(ip, host_key, known_hosts, port, limit, cancelled=None):
 
     :raises WrongHostKey: a key exchange proved another key.
     """
-    code, said = _said(_client(ip, host_key, known_hosts, port, limit), limit, cancelled)
+    code, said = _said([*client(ip, host_key, known_hosts, port, limit, NO_LOGIN), "true"], limit, cancelled)
     if code == 0 or f"root@{ip}: Permission denied (" in said:
         return True
     if WRONG.search(said):

@@ -141,14 +141,20 @@ def remove(proxy, board, change, report):
 def leftovers(proxy, board):
     """What there is of a board's export, mounts, root and files, in words; an empty list means none of it."""
     place = Place(proxy, board)
-    exported = place.exported()
-    found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
-    found += [f"mount {point}" for point in sorted(place.root.mounts())]
-    found += [f"folder {place.root.folder}"] if place.root.exists() else []
+    found = made_ready(proxy, board)
     found += [f"file {place.files.path(name)}" for name in place.files.names()]
     found += [f"folder {place.files.folder}"] if place.files.exists() else []
     found += [f"file {place.restore_file}"] if os.path.lexists(place.restore_file) else []
     return found
+
+
+def made_ready(proxy, board):
+    """What there is of a board's export, mounts and root, in words: that by which it is somebody's."""
+    place = Place(proxy, board)
+    exported = place.exported()
+    found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
+    found += [f"mount {point}" for point in sorted(place.root.mounts())]
+    return found + ([f"folder {place.root.folder}"] if place.root.exists() else [])
 
 
 def token_of(claim):

@@ -36,11 +36,12 @@ KEEP_FREE = 256 << 20
 #: Unpacking and a slow download; a caller with a deadline of its own gives it.
 IMPORT_TIME = 1800.0
 CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
+RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image in the store. `kernel`, `initrd` (None where there is none) and `root` are paths."""
+    """An image in the store. `kernel`, `initrd` (None where there is none), `root` (None: a RAM image) are paths."""
 
     hash: str
     name: str
@@ -48,7 +49,12 @@ class Image:
     cmdline: str
     kernel: str
     initrd: str | None
-    root: str
+    root: str | None
+
+    @property
+    def ram(self):
+        """Whether all of it is in kernel and initrd: a system of the proxy's own, not for instances."""
+        return self.root is None
 
 
 def is_source(text):
@@ -200,7 +206,7 @@ class ImageStore:
             cmdline=about.get("cmdline", ""),
             kernel=os.path.join(folder, "kernel"),
             initrd=initrd if os.path.exists(initrd) else None,
-            root=os.path.join(folder, "root"),
+            root=None if about.get("ram") else os.path.join(folder, "root"),
         )
 
 
@@ -292,20 +298,27 @@ def _check(folder, source, arch):
     cmdline = about.get("cmdline", "")
     if not isinstance(cmdline, str) or not re.fullmatch(r"[ -~]*", cmdline):
         raise BadInput("image.json: cmdline must be one line of ASCII", source, 'write {"cmdline": "quiet"}')
-    for name, needed in (("kernel", True), ("initrd", False)):
+    ram = about.get("ram", False)
+    if not isinstance(ram, bool):
+        raise BadInput("image.json: ram must be true or false", source, RAM_CONTENT)
+    content = RAM_CONTENT if ram else CONTENT
+    for name, needed in (("kernel", True), ("initrd", ram)):
         path = os.path.join(folder, name)
         if not os.path.lexists(path) and not needed:
             continue
         if not os.path.isfile(path):
-            raise BadInput(f"{name}: no such file in it", source, CONTENT)
+            raise BadInput(f"{name}: no such file in it", source, content)
         if os.stat(path).st_nlink > 1:
             # Also a file of the root: its mode is the root's own.
             shutil.copyfile(path, f"{path}~")
             os.replace(f"{path}~", path)
         # in.tftpd serves only what everybody may read.
         os.chmod(path, 0o444)
-    if not os.path.isdir(os.path.join(folder, "root")):
-        raise BadInput("root: no such folder in it", source, CONTENT)
+    root = os.path.join(folder, "root")
+    if ram and os.path.lexists(root):
+        raise BadInput("is a RAM image and holds root, which nothing would use", source, content)
+    if not ram and not os.path.isdir(root):
+        raise BadInput("root: no such folder in it", source, content)
 
 
 def _about(folder, source):

@@ -23,6 +23,7 @@ DEFAULTS = {
     "credentials": "/etc/hetero/credentials.json",
     "pdus": {},
     "boards": {},
+    "ram_images": {},
 }
 
 

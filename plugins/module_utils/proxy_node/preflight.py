@@ -44,6 +44,7 @@ SERVERS = {
 #: Where the set-up leaves what it chose.
 CONFIG = "/etc/hetero/proxy.json"
 GIB = 1 << 30
+DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
 #: Free space the state folder needs beside the roots: one unpacked image and the database.
 SPARE = 1 * GIB
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": GIB, "T": 1 << 40}
@@ -63,6 +64,7 @@ class Plan:
     config: str = CONFIG
     boards_text: str = ""
     boards_source: str = "boards file"
+    ram_images: dict = field(default_factory=dict)
     pdus: dict = field(default_factory=dict)
     credentials_for: list = field(default_factory=list)
     wiring: dict = field(default_factory=dict)
@@ -145,6 +147,7 @@ def wiring(plan, boards, found):
                 names = ", ".join(sorted(plan.pdus)) or "none"
                 found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
             users.setdefault((pdu, str(outlet)), []).append(board_id)
+        disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
     for (pdu, outlet), ids in sorted(users.items()):
         if len(ids) > 1:
             found.defect(
@@ -163,6 +166,16 @@ def wiring(plan, boards, found):
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
+
+
+def disks(plan, thing, disk, arch, found):
+    """The disks of a board, which nobody could wipe without a RAM image."""
+    names = [disk] if isinstance(disk, str) else disk or []
+    if not isinstance(names, list) or not all(isinstance(name, str) and DISK.fullmatch(name) for name in names):
+        found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, or a list of such")
+    elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
+        what = f"has a disk, and there is no RAM image for {arch} to wipe it from"
+        found.defect(thing, what, "name one in tftp_proxy_ram_images")
 
 
 # --- what the machine is -------------------------------------------------------------------------------------------

@@ -196,6 +196,12 @@ class Pdus:
 
     def up(self):
         changed = []
+        for disk in self.lab["disks"]:
+            if not os.path.exists(disk["file"]):
+                os.makedirs(os.path.dirname(disk["file"]), mode=0o700, exist_ok=True)
+                with open(disk["file"], "xb") as file:
+                    file.truncate(disk["size_mb"] << 20)
+                changed.append(f"disk {os.path.basename(disk['file'])}")
         for name, pdu in self.lab["pdus"].items():
             process = Process(self.lab, name)
             if process.pid is None:

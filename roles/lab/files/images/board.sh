@@ -3,11 +3,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# board.sh FILE ARCH: an image for netbooted boards, as the collection's image store takes it: a tar with image.json,
-# kernel, initrd and root/ (Debian 12 with sshd). ARCH is what the boards file calls the boards' architecture.
+# board.sh FILE ARCH DISK: an image for netbooted boards, as the collection's image store takes it: a tar with image.json,
+# kernel, initrd and root/ (Debian 12 with sshd). ARCH is what the boards file calls the boards'
+# architecture; with DISK true its initrd can mount a root on a disk.
 set -euo pipefail
 file=$1
 arch=$2
+disk=$3
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/board.XXXXXX")
@@ -20,10 +22,11 @@ cd "$work"
 unpack_kernel linux-image-cloud-amd64 "$work/kernel"
 cp "$work"/kernel/boot/vmlinuz-* "$image/kernel"
 
-# The initrd follows the kernel's own ip= and nfsroot= arguments.
+# The initrd follows the kernel's own ip=, root= and nfsroot= arguments.
 initrd=$work/initrd
 fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep" \
     virtio_pci virtio_net nfs nfsv3
+[ "$disk" != true ] || lay_modules "$initrd" "$work/kernel" order-disk virtio_scsi sd_mod ext4
 cp "$here/initrd-init" "$initrd/init"
 cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
 chmod 755 "$initrd/init" "$initrd/etc/dhcp"

@@ -22,11 +22,19 @@ fill_initrd() {
     mkdir -p "$initrd"/{bin,dev,proc,sys,newroot,lib/modules,etc}
     cp /bin/busybox "$initrd/bin/busybox"
     for name in $applets; do ln -s busybox "$initrd/bin/$name"; done
+    lay_modules "$initrd" "$kernel" order "$@"
+}
+
+# lay_modules INITRD KERNEL_FOLDER ORDER MODULE…: those that are not there yet, named in file ORDER as they are loaded.
+lay_modules() {
+    local initrd=$1 kernel=$2 order=$3 name object
+    shift 3
     for name in "$@"; do
         modprobe -d "$kernel" -S "$version" --show-depends "$name" 2>/dev/null | awk '$1 == "insmod" {print $2}'
     done | awk '!seen[$0]++' | while read -r object; do
+        [ ! -e "$initrd/lib/modules/$(basename "$object")" ] || continue
         cp "$object" "$initrd/lib/modules/"
-        basename "$object" >> "$initrd/lib/modules/order"
+        basename "$object" >> "$initrd/lib/modules/$order"
     done
 }
 

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known of a board's local disks: whether they were wiped since a tenant could write to them, and how that was
+proven.
+
+The proof that stands is a file; it is taken away before a tenant's system gets power, so that what nobody wrote down
+counts as not wiped. Wiping itself is wiping.py's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from ..errors import HeteroError
+
+FOLDER = "wipes"
+HISTORY = os.path.join(FOLDER, "history")
+
+
+def proof(proxy, board):
+    """The record of the wipe that stands for all disks that the board has now; None where there is none."""
+    try:
+        with open(_path(proxy, board), encoding="utf-8") as file:
+            record = json.load(file)
+    except (FileNotFoundError, ValueError):
+        return None
+    wiped = {disk["device"] for disk in record["disks"] if disk["proven"]}
+    return record if wiped >= set(proxy.disks(board)) else None
+
+
+def unwiped(proxy, board):
+    """Why a board's disks keep it from being free, as texts; empty where they do not."""
+    disks = proxy.disks(board)
+    if not disks or proof(proxy, board):
+        return []
+    return [f"disk {' and '.join(disks)} not proven to be wiped since it was used last (module board_wipe)"]
+
+
+def withdraw(proxy, board):
+    """A tenant's system is about to get power: no proof stands any more."""
+    if not proxy.disks(board):
+        return
+    try:
+        os.unlink(_path(proxy, board))
+    except FileNotFoundError:
+        return
+    _sync(os.path.dirname(_path(proxy, board)))
+
+
+def keep(proxy, board, record):
+    """Write the record of a wipe down, for good; it stands as the proof when all its disks were proven."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(record["time"]))
+    _write(proxy.folder(HISTORY, f"{board.name}-{stamp}.json"), record)
+    if all(disk["proven"] for disk in record["disks"]):
+        _write(_path(proxy, board), record)
+        if proof(proxy, board) is None:
+            raise HeteroError("the proof of its wipe cannot be read back", board.name, f"look at {_path(proxy, board)}")
+
+
+def _path(proxy, board):
+    return proxy.folder(FOLDER, f"{board.name}.json")
+
+
+def _write(path, record):
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump(record, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
+    _sync(os.path.dirname(path))
+
+
+def _sync(folder):
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,124 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards in the proxy's own hands: into RAM, their keys proven, something done on each, off again.
+
+What is done, and what the boards' states mean meanwhile, is the callers'. Only a board that does not obey is put into
+state error here; the RAM image and the proxy cost no board.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from ..boot.driver import INITRD, KERNEL, RAM_ROOT, System
+from ..change import Change
+from ..errors import HeteroError
+from ..images import tftp
+from ..images.ram import ram_image, serve
+from . import blame, states
+from .board_work import BoardWork
+from .boot_entry import remove_entry
+from .starting import Starting
+from .stopping import Stopping
+
+#: Phase of a board that answers from RAM.
+PHASE = "ram"
+
+
+class RamWork(BoardWork):
+    """A board's boot into RAM, beside the work that it is part of."""
+
+    up = (PHASE, "RAM system answers")
+
+    def __init__(self, work, system):
+        super().__init__(work.proxy, work.board, Change(), work.wanted)
+        self.outer = work
+        self.record, self.driver = work.record, work.driver
+        self.pdu, self.outlet = work.pdu, work.outlet
+        self._system = system
+
+    @property
+    def system(self):
+        return self._system
+
+    @property
+    def image_name(self):
+        return f"RAM image {self._system.image.name}"
+
+    def move(self, state, note=""):
+        if state == states.ERROR and self.state != states.MAINTENANCE:
+            super().move(state, note)
+
+    def line(self, phase, text, seconds=None):
+        self.outer.line(phase, text, seconds)
+
+    def fail(self, blame_, error, **evidence):
+        # Nobody asked for this image: it is part of the proxy.
+        super().fail(blame.PROXY if blame_ == blame.IMAGE else blame_, error, **evidence)
+
+    def hand_over(self):
+        """What came of it, to the work that it is part of."""
+        self.outer.changed = True
+        self.outer.record = self.proxy.store.record(self.board.id)
+        if self.failed and not self.outer.failed:
+            self.outer.fail(self.blame, self.error, **self.evidence)
+
+
+def in_ram(proxy, works, options, act):
+    """Boot boards into RAM, call `act(work, shell)` for each that proved its key, all at once, and switch them off.
+
+    :param works: BoardWork of each board, locked and read, with its driver. One that fails is over; an error that `act`
+        raises is its board's alone. None of them has a boot entry afterwards.
+    :param options: lifecycle.Options: the time for a boot, and how often it is tried.
+    """
+    options = replace(options, wait=True, check=False)
+    rams = [ram for ram in map(_ready, works) if ram]
+    if not rams:
+        return
+    try:
+        Starting(proxy, rams, options, reboot=True).run()
+        up = [ram for ram in rams if not ram.failed]
+        with ThreadPoolExecutor(max_workers=max(1, len(up))) as threads:
+            for done in [threads.submit(_act, act, ram) for ram in up]:
+                done.result()
+        for ram in up:
+            ram.over = False
+        Stopping(proxy, up, options).run()
+    finally:
+        for ram in rams:
+            _clear(ram)
+            ram.hand_over()
+
+
+def _ready(work):
+    """Kernel, initrd and boot entry in their places; None, and the work failed, where that cannot be."""
+    try:
+        image = ram_image(work.proxy, work.board)
+        names = {role: name for name, role in work.driver.files(work.board).items()}
+        host_key = serve(work.proxy, work.board, image, names[KERNEL], names[INITRD])
+        ram = RamWork(work, System(image, RAM_ROOT, host_key))
+        for path, text in work.driver.entry(work.board, ram.system).items():
+            tftp.write_entry(path, text)
+        return ram
+    except HeteroError as error:
+        work.fail(blame.PROXY, error, **error.facts)
+        return None
+
+
+def _act(act, ram):
+    try:
+        act(ram.outer, ram.driver.shell(ram.board, ram.system))
+    except HeteroError as error:
+        ram.outer.fail(None, error, **error.facts)
+
+
+def _clear(ram):
+    """Its files hold the host key of that one boot."""
+    remove_entry(ram)
+    files = tftp.BoardFiles(ram.proxy.config["tftp_root"], ram.board.ip)
+    for name in ram.driver.files(ram.board):
+        files.drop(name)
+    if files.exists() and not files.names():
+        files.remove()
