@@ -79,6 +79,13 @@ options:
       its state and loses the claim.
     type: bool
     default: false
+  boot_source:
+    description:
+      - Where the root of the instance is to lie. V(nfs) is the proxy node, V(disk) the board's own disk; then only
+        boards serve whose wiring names one.
+    type: str
+    choices: [nfs, disk]
+    default: nfs
   memory_tolerance:
     description: The share of the flavor's C(memory_mb) that firmware and kernel may keep.
     type: float
@@ -230,6 +237,7 @@ SPEC = PROXY + ArgumentSpec(
         "partial": {"type": "bool", "default": False},
         "lease_hours": {"type": "float"},
         "move": {"type": "bool", "default": False},
+        "boot_source": {"type": "str", "choices": ["nfs", "disk"], "default": "nfs"},
         "memory_tolerance": {"type": "float", "default": 0.02},
         "timeout": {"type": "float", "default": 30},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -253,8 +261,8 @@ def work(params, check):
 
 
 def wish(params):
-    same = ("owner", "flavor", "image", "ssh_public_key", "board", "count", "partial", "lease_hours", "move")
-    return Wish(params["instance"], tolerance=params["memory_tolerance"], **{name: params[name] for name in same})
+    given = {name: value for name, value in params.items() if name in Wish.__dataclass_fields__}
+    return Wish(params["instance"], tolerance=params["memory_tolerance"], **given)
 
 
 def main():

@@ -53,10 +53,12 @@ options:
         up is refused and not touched; one that nobody claims is not.
     type: str
   boot_source:
-    description: What the boards boot from; V(nfs) is a root on the proxy node.
+    description:
+      - What the boards boot from. V(nfs) is a root on the proxy node. V(disk) is the board's own disk, to which module
+        M(hetero.compute.tilera_boot) brings the archive that is made here.
+      - The default is what the board's claim says; another one is refused.
     type: str
-    choices: [nfs]
-    default: nfs
+    choices: [nfs, disk]
   ssh_public_key:
     description: OpenSSH public keys, one a line, that may log in as root. The default is the key that the claim names.
     type: str
@@ -157,6 +159,9 @@ boards:
       description: The one address that may mount it.
       type: str
       sample: 10.0.2.1
+    archive:
+      description: With boot source disk, C(sha256) and C(bytes) of the archive of the image's root.
+      type: dict
     files:
       description: Kernel and initrd in the board's TFTP folder.
       type: list
@@ -226,7 +231,7 @@ SPEC = PROXY + ArgumentSpec(
         checksum=dict(type="str"),
         arch=dict(type="str"),
         instance=dict(type="str"),
-        boot_source=dict(type="str", choices=["nfs"], default="nfs"),
+        boot_source=dict(type="str", choices=["nfs", "disk"]),
         ssh_public_key=dict(type="str", no_log=False),
         timeout=dict(type="float", default=1800),
         state=dict(type="str", choices=["present", "absent"], default="present"),
@@ -245,7 +250,8 @@ def work(params, check):
         image, lines = take_in(proxy, *source, change, deadline)
         pending = params["image"] is not None and image is None
         key, instance = params["ssh_public_key"], params["instance"]
-        return present(proxy, params["boards"], image, key, change, deadline, lines, pending, instance)
+        source = params["boot_source"]
+        return present(proxy, params["boards"], image, key, change, deadline, lines, pending, instance, source)
 
 
 def main():

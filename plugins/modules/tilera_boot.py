@@ -58,10 +58,13 @@ options:
     choices: [auto, pxe, fake]
     default: auto
   boot_source:
-    description: Where the root file system lies.
+    description:
+      - Where the root file system lies, V(nfs) on the proxy node, V(disk) on the board's own disk.
+      - The first boot from a disk has two phases. In the first the board boots from the proxy's RAM image, its disk is
+        partitioned, and its root is unpacked there and compared; in the second it boots from the disk.
+      - The default is what the board's claim says; another one is refused.
     type: str
-    choices: [nfs]
-    default: nfs
+    choices: [nfs, disk]
   kernel_source:
     description: Where the board gets its kernel.
     type: str
@@ -155,7 +158,7 @@ boards:
     phases:
       description: >-
         Seconds. C(power) is the time for switching with read-back; C(tftp), C(nfs) and C(running) count from power on.
-        Phases that were not reached are missing.
+        With a root on disk there is no C(nfs). Phases that were not reached are missing.
       type: dict
       sample: {power: 0.4, tftp: 2.2, nfs: 4.5, running: 5.4}
     changed:
@@ -230,7 +233,7 @@ SPEC = PROXY + ArgumentSpec(
         boards=dict(type="list", elements="int", required=True),
         state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
         driver=dict(type="str", choices=["auto", "pxe", "fake"], default="auto"),
-        boot_source=dict(type="str", choices=["nfs"], default="nfs"),
+        boot_source=dict(type="str", choices=["nfs", "disk"]),
         kernel_source=dict(type="str", choices=["tftp"], default="tftp"),
         timeout=dict(type="int", default=300),
         retries=dict(type="int", default=1),
@@ -245,7 +248,8 @@ VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": life
 
 def options(params, check):
     """The verb's options from the module's."""
-    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image", "instance")}
+    names = ("driver", "timeout", "retries", "wait", "image", "instance", "boot_source")
+    given = {name: params[name] for name in names}
     return lifecycle.Options(check=check, **given)
 
 
@@ -256,7 +260,7 @@ def work(params, check):
 
 
 def main():
-    run_followed(AnsibleModule(**SPEC.kwargs), work, lambda params: options(params, False).limit)
+    run_followed(AnsibleModule(**SPEC.kwargs), work, lambda params: options(params, False).limit_with_disk)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
+from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, Refused
+from ..images.disk_root import prepare_disk
 from ..images.provision import PHASE, image_of, image_store, prepare, remove
 from ..images.roots import parse_key
 from ..images.store import default_name, is_source
@@ -42,18 +44,19 @@ def take_in(proxy, image, name, checksum, arch, change, deadline):
     return found, [dict(instance="image", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
 
 
-def present(proxy, ids, image, key, change, deadline, lines, pending=False, instance=None):
+def present(proxy, ids, image, key, change, deadline, lines, pending=False, instance=None, boot_source=None):
     """Make the boards ready to boot; the module's result.
 
     :param image: the Image asked for; None for that of each board's claim.
     :param pending: check mode, and the image asked for is not in the store yet.
     :param key: the user's public keys; None for that of each board's claim.
     :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param boot_source: what they are to boot from; None for that of each board's claim.
     """
 
     def one(board, claim, report):
         if claim is None and change.check and image and key:
-            claim = dry_claim(board, image, key)
+            claim = replace(dry_claim(board, image, key), boot_source=boot_source)
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         if pending:
@@ -63,7 +66,14 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False, inst
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
             raise Refused(what, board.name, "rebuild the instance to change its image")
         fields = replace(claim, ssh_public_key=key) if key else claim
-        done = prepare(proxy, board, fields, image or image_of(proxy, claim), change, report)
+        source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
+        if boot_source not in (None, source):
+            what = f"{claim.instance} was claimed with boot source {source}, not {boot_source}"
+            raise Refused(what, board.name, "rebuild the instance to change it, or terminate it first")
+        if source == DISK_ROOT:
+            done = prepare_disk(proxy, board, fields, found, change, deadline, report)
+        else:
+            done = prepare(proxy, board, fields, found, change, report)
         return dict(done, changed=bool(done["restored"]))
 
     if key:

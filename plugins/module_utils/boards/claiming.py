@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
 from ..images.provision import leftovers
@@ -43,6 +44,7 @@ class Wish:
     lease_hours: float | None = None
     move: bool = False
     tolerance: float = TOLERANCE
+    boot_source: str = NFS_ROOT
 
     @property
     def instances(self):
@@ -88,6 +90,9 @@ def present(proxy, wish, change):
     wish.check()
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     unfit = {board.name: rejections(wish.flavor, board, wish.tolerance) for board in pool}
+    if wish.boot_source == DISK_ROOT:
+        for board in pool:
+            unfit[board.name] += [] if proxy.disks(board) else ["no disk to boot from is configured for it"]
     fit = [board for board in pool if not unfit[board.name]]
     store = proxy.store
     with store.transaction(dry=change.check):
@@ -162,6 +167,7 @@ def _claim_and_move(store, wish, fit):
         fit,
         lease_hours=wish.lease_hours,
         partial=wish.partial,
+        boot_source=wish.boot_source,
     )
     for claim in claims:
         record = store.record(claim.board)
@@ -240,6 +246,7 @@ def _shown(claim):
         "owner": claim.owner,
         "flavor": claim.flavor.get("name"),
         "image": claim.image,
+        "boot_source": claim.boot_source,
         "ssh_public_key": claim.ssh_public_key,
         "expires": expires,
     }

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..boot.driver import NFS_ROOT
 from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError
-from . import states
+from ..errors import BadInput, HeteroError, Refused
+from . import disk_boot, states
 from .blame import BOARD
 from .board_work import BoardWork, locked, refuse, summary
 from .boot_entry import ensure_entry
@@ -37,6 +38,7 @@ class Options:
     :param wait: False returns when the power is on.
     :param image: image of boards that are not claimed yet, for a dry run.
     :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param boot_source: what they are to boot from; None for that of each board's claim.
     """
 
     driver: str = "auto"
@@ -46,11 +48,17 @@ class Options:
     check: bool = False
     image: str | None = None
     instance: str | None = None
+    boot_source: str | None = None
 
     @property
     def limit(self):
         """The longest a verb can take."""
         return self.timeout * (self.retries + 1) + BESIDES
+
+    @property
+    def limit_with_disk(self):
+        """The same where a board may get its root unpacked to its disk first."""
+        return 2 * self.limit + disk_boot.LONGEST
 
 
 def start(proxy, ids, options):
@@ -86,9 +94,12 @@ def _bring_up(proxy, ids, options, verb, reboot):
             if not work.over:
                 with change.step("boot entries"):
                     _make_ready(work, options)
+        with change.step("disk"):
+            disk_boot.lay(proxy, [work for work in works if not work.over], options)
         ready = [work for work in works if not work.over]
         with change.step("boot"):
             Starting(proxy, ready, options, reboot=reboot).run()
+        disk_boot.doubt(ready)
     return summary(works, change)
 
 
@@ -120,6 +131,10 @@ def _make_ready(work, options):
         )
         return
     try:
+        source = (work.claim.boot_source if work.claim else options.boot_source) or NFS_ROOT
+        if options.boot_source not in (None, source):
+            what = f"{work.instance} has boot source {source}, not {options.boot_source}"
+            raise Refused(what, work.board.name, "rebuild the instance to change it, or terminate it first")
         ensure_entry(work, options.image)
         if not options.check:
             withdraw(work.proxy, work.board)

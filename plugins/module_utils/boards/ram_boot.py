@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..boot.driver import INITRD, KERNEL, RAM_ROOT, System
 from ..change import Change
-from ..errors import HeteroError
+from ..errors import HeteroError, Lost, TimedOut
 from ..images import tftp
 from ..images.ram import ram_image, serve
 from . import blame, states
@@ -110,8 +110,12 @@ def _ready(work):
 def _act(act, ram):
     try:
         act(ram.outer, ram.driver.shell(ram.board, ram.system))
+    except (Lost, TimedOut) as error:
+        remedy = "look at its power and its console, and run this again: it goes on where it was"
+        ram.outer.fail(None, type(error)(error.what, error.thing, remedy))
     except HeteroError as error:
-        ram.outer.fail(None, error, **error.facts)
+        if not ram.outer.failed:
+            ram.outer.fail(None, error, **error.facts)
 
 
 def _clear(ram):

@@ -24,6 +24,8 @@ INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 STATE_PHASE = "state"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires")
+#: Boot source of a claim that names none.
+NFS = "nfs"
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 
@@ -219,7 +221,17 @@ class Store:
         return [Claim(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
 
     def claim(
-        self, request, instances, owner, flavor, image, ssh_public_key, candidates, lease_hours=None, partial=False
+        self,
+        request,
+        instances,
+        owner,
+        flavor,
+        image,
+        ssh_public_key,
+        candidates,
+        lease_hours=None,
+        partial=False,
+        boot_source=NFS,
     ):
         """Give each instance a board, the first free ones of `candidates`; one winner among any number of processes.
 
@@ -232,6 +244,7 @@ class Store:
         for instance in instances:
             valid_instance(instance)
         wanted = {"owner": owner, "flavor": flavor, "image": image, "ssh_public_key": ssh_public_key}
+        wanted["boot_source"] = boot_source
         with self._db.transaction():
             names = set(instances)
             held = {claim.instance: claim for claim in self._claims() if claim.instance in names}
@@ -363,6 +376,7 @@ def _refuse_other(claim, wanted):
         for name, same in (
             ("flavor", claim.flavor == wanted["flavor"]),
             ("image", claim.image == wanted["image"]),
+            ("boot source", (claim.boot_source or NFS) == wanted["boot_source"]),
             ("ssh key", key_body(claim.ssh_public_key) == key_body(wanted["ssh_public_key"])),
         )
         if not same

@@ -14,6 +14,7 @@ import time
 
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
+from .disk_files import DiskFiles
 from .exports import board_export, exporter
 from .roots import Root, fingerprint, parse_key
 from .store import ImageStore
@@ -33,7 +34,7 @@ class Place:
         self.root = Root(proxy.folder("roots"), board.id, own_id=self.exporter.own_ids)
         self.export = board_export(self.exporter, board, self.root.path)
         self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
-
+        self.disk = DiskFiles(proxy.folder("disks"), board.id)
         self.restore_file = self.exporter.restore_file(self.export.pseudo)
 
     def exported(self):
@@ -68,6 +69,15 @@ def check_arch(board, image):
         raise BadInput(what, board.name, "choose an image of the board's architecture")
 
 
+def check_image(claim, image, board_name):
+    """Refused for another image than the one that the claim's root was made from; BadInput for a RAM image."""
+    if image.ram:
+        raise BadInput(f"image {image.name} is a RAM image, not for instances", board_name, "choose another image")
+    if claim.image_hash and claim.image_hash != image.hash:
+        what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
+        raise Refused(what, board_name, "rebuild the instance to change its image")
+
+
 def prepare(proxy, board, claim_fields, image, change, report):
     """Make everything ready from which the board boots as its claim's instance; what is in place stays as it is.
 
@@ -86,7 +96,7 @@ def prepare(proxy, board, claim_fields, image, change, report):
     with change.step("export"), naming(place.restore_file):
         _prepare_export(place, change, restored)
     with change.step("files"):
-        _prepare_files(place, image, change, restored)
+        prepare_files(place, image, change, restored)
     if restored and not change.check:
         _check_ready(place, image)
         seconds = time.monotonic() - start
@@ -120,6 +130,9 @@ def remove(proxy, board, change, report):
         if change.note(f"{board.name} root", before, {}) and not change.check:
             place.root.unmount(Deadline(UNMOUNT_TIME))
             place.root.remove()
+        before = {"present": place.disk.exists()}
+        if change.note(f"{board.name} archive", before, {"present": False}) and not change.check:
+            place.disk.remove()
         before = {name: place.files.size(name) for name in place.files.names()}
         if place.files.exists():
             before["folder"] = place.files.folder
@@ -154,7 +167,7 @@ def made_ready(proxy, board):
     exported = place.exported()
     found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
     found += [f"mount {point}" for point in sorted(place.root.mounts())]
-    return found + ([f"folder {place.root.folder}"] if place.root.exists() else [])
+    return found + [f"folder {place.folder}" for place in (place.root, place.disk) if place.exists()]
 
 
 def token_of(claim):
@@ -168,9 +181,7 @@ def token_of(claim):
 def _prepare_root(proxy, place, claim, image, change, restored):
     """The root, mounted, with keys in it; returns its public host key, None where check mode cannot know it."""
     root, name = place.root, place.board.name
-    if claim.image_hash and claim.image_hash != image.hash:
-        what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
-        raise Refused(what, name, "rebuild the instance to change its image")
+    check_image(claim, image, name)
     token = token_of(claim)
     made = root.made()
     fresh = made is None or not made.whole or (made.claim, made.image) != (token, image.hash)
@@ -240,7 +251,8 @@ def _prepare_export(place, change, restored):
             place.exporter.add(wanted)
 
 
-def _prepare_files(place, image, change, restored):
+def prepare_files(place, image, change, restored):
+    """Kernel and initrd in the board's TFTP folder; the names of what was missing go to `restored`."""
     for name, source in place.wanted_files(image).items():
         size = place.files.size(name)
         before = {} if size is None else {"size": size, "image": None}

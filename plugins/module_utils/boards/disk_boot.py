@@ -1,0 +1,208 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Phase 1 of boot source disk: from RAM, a board gets its root unpacked to its disk; phase 2 is an ordinary boot.
+
+What is on the disk decides, by a marker that is written last: a board whose marker is its claim's is not unpacked
+again. Where a board may begin or go on is for lifecycle.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from functools import partial
+
+from ..boot.driver import DISK_ROOT
+from ..deadline import Deadline
+from ..errors import HeteroError, Lost, Refused, TimedOut
+from ..images.disk_root import ARCHIVES, own_names
+from ..images.provision import Place, image_of, prepare_files
+from ..images.root_archive import archive_of
+from . import states
+from .blame import IMAGE
+from .boot_entry import ensure_entry
+from .ram_boot import in_ram
+
+#: Seconds for a partition table and a file system (one of terabytes takes a minute).
+FORMAT_TIME = 300.0
+#: Seconds for bringing an archive to the board, and for unpacking it; both end as soon as they are done. A gigabyte
+#: takes 10 s at 100 MB/s, and 100 times that on an old board's disk.
+UPLOAD_TIME = 3600.0
+UNPACK_TIME = 3600.0
+LONGEST = 2 * FORMAT_TIME + UPLOAD_TIME + 2 * UNPACK_TIME
+#: How often an upload tells how far it is (seconds): people are to see each step within two.
+TELL = 1.0
+#: What a file system takes beside what lies in it.
+OVERHEAD = 1.1
+#: The mark of a root that is whole, in the root itself.
+MARKER = ".hetero-root"
+MOUNT = "/mnt"
+
+# Answers "there", "other" (files, but not this claim's) or "none".
+LOOK = """
+part=$1 mount=$2 marker=$3
+mkdir -p "$mount"
+mount -t ext4 -o ro "$part" "$mount" 2>/dev/null || { echo none; exit 0; }
+found=$(cat "$mount/.hetero-root" 2>/dev/null)
+umount "$mount"
+if [ "$found" = "$marker" ]; then echo there; else echo other; fi
+"""
+# Answers the free kilobytes of the new file system, which stays mounted.
+FORMAT = """
+set -e
+disk=$1 part=$2 mount=$3
+# A DOS partition table ends at 2 TiB.
+label=dos
+[ "$(blockdev --getsize64 "$disk")" -lt 2199023255552 ] || label=gpt
+printf 'label: %s\\n,,L\\n' "$label" | sfdisk -q --wipe always --wipe-partitions always "$disk" >&2
+tries=0
+until [ -e "$part" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 50 ] || { echo "no $part after $disk was partitioned" >&2; exit 1; }
+    sleep 0.1
+done
+mkfs.ext4 -q -F "$part" >&2
+mkdir -p "$mount"
+mount -t ext4 "$part" "$mount"
+mkdir "$mount/.hetero"
+df -k "$mount" | tail -n 1 | sed 's/.* \\([0-9][0-9]*\\) *[0-9]*% .*/\\1/'
+"""
+# The sums of both archives as they arrived; only what is right is unpacked.
+UNPACK = """
+set -e
+part=$1 mount=$2 root=$3 own=$4
+cd "$mount/.hetero"
+printf '%s  root.tar.gz\\n%s  own.tar\\n' "$root" "$own" | sha256sum -c > sums || { cat sums >&2; exit 3; }
+tar -C "$mount" -xzpf root.tar.gz
+tar -C "$mount" -xpf own.tar
+cd /
+rm -r "$mount/.hetero"
+sync
+umount "$mount"
+mount -t ext4 "$part" "$mount"
+"""
+# Mounted anew, so what is compared comes from the disk. The marker comes last.
+CHECK = """
+set -e
+mount=$1 names=$2 marker=$3
+cd "$mount"
+sums=$(sha256sum -c 2>&1) || { echo "$sums" | grep -v ': OK$' | head -n 1 >&2; exit 1; }
+found=$(find . -xdev | grep -vc '^\\./lost+found')
+[ "$found" = "$names" ] || { echo "$found names on the disk, not $names" >&2; exit 1; }
+echo "$marker" > .hetero-root.new
+sync
+mv .hetero-root.new .hetero-root
+cd /
+sync
+umount "$mount"
+"""
+
+
+def wanted(work):
+    """Whether a board is to be looked at in RAM before it may boot from its disk."""
+    if not work.claim or work.claim.boot_source != DISK_ROOT:
+        return False
+    made = Place(work.proxy, work.board).disk.made()
+    return made is None or made.unpacked is None or not made.sure
+
+
+def lay(proxy, works, options):
+    """Phase 1 for those of the boards that need it; those that fail are over, the others are off and ready to boot.
+
+    :param works: BoardWork of each board, locked and read, its boot entry in place.
+    """
+    works = [work for work in works if wanted(work)]
+    for work in works:
+        device = proxy.root_partition(work.board)
+        work.note(f"{work.board.name} {device}", {"root": None}, {"root": work.claim.image})
+        if options.check:
+            work.line("ram", f"would boot into RAM, and unpack its root to {device} where it is not there")
+        else:
+            work.move(states.BOOTING)
+    if options.check:
+        return
+    in_ram(proxy, works, options, _lay)
+    for work in works:
+        if not work.failed:
+            prepare_files(Place(proxy, work.board), image_of(proxy, work.claim), work.change, [])
+            ensure_entry(work)
+
+
+def doubt(works):
+    """A board that did not come up from its disk is looked at in RAM before it is tried again."""
+    for work in works:
+        if work.blame == IMAGE and work.claim and work.claim.boot_source == DISK_ROOT:
+            disk = Place(work.proxy, work.board).disk
+            if disk.made():
+                disk.mark(sure=False)
+
+
+def _lay(work, shell):
+    """On the board: see what is on the disk, and unpack where it is not this claim's root, whole."""
+    proxy, board = work.proxy, work.board
+    disk = Place(proxy, board).disk
+    made = disk.made()
+    if made is None:
+        raise Refused(f"has no root for {work.instance} yet", board.name, "make it ready: board_image")
+    archive = archive_of(proxy.folder(ARCHIVES), image_of(proxy, work.claim), Deadline(UNPACK_TIME))
+    device, part = proxy.disks(board)[0], proxy.root_partition(board)
+    marker = hashlib.sha256(f"{made.claim} {archive.sha256} {made.own_sha256}".encode()).hexdigest()
+    run = partial(_run, work, shell)
+    found = run(LOOK, Deadline(FORMAT_TIME), part, MOUNT, marker).strip()
+    if found == "other" and made.unpacked:
+        what = f"{part} was {work.instance}'s, and holds other files now"
+        raise Refused(what, board.name, f"rebuild {work.instance} to begin with a fresh disk")
+    if found == "there":
+        work.say("unpack", f"{part} has the root of {work.instance} already, whole")
+    else:
+        free = int(run(FORMAT, Deadline(FORMAT_TIME), device, part, MOUNT).split()[-1]) << 10
+        needed = int(archive.unpacked * OVERHEAD) + archive.size
+        if free < needed:
+            text = f"image {work.claim.image} takes {needed >> 20} MB, {part} has {free >> 20} MB"
+            work.fail(IMAGE, f"{board.name}: {text}: ask for another flavor, or choose another image")
+            return
+        _upload(work, shell, archive, disk.own)
+        _unpack(work, run, archive, disk.own, made, part, marker)
+    disk.mark(unpacked=time.time(), sure=True)
+
+
+def _upload(work, shell, archive, own):
+    start, deadline = time.monotonic(), Deadline(UPLOAD_TIME)
+    told = [start]
+
+    def progress(done, size):
+        if time.monotonic() - told[0] >= TELL:
+            told[0] = time.monotonic()
+            work.say("upload", f"{done / 1e6:.0f} of {size / 1e6:.0f} MB ({done * 100 // size} %)", told[0] - start)
+
+    work.say("upload", f"0 of {archive.size / 1e6:.0f} MB (0 %)")
+    shell.put(own, f"{MOUNT}/.hetero/own.tar", deadline)
+    shell.put(archive.path, f"{MOUNT}/.hetero/root.tar.gz", deadline, progress)
+    work.say("upload", f"root archive is there, {archive.size / 1e6:.0f} MB", time.monotonic() - start)
+
+
+def _unpack(work, run, archive, own, made, part, marker):
+    start, deadline = time.monotonic(), Deadline(UNPACK_TIME)
+    names = {f"./{name[2:]}".rstrip("/") if name.startswith("./") else name for name in archive.names}
+    work.say("unpack", f"{len(names)} files to {part}")
+    run(UNPACK, deadline, part, MOUNT, archive.sha256, made.own_sha256)
+    with tempfile.NamedTemporaryFile("w", prefix="hetero-sums-", encoding="utf-8", errors="surrogateescape") as sums:
+        sums.writelines(f"{digest}  {name}\n" for name, digest in sorted(archive.sample.items()))
+        sums.flush()
+        count = len(names | set(own_names(own)))
+        run(CHECK, deadline, MOUNT, str(count), marker, stdin=sums.name)
+    text = f"{part} verified: archive {archive.sha256[:12]} as received, {count} files, {len(archive.sample)} compared"
+    work.say("unpack", text, time.monotonic() - start)
+
+
+def _run(work, shell, script, deadline, *words, stdin=None):
+    """Run a script on the board; where it fails although the board is there, the disk is at fault."""
+    try:
+        return shell.run(["sh", "-c", script, "sh", *words], deadline, stdin)
+    except (Lost, TimedOut):
+        raise
+    except HeteroError as error:
+        work.quarantine(f"its disk cannot be used: {error.what}")
+        raise

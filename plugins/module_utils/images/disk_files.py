@@ -1,0 +1,83 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the proxy keeps of a root that lies on a board's own disk: whose it is, its keys, whether it is there.
+
+Making it is disk_root.py's, bringing it to the disk boards/disk_boot.py's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+
+from ..errors import HeteroError
+
+
+@dataclass(frozen=True)
+class Made:
+    """Whom it was made for and from what.
+
+    :param own_sha256: of the archive of what is this instance's own, beside the image's.
+    :param unpacked: unix time when it was seen whole on the disk; None before.
+    :param sure: False where the disk is to be looked at again before the board boots from it.
+    """
+
+    claim: str
+    image: str
+    own_sha256: str
+    host_key: str
+    unpacked: float | None = None
+    sure: bool = False
+
+
+class DiskFiles:
+    """<state>/disks/fs_N/{made.json, own.tar}; root alone may read them, there is a private host key in it."""
+
+    def __init__(self, folder, number):
+        self.folder = os.path.join(folder, f"fs_{number}")
+        self.own = os.path.join(self.folder, "own.tar")
+
+    def exists(self):
+        return os.path.lexists(self.folder)
+
+    def made(self):
+        """None where nothing was made, or not to its end."""
+        try:
+            with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
+                return Made(**json.load(file))
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+            return None
+
+    def create(self, own, made):
+        """Make it anew from the bytes of own.tar; made.json comes last."""
+        self.remove()
+        os.makedirs(self.folder, mode=0o700)
+        _write(self.own, own)
+        self._write_made(made)
+
+    def mark(self, **fields):
+        """Change fields of made.json."""
+        self._write_made(replace(self.made(), **fields))
+
+    def remove(self):
+        try:
+            if self.exists():
+                shutil.rmtree(self.folder)
+        except OSError as error:
+            what = f"cannot be removed ({error.strerror or error})"
+            raise HeteroError(what, self.folder, "check the disk") from error
+
+    def _write_made(self, made):
+        path = os.path.join(self.folder, "made.json")
+        _write(f"{path}~", json.dumps(asdict(made)).encode())
+        os.replace(f"{path}~", path)
+
+
+def _write(path, data):
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

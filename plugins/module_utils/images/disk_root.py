@@ -1,0 +1,136 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that a board with its root on its own disk boots from: the image's archive, what is its own, its files.
+
+The counterpart of provision.py for boot source disk; nothing is exported for it. Getting it to the disk is for
+boards/disk_boot.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+import tempfile
+import time
+
+from ..command import command
+from ..deadline import Deadline
+from ..errors import HeteroError
+from .disk_files import Made
+from .inside import inside, read_file
+from .provision import PHASE, Place, check_arch, check_image, prepare_files, token_of
+from .ram import ram_image
+from .root_archive import archive_of, there
+from .roots import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
+
+ARCHIVES = "archives"
+
+
+def prepare_disk(proxy, board, claim, image, change, deadline, report):
+    """Make everything ready from which the board can be given its root on its disk; the same result as `prepare`.
+
+    :raises BadInput: the board has no disk, or nothing to be booted into RAM from; asked before anything is made.
+    """
+    start = time.monotonic()
+    check_arch(board, image)
+    parse_key(claim.ssh_public_key)
+    proxy.root_partition(board)
+    ram_image(proxy, board)
+    check_image(claim, image, board.name)
+    place = Place(proxy, board)
+    restored = []
+    with change.step("archive"):
+        archive = there(proxy.folder(ARCHIVES), image)
+        before, after = {"sha256": archive.sha256 if archive else None}, {"sha256": "the archive's"}
+        if change.note(f"archive of {image.name}", before, before if archive else after):
+            restored.append("archive")
+            if not change.check:
+                archive = archive_of(proxy.folder(ARCHIVES), image, deadline)
+    with change.step("own"):
+        made = _own(proxy, place, claim, image, change, restored)
+    with change.step("files"):
+        prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        size = f"{archive.size / 1e6:.0f} MB, sha256 {archive.sha256[:12]}"
+        done = f"root archive ready, {size}" if "root" in restored else f"{', '.join(restored)} restored"
+        report(PHASE, done, time.monotonic() - start)
+    host_key = made.host_key if made else None
+    return dict(
+        root=None,
+        export=None,
+        pseudo=None,
+        client=board.ip,
+        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        host_key=host_key,
+        known_hosts=f"{board.ip} {host_key}" if host_key else None,
+        archive=dict(sha256=archive.sha256, bytes=archive.size) if archive else None,
+        restored=restored,
+    )
+
+
+def _own(proxy, place, claim, image, change, restored):
+    """What is the instance's own, made when it is another's or of another image; its Made, None in check mode."""
+    disk, token = place.disk, token_of(claim)
+    made = disk.made()
+    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    whole = made is not None and os.path.exists(disk.own)
+    fresh = not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
+    before = {"claim": made.claim, "image": made.image} if whole else {}
+    after = {"claim": token, "image": image.hash}
+    if change.note(f"{place.board.name} root", before, dict(after, fresh=True) if fresh else before):
+        restored.append("root")
+        if change.check:
+            return None
+        proxy.store.put(claim.instance, image_hash=image.hash, host_key=None)
+        own, host_key = _own_archive(image, claim)
+        disk.create(own, Made(token, image.hash, hashlib.sha256(own).hexdigest(), host_key))
+        made = disk.made()
+        if made is None or made.host_key != host_key:
+            raise HeteroError("is not there after it was made", disk.folder, "look who removes it")
+    found = dict(host_key=made.host_key, image_hash=image.hash, boot_source="disk")
+    if fresh or any(getattr(claim, field) != value for field, value in found.items()):
+        if not change.check:
+            proxy.store.put(claim.instance, **found)
+    return made
+
+
+def _own_archive(image, claim):
+    """(bytes of a tar with host name, keys and host key, the public host key)."""
+    others = inside(image.root, lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
+    lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
+    missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
+    with tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
+        path = os.path.join(folder, "key")
+        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)
+        with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:
+            private, public = file.read(), public_file.read()
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        _add(tar, "/root/.ssh", 0o700)
+        _add(tar, AUTHORIZED, 0o600, "".join(f"{line}\n" for line in [*others, *missing]))
+        _add(tar, HOSTNAME, 0o644, f"{claim.instance}\n")
+        _add(tar, MACHINE_ID, 0o444, "")
+        _add(tar, HOST_KEY, 0o600, private)
+        _add(tar, f"{HOST_KEY}.pub", 0o644, public)
+    return target.getvalue(), " ".join(public.split()[:2])
+
+
+def own_names(path):
+    """Names in an own.tar as `find .` prints them."""
+    with tarfile.open(path) as tar:
+        return [f"./{name}" for name in tar.getnames()]
+
+
+def _add(tar, path, mode, text=None):
+    member = tarfile.TarInfo(path.lstrip("/"))
+    member.mode, member.mtime = mode, int(time.time())
+    if text is None:
+        member.type = tarfile.DIRTYPE
+        tar.addfile(member)
+    else:
+        data = text.encode("utf-8", "surrogateescape")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))

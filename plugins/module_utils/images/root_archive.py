@@ -1,0 +1,123 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Archives of images, for boards that unpack their root to a disk: made once for each image, kept by its hash.
+
+With each goes what the board's copy is checked by: the archive's sum, how much it holds, and the sums of some of its
+files. What is an instance's own (host name, keys) is no part of it: disk_root.py.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+
+from ..command import command
+from ..errors import TimedOut
+from .tree import file_hash
+
+#: What an instance has of its own, and what is nobody's to have from an image.
+LEFT_OUT = (
+    "./etc/hostname",
+    "./etc/machine-id",
+    "./etc/ssh/ssh_host_*_key",
+    "./etc/ssh/ssh_host_*_key.pub",
+    "./root/.ssh/authorized_keys",
+)
+#: As many files are compared on the board; comparing all would take it as long as unpacking.
+SAMPLE = 64
+#: Seconds to read an archive once more (a gigabyte takes about 10).
+COUNT_TIME = 600.0
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive: its path, sum and size; bytes of the files in it; names in it; {name: sum} of some of its files."""
+
+    path: str
+    sha256: str
+    size: int
+    unpacked: int
+    names: list
+    sample: dict
+
+
+def archive_of(folder, image, deadline):
+    """The archive of an image's root below `folder`, made where it is missing."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, f"{image.hash}.tar.gz")
+    with open(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb") as lock:
+        _take(lock, image, deadline)
+        found = _read(path)
+        return found or _make(path, image, deadline)
+
+
+def there(folder, image):
+    """The archive, None where it was not made yet."""
+    return _read(os.path.join(folder, f"{image.hash}.tar.gz"))
+
+
+def _read(path):
+    try:
+        with open(f"{path}.json", encoding="utf-8") as file:
+            found = Archive(path=path, **json.load(file))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return found if os.path.exists(path) and os.path.getsize(path) == found.size else None
+
+
+def _make(path, image, deadline):
+    partial = f"{path}.partial"
+    # --format=gnu: what every tar on a board can read. Fast compression: it waits for the slowest link, not for this.
+    argv = ["tar", "--create", "--format=gnu", "--numeric-owner", "--sort=name", "--use-compress-program=gzip -n -4"]
+    argv += [f"--exclude={name}" for name in LEFT_OUT] + ["--anchored", f"--file={partial}"]
+    command([*argv, f"--directory={image.root}", "."], path, "check the space there", timeout=max(1.0, deadline.left))
+    listing = command(["tar", "--list", "--quoting-style=literal", f"--file={partial}"], path, timeout=COUNT_TIME)
+    names = [name.rstrip("/") or "." for name in listing.split("\n") if name]
+    files = [name for name in names if _plain(os.path.join(image.root, name))]
+    chosen = files[:: max(1, len(files) // SAMPLE)][:SAMPLE]
+    made = Archive(
+        path=path,
+        sha256=file_hash(partial),
+        size=os.path.getsize(partial),
+        unpacked=sum(os.lstat(os.path.join(image.root, name)).st_size for name in files),
+        names=names,
+        sample={name: _sum(os.path.join(image.root, name)) for name in chosen},
+    )
+    os.replace(partial, path)
+    about = {field: value for field, value in asdict(made).items() if field != "path"}
+    with open(f"{path}.json~", "w", encoding="utf-8") as file:
+        json.dump(about, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.json~", f"{path}.json")
+    return made
+
+
+def _plain(path):
+    """A file with something in it, of a name that sha256sum prints as it is."""
+    if "\n" in path or "\\" in path or not os.path.lexists(path):
+        return False
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+
+def _sum(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _take(lock, image, deadline):
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if deadline.passed:
+                what = f"is still being packed by somebody else after {deadline.seconds:g} s"
+                raise TimedOut(what, f"image {image.name}", "wait for it, or raise timeout") from error
+        deadline.nap()

@@ -1,0 +1,200 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boot source disk: if these fail, a board boots another's root, or none, or a tenant's data is unpacked over."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
+from ansible_collections.hetero.compute.tests.unit.disk.conftest import lost
+
+SHOWN = ("image", "power", "tftp", "ram", "upload", "unpack", "running", "error")
+
+
+def told(site, number=0):
+    """Phases in their order, each run of one once."""
+    phases = [event.phase for event in site.events(number, SHOWN)]
+    return [phase for phase, before in zip(phases, [None, *phases]) if phase != before]
+
+
+def data(site, number=0):
+    return site.root(number) / "data"
+
+
+def test_two_phases(disks):
+    """The whole way: RAM, archive to the disk, verified; then its own root."""
+    made = disks.ask(0)
+    assert made["boards"][0]["restored"] == ["archive", "root", "vmlinux_0", "initrd_0"]
+    result = disks.run("start", 0)
+    assert (result.get("msg"), disks.record(0).state) == (None, "running")
+    assert told(disks) == ["image", "power", "tftp", "ram", "upload", "unpack", "power", "tftp", "running"]
+    entry = disks.entry(0).read_text()
+    assert "root=/dev/sda1 " in entry
+    assert "nfs" not in entry
+    assert (disks.entry(0).parent / "initrd_0").read_text() == "initrd"
+    root = disks.root()
+    assert (root / "etc" / "hostname").read_text() == "vm0\n"
+    assert (root / "root" / ".ssh" / "authorized_keys").read_text().strip() == KEY
+    assert not (root / "etc" / "ssh" / "ssh_host_rsa_key").exists()
+    claim = disks.record(0).claim
+    assert (root / "etc" / "ssh" / "ssh_host_ed25519_key.pub").read_text().startswith(claim.host_key)
+    assert (claim.boot_source, (root / "etc" / "file 7").read_text()) == ("disk", "7\n" * 100)
+
+
+def test_second_run_changes_nothing(disks):
+    """A rerun of a finished play would reboot the board, or unpack over its data."""
+    disks.ask(0)
+    disks.run("start", 0)
+    assert disks.ready(0)["changed"] is False
+    assert disks.run("start", 0)["changed"] is False
+
+
+def test_reboot_keeps_data(disks):
+    """What a tenant wrote must be there after a reboot, and after the board was found off."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    disks.run("reboot", 0)
+    disks.cut(0)
+    disks.run("start", 0)
+    assert (data(disks).read_text(), disks.shells[0].puts.count("root.tar.gz")) == ("kept", 1)
+
+
+@pytest.mark.parametrize(
+    "where", ["ext4 -o ro", "mkfs.ext4", "own.tar", "root.tar.gz", "tar -C", "sha256sum -c 2>&1"], ids=str.split
+)
+def test_it_goes_on_after_a_power_cut(disks, where):
+    """A board that went away at any step of phase 1 would have to be looked after by hand."""
+    disks.ask(0)
+    disks.shells[0].fail = lost(where)
+    result = disks.run("start", 0)
+    assert (result["failed"], result["blame"], disks.record(0).state) == (True, None, "booting")
+    assert "run this again" in result["msg"]
+    disks.ready(0)
+    assert disks.run("start", 0)["failed"] is False
+    assert (disks.root() / "etc" / "hostname").read_text() == "vm0\n"
+
+
+def test_what_is_on_the_disk_beats_the_record(disks):
+    """A play killed after the last step unpacks nothing anew; its tenant may have been there meanwhile."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    made = disks.folder / "state" / "disks" / "fs_0" / "made.json"
+    text = made.read_text()
+    made.write_text(text[: text.index('"unpacked"')] + '"unpacked": null, "sure": false}')
+    disks.run("stop", 0)
+    assert disks.run("start", 0)["failed"] is False
+    assert (data(disks).read_text(), disks.shells[0].puts.count("root.tar.gz")) == ("kept", 1)
+
+
+def test_phase_2_that_fails_is_looked_into(disks):
+    """A root that does not come up may not be there any more; one that is there is not unpacked over."""
+    disks.ask(0)
+    disks.run("start", 0)
+    disks.run("stop", 0)
+    disks.play(0, stall="nfs")
+    assert disks.run("start", 0)["blame"] == "image"
+    disks.play(0)
+    disks.run("start", 0)
+    assert (disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == ("running", 1)
+
+
+def test_other_files_are_not_unpacked_over(disks):
+    """A tenant who removed the marker and broke his boot would lose all he has."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    (disks.root() / ".hetero-root").unlink()
+    disks.run("stop", 0)
+    disks.play(0, stall="nfs")
+    disks.run("start", 0)
+    disks.play(0)
+    result = disks.run("start", 0)
+    assert "holds other files now: rebuild vm0 to begin with a fresh disk" in result["msg"]
+    assert data(disks).read_text() == "kept"
+
+
+def test_an_archive_that_arrives_damaged(disks):
+    """A root with a hole in it would boot, and fail in some other way."""
+    disks.ask(0)
+    shell = disks.shells[0]
+
+    def damage(text):
+        if "tar -C" in text:
+            with (shell.folder / "mnt" / ".hetero" / "root.tar.gz").open("r+b") as file:
+                file.write(b"damaged")
+
+    shell.fail = damage
+    result = disks.run("start", 0)
+    assert result["failed"]
+    assert "root.tar.gz: FAILED" in result["msg"]
+    assert disks.record(0).state == "error"
+
+
+def test_a_file_that_reads_back_otherwise(disks):
+    """The archive was right, the disk is not."""
+    disks.ask(0)
+
+    def damage(text):
+        if "sha256sum -c 2>&1" in text:
+            for number in range(90):
+                (disks.root() / "etc" / f"file {number}").write_text("other")
+
+    disks.shells[0].fail = damage
+    assert "FAILED" in disks.run("start", 0)["msg"]
+    assert disks.record(0).state == "error"
+
+
+def test_a_rebuild_begins_with_a_fresh_disk(disks):
+    """Another image, or a fresh root, must not find the old one whole."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("old")
+    with disks.proxy() as proxy:
+        proxy.store.put("vm0", image_hash=None, host_key=None)
+    disks.run("stop", 0)
+    disks.ready(0)
+    assert disks.run("start", 0)["failed"] is False
+    assert not data(disks).exists()
+
+
+def test_nothing_of_it_is_left(disks):
+    """Its archive holds a private key; a board is free only without it."""
+    disks.ask(0)
+    disks.run("start", 0)
+    disks.run("stop", 0)
+    assert "folder" in disks.release(0)["msg"]
+    disks.remove(0)
+    disks.wipe(0)
+    assert not disks.release(0).get("failed")
+    assert not (disks.folder / "state" / "disks" / "fs_0").exists()
+
+
+def test_only_boards_with_a_disk_serve(disks):
+    """A request that cannot be served must say why before any power."""
+    flavor = {"name": "any", "memory_mb": 1, "vcpus": 1, "local_gb": 1}
+    wish = claiming.Wish("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
+    with disks.proxy() as proxy, pytest.raises(NoneFree, match="no disk to boot from"):
+        claiming.present(proxy, wish, Change())
+
+
+def test_another_boot_source_is_a_rebuild(disks):
+    """The same name with another boot source would find another root."""
+    disks.ask(0)
+    with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: rebuild it"):
+        proxy.store.claim("vm0", ["vm0"], "jo", {"name": "tp64.8x8"}, "demo", KEY, [0], boot_source="nfs")
+    assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
+
+
+def test_dry_run(disks):
+    """--check would boot a board."""
+    disks.ask(0)
+    result = disks.run("start", 0, check=True)
+    assert (result["failed"], disks.power(0), disks.shells[0].ran) == (False, "off", [])
+    assert any("would boot into RAM" in line["text"] for line in result["lines"])
