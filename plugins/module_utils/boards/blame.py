@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..boot.driver import ENTRY, KERNEL, NFS, TFTP
+from ..boot.driver import ENTRY, KERNEL, NFS, NFS_ROOT, TFTP
 
 PROXY, IMAGE, BOARD = "proxy", "image", "board"
 
@@ -40,22 +40,22 @@ def verdict(faults, asked, wrong_key):
     return IMAGE if KERNEL in asked else BOARD
 
 
-def awaited(asked, kinds):
+def awaited(asked, kinds, root=NFS_ROOT):
     """The phase a boot waits for: what the last thing seen of it does not yet prove."""
-    if NFS in kinds:
+    if NFS in kinds or (KERNEL in asked and root != NFS_ROOT):
         return "running"
     if KERNEL in asked:
         return "nfs"
     return "tftp"
 
 
-def stalled(asked, kinds, seconds, tries, console=None):
+def stalled(asked, kinds, seconds, tries, console=None, root=NFS_ROOT):
     """The note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log")."""
     times = TIMES.get(tries, f", {tries} times")
     if not kinds:
         text = f"no boot request within {seconds:.0f} s{times}"
     else:
-        text = f"stalled at {awaited(asked, kinds)} after {seconds:.0f} s{times}"
+        text = f"stalled at {awaited(asked, kinds, root)} after {seconds:.0f} s{times}"
         if ENTRY in asked and KERNEL not in asked:
             text += " (boot entry fetched, kernel not asked for)"
         elif TFTP not in kinds and not asked:

@@ -96,6 +96,7 @@ def _ready(work):
     """Kernel, initrd and boot entry in their places; None, and the work failed, where that cannot be."""
     try:
         image = ram_image(work.proxy, work.board)
+        work.driver.entry(work.board, System(image, RAM_ROOT))  # says what stands against it
         names = {role: name for name, role in work.driver.files(work.board).items()}
         host_key = serve(work.proxy, work.board, image, names[KERNEL], names[INITRD])
         ram = RamWork(work, System(image, RAM_ROOT, host_key))

@@ -307,7 +307,7 @@ class Starting:
         work = boot.work
         spent = time.monotonic() - boot.powered
         who = blame.verdict(faults, boot.asked, wrong_key)
-        note = blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console)
+        note = blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, work.system.root)
         if wrong_key:
             note = blame.wrong_feed(boot.board, work.pdu, work.outlet)
         work.evidence = dict(
