@@ -14,7 +14,7 @@ import json
 import os
 import time
 
-from ..errors import HeteroError
+from ..errors import HeteroError, naming
 
 FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
@@ -43,19 +43,21 @@ def withdraw(proxy, board):
     """A tenant's system is about to get power: no proof stands any more."""
     if not proxy.disks(board):
         return
-    try:
-        os.unlink(_path(proxy, board))
-    except FileNotFoundError:
-        return
-    _sync(os.path.dirname(_path(proxy, board)))
+    path = _path(proxy, board)
+    with naming(path):
+        if os.path.exists(path):
+            os.unlink(path)
+            _sync(os.path.dirname(path))
 
 
 def keep(proxy, board, record):
     """Write the record of a wipe down, for good; it stands as the proof when all its disks were proven."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(record["time"]))
-    _write(proxy.folder(HISTORY, f"{board.name}-{stamp}.json"), record)
+    with naming(proxy.folder(FOLDER)):
+        _write(proxy.folder(HISTORY, f"{board.name}-{stamp}.json"), record)
+        if all(disk["proven"] for disk in record["disks"]):
+            _write(_path(proxy, board), record)
     if all(disk["proven"] for disk in record["disks"]):
-        _write(_path(proxy, board), record)
         if proof(proxy, board) is None:
             raise HeteroError("the proof of its wipe cannot be read back", board.name, f"look at {_path(proxy, board)}")
 

@@ -34,24 +34,23 @@ SECTOR = 512
 
 def hardware(shell, deadline):
     """{memory_mb, cpus, disks: [{device, bytes, model, serial}], links: [{name, mac, state, mbit}]} of a board."""
-    found = dict(memory_mb=None, cpus=None, disks=[], links=[])
+    memory_mb = cpus = None
+    disks, links = [], []
     for line in shell.run(["sh", "-c", LOOK], deadline).splitlines():
         kind, *words = line.split()
         if kind == "memory":
-            found["memory_mb"] = int(words[0]) >> 10
+            memory_mb = int(words[0]) >> 10
         elif kind == "cpus":
-            found["cpus"] = int(words[0])
+            cpus = int(words[0])
         elif kind == "disk":
             device, sectors, model, serial = words
-            found["disks"].append(
-                dict(device=device, bytes=int(sectors) * SECTOR, model=_text(model), serial=_text(serial))
-            )
+            disks.append(dict(device=device, bytes=int(sectors) * SECTOR, model=_text(model), serial=_text(serial)))
         elif kind == "link":
             name, mac, state, speed = words
             # A link without a speed says -1, or nothing.
             mbit = int(speed) if speed.isdigit() else None
-            found["links"].append(dict(name=name, mac=mac, state=state, mbit=mbit))
-    return found
+            links.append(dict(name=name, mac=mac, state=state, mbit=mbit))
+    return dict(memory_mb=memory_mb, cpus=cpus, disks=disks, links=links)
 
 
 def in_words(found):

@@ -17,7 +17,8 @@ from ..change import Change
 from ..errors import HeteroError, Lost, TimedOut
 from ..images import tftp
 from ..images.ram import ram_image, serve
-from . import blame, states
+from . import states
+from .blame import IMAGE, PROXY
 from .board_work import BoardWork
 from .boot_entry import remove_entry
 from .starting import Starting
@@ -54,9 +55,9 @@ class RamWork(BoardWork):
     def line(self, phase, text, seconds=None):
         self.outer.line(phase, text, seconds)
 
-    def fail(self, blame_, error, **evidence):
+    def fail(self, blame, error, **evidence):
         # Nobody asked for this image: it is part of the proxy.
-        super().fail(blame.PROXY if blame_ == blame.IMAGE else blame_, error, **evidence)
+        super().fail(PROXY if blame == IMAGE else blame, error, **evidence)
 
     def hand_over(self):
         """What came of it, to the work that it is part of."""
@@ -104,7 +105,7 @@ def _ready(work):
             tftp.write_entry(path, text)
         return ram
     except HeteroError as error:
-        work.fail(blame.PROXY, error, **error.facts)
+        work.fail(PROXY, error, **error.facts)
         return None
 
 

@@ -70,20 +70,27 @@ def wipe(proxy, ids, wish, options):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance) for board_id in ids]
-    with locked(works, PHASE, Deadline(options.limit + wish.limit)):
-        drivers = BootDrivers(proxy, options.driver)
-        for work in works:
-            if not work.over:
-                _plan(work, wish, drivers)
-        todo = [work for work in works if not work.over]
-        for work in todo:
-            _take_out(work)
-        with change.step("wipe"):
-            ready = [work for work in todo if not work.over]
-            in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish))
-        for work in todo:
-            _settle(work, wish)
+    with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
+        wipe_held(proxy, works, wish, options)
     return summary(works, change)
+
+
+def wipe_held(proxy, works, wish, options):
+    """The same for whoever holds the boards' locks.
+
+    :param works: a Wipe of each board, read; one that fails, or has nothing to be wiped, is over.
+    """
+    drivers = BootDrivers(proxy, options.driver)
+    for work in works:
+        if not work.over:
+            _plan(work, wish, drivers)
+    todo = [work for work in works if not work.over]
+    for work in todo:
+        _take_out(work)
+    ready = [work for work in todo if not work.over]
+    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish))
+    for work in todo:
+        _settle(work, wish)
 
 
 def _plan(work, wish, drivers):

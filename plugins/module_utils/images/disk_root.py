@@ -18,7 +18,7 @@ import time
 
 from ..command import command
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import HeteroError, naming
 from .disk_files import Made
 from .inside import inside, read_file
 from .provision import PHASE, Place, check_arch, check_image, prepare_files, token_of
@@ -42,14 +42,14 @@ def prepare_disk(proxy, board, claim, image, change, deadline, report):
     check_image(claim, image, board.name)
     place = Place(proxy, board)
     restored = []
-    with change.step("archive"):
+    with change.step("archive"), naming(proxy.folder(ARCHIVES)):
         archive = there(proxy.folder(ARCHIVES), image)
         before, after = {"sha256": archive.sha256 if archive else None}, {"sha256": "the archive's"}
         if change.note(f"archive of {image.name}", before, before if archive else after):
             restored.append("archive")
             if not change.check:
                 archive = archive_of(proxy.folder(ARCHIVES), image, deadline)
-    with change.step("own"):
+    with change.step("own"), naming(place.disk.folder):
         made = _own(proxy, place, claim, image, change, restored)
     with change.step("files"):
         prepare_files(place, image, change, restored)

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 
 from ..command import command
-from ..errors import BadInput, HeteroError
+from ..errors import BadInput, HeteroError, naming
 from ..proxy_node.config import SET_UP
 from .cpio import FILE, FOLDER, archive
 from .provision import check_arch, image_store
@@ -66,6 +66,11 @@ def own_key(proxy):
 def serve(proxy, board, image, kernel_name, initrd_name):
     """Put kernel and initrd of a RAM image into a board's TFTP folder; the host key by which it will be known."""
     files = BoardFiles(proxy.config["tftp_root"], board.ip)
+    with naming(files.folder):
+        return _serve(proxy, board, image, files, kernel_name, initrd_name)
+
+
+def _serve(proxy, board, image, files, kernel_name, initrd_name):
     public = command(["ssh-keygen", "-y", "-f", own_key(proxy)], "the proxy's own key")
     with tempfile.TemporaryDirectory(dir=proxy.folder("ram")) as scratch:
         path, host_key = _key_pair(scratch, board.name)
