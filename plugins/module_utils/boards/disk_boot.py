@@ -67,7 +67,7 @@ mkfs.ext4 -q -F "$part" >&2
 mkdir -p "$mount"
 mount -t ext4 "$part" "$mount"
 mkdir "$mount/.hetero"
-df -k "$mount" | tail -n 1 | sed 's/.* \\([0-9][0-9]*\\) *[0-9]*% .*/\\1/'
+df -k "$mount" | tail -n 1 | sed 's/.* \\([0-9][0-9]*\\)  *[0-9]*% .*/\\1/'
 """
 # The sums of both archives as they arrived; only what is right is unpacked.
 UNPACK = """
@@ -161,6 +161,8 @@ def _lay(work, shell):
         needed = int(archive.unpacked * OVERHEAD) + archive.size
         if free < needed:
             text = f"image {work.claim.image} takes {needed >> 20} MB, {part} has {free >> 20} MB"
+            # The board is sound, and goes back.
+            work.move(states.SHUTTING_DOWN, text)
             work.fail(IMAGE, f"{board.name}: {text}: ask for another flavor, or choose another image")
             return
         _upload(work, shell, archive, disk.own)

@@ -192,6 +192,17 @@ def test_another_boot_source_is_a_rebuild(disks):
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
 
 
+def test_an_image_that_does_not_fit(disks):
+    """A full disk would be found after minutes of unpacking, and the board be blamed for it."""
+    program = disks.folder / "board0" / "bin" / "df"
+    program.write_text("#!/bin/sh\necho '/dev/sda1  100  90  10  0% /mnt'\n")
+    program.chmod(0o755)
+    disks.ask(0)
+    result = disks.run("start", 0)
+    assert (result["blame"], disks.record(0).state) == ("image", "shutting down")
+    assert "/dev/sda1 has 0 MB: ask for another flavor, or choose another image" in result["msg"]
+
+
 def test_dry_run(disks):
     """--check would boot a board."""
     disks.ask(0)
