@@ -11,7 +11,7 @@ from __future__ import annotations
 LOOK = """
 sed -n 's/^MemTotal: *\\([0-9]*\\) kB$/memory \\1/p' /proc/meminfo
 echo "cpus $(grep -c '^processor' /proc/cpuinfo)"
-say() { tr -cd '[:print:]' | sed 's/^ *//; s/ *$//; s/ /_/g'; }
+say() { tr -cd ' -~' | sed 's/^ *//; s/ *$//; s/ /_/g'; }
 for folder in /sys/block/*; do
     name=${folder##*/}
     case $name in loop* | ram* | zram* | dm-* | md* | sr* | fd* | nbd*) continue ;; esac

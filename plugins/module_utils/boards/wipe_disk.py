@@ -34,7 +34,7 @@ LOOK = """
 set -e
 disk=$1 name=${1##*/}
 blockdev --getsize64 "$disk"
-say() { tr -cd '[:print:]' | sed 's/^ *//; s/ *$//'; echo; }
+say() { tr -cd ' -~' | sed 's/^ *//; s/ *$//'; echo; }
 cat "/sys/block/$name/device/model" 2>/dev/null | say
 for file in "/sys/block/$name/device/serial" "/sys/block/$name/serial"; do
     if [ -r "$file" ]; then say < "$file"; exit 0; fi
