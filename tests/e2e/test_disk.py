@@ -126,5 +126,12 @@ def test_the_end(lab):
     assert (lab.state(0), any(lab.disk(0).read_bytes())) == ("power off", False)
 
 
+def test_repair_looks_at_the_board(lab):
+    """Lost: what a person who looks after a board needs to know, and a board that is free again without being sound."""
+    played = lab.play("repair", node="board0")
+    assert re.search(r"board0 +ram +\d+ MB, 1 CPUs, /dev/sda 768 MB LAB0-0, eth0 up", played.output), played.output
+    assert lab.state(0) == "power off"
+
+
 def asked(instance):
     return dict(instance=instance, flavor="tp64.8x8", boot_source="disk", hetero_boot_timeout=120)
