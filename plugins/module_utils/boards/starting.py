@@ -250,7 +250,7 @@ class Starting:
             return None
         begun, phases = None, set()
         for event in self.proxy.store.newest_events(boot.board.id, 50):
-            if event.phase in (STATE_PHASE, SWITCH):
+            if event.phase in (STATE_PHASE, SWITCH, "error"):
                 begun = None
             elif event.phase == "power" and event.text.endswith("on, read back"):
                 begun, phases = event.time, set()
