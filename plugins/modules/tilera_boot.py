@@ -91,6 +91,12 @@ options:
       - The instance or request that the boards are to be of. A board that was given to another one since it was looked
         up is refused and not touched; one that nobody claims is not.
     type: str
+  keep:
+    description:
+      - With O(state=stopped), the instance is to be started again later. Its board goes to C(power off) and stays its
+        own; otherwise the board is C(shutting down) until somebody cleans it up and gives it back.
+    type: bool
+    default: false
   background:
     description:
       - Start the work, return at once, and leave the result in the file RV(follow.job).
@@ -242,6 +248,7 @@ SPEC = PROXY + ArgumentSpec(
         wait=dict(type="bool", default=True),
         image=dict(type="str"),
         instance=dict(type="str"),
+        keep=dict(type="bool", default=False),
         background=dict(type="bool", default=False),
     )
 )
@@ -250,7 +257,7 @@ VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": life
 
 def options(params, check):
     """The verb's options from the module's."""
-    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image", "instance")}
+    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image", "instance", "keep")}
     return lifecycle.Options(check=check, **given)
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
-from ..images.provision import leftovers
 from ..images.roots import parse_key
 from ..locks import lock
 from . import states
+from .each import must_own
+from .free import give_back, in_the_way
 from .info import claim_fields
 from .store import valid_instance, why_not_free
 
@@ -137,8 +138,7 @@ def absent(proxy, request, owner, board, deadline, change):
         if request not in (claim.request, claim.instance) or board not in (None, claim.board):
             continue
         try:
-            if owner is not None and owner != claim.owner:
-                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} end it")
+            must_own(claim, owner)
             _release(proxy, claim, deadline, change, result)
         except HeteroError as error:
             result["errors"][claim.instance] = str(error)
@@ -183,18 +183,14 @@ def _release(proxy, claim, deadline, change, result):
         raise Refused(what, claim.instance, "add it, so that it can be checked")
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
-        text = "; ".join(_in_the_way(proxy, board)) or "nothing is left"
+        text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
         with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            in_the_way = _in_the_way(proxy, board)
-            if in_the_way:
-                what = f"{name} is not clean: {'; '.join(in_the_way)}"
-                remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
-                raise Refused(what, claim.instance, remedy)
-            proxy.store.release(board.id)
+            remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
+            give_back(proxy, board, claim.instance, remedy)
         seconds = round(time.monotonic() - start, 3)
         result["lines"].append(line(claim.instance, name, "release", "off and clean, given back", seconds))
     change.note(claim.instance, _shown(claim), {})
@@ -208,26 +204,10 @@ def _unclaimed(proxy, board, deadline, change):
         record = proxy.store.record(board.id)
         if record.claim:
             raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
-        in_the_way = _in_the_way(proxy, board) if record.state != states.POWER_OFF else []
-        if in_the_way and not change.check:
-            what = f"is not clean: {'; '.join(in_the_way)}"
-            raise Refused(what, board.name, "stop the board and remove its image first (playbook repair does both)")
         if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
-            proxy.store.release(board.id)
+            remedy = "stop the board and remove its image first (playbook repair does both)"
+            give_back(proxy, board, board.name, remedy)
     return result
-
-
-def _in_the_way(proxy, board):
-    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
-    record = proxy.store.record(board.id)
-    texts = []
-    if record.state not in (states.POWER_OFF, states.SHUTTING_DOWN):
-        texts.append(f"it is in state {record.state!r}")
-    if record.power is None:
-        texts.append("its outlet was not looked at since the claim")
-    elif record.power != "off":
-        texts.append("its outlet was last seen on")
-    return texts + list(leftovers(proxy, board))
 
 
 def _shown(claim):

@@ -24,6 +24,8 @@ from .stopping import Stopping
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
+#: Note of a board that is off for as long as its instance's owner likes.
+STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Options:
     :param wait: False returns when the power is on.
     :param image: image of boards that are not claimed yet, for a dry run.
     :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param keep: what is stopped stays its instance's, to be started again.
     """
 
     driver: str = "auto"
@@ -45,6 +48,7 @@ class Options:
     check: bool = False
     image: str | None = None
     instance: str | None = None
+    keep: bool = False
 
     @property
     def limit(self):
@@ -65,15 +69,22 @@ def reboot(proxy, ids, options):
 def stop(proxy, ids, options):
     """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
     works, change = _works(proxy, ids, options)
-    with locked(works, "stop", Deadline(options.limit)):
-        drivers = BootDrivers(proxy, options.driver)
-        for work in works:
-            _name_driver(drivers, work)
-            if not work.over and work.state == states.MAINTENANCE:
-                refuse(work, "is in maintenance", "end its maintenance first")
-        with change.step("power"):
-            Stopping(proxy, [work for work in works if not work.over], options).run()
+    with locked(works, "stop", Deadline(options.limit)), change.step("power"):
+        switch_off(proxy, works, options)
     return summary(works, change)
+
+
+def switch_off(proxy, works, options):
+    """Outlets off and read back, boot entries gone; the caller holds the boards' locks."""
+    drivers = BootDrivers(proxy, options.driver)
+    for work in works:
+        _name_driver(drivers, work)
+        if not work.over and work.state == states.MAINTENANCE:
+            refuse(work, "is in maintenance", "end its maintenance first")
+    Stopping(proxy, [work for work in works if not work.over], options).run()
+    for work in works:
+        if options.keep and not work.failed and work.claim and work.state == states.SHUTTING_DOWN:
+            work.move(states.POWER_OFF, STOPPED)
 
 
 def _bring_up(proxy, ids, options, verb, reboot):

@@ -22,6 +22,8 @@ from .tftp import BoardFiles
 #: A file server lets go of an export's files in 2 to 17 ms.
 UNMOUNT_TIME = 10.0
 PHASE = "image"
+AGAIN = "provision its instance again, or terminate it"
+REBUILD = "rebuild the instance to change its image (playbook hetero.compute.rebuild_instance)"
 
 
 class Place:
@@ -104,6 +106,30 @@ def prepare(proxy, board, claim_fields, image, change, report):
     )
 
 
+def put_back(proxy, board, claim, change):
+    """The mount, export and files of a claim's root, where they are missing; what is in the root is left as it is.
+
+    :returns: the names of what was missing.
+    :raises Refused: there is no whole root of this claim.
+    """
+    place = Place(proxy, board)
+    image, made, restored = image_of(proxy, claim), place.root.made(), []
+    if made is None or not made.whole or (made.claim, made.image) != (token_of(claim), image.hash):
+        raise Refused("has no whole root of its claim", board.name, AGAIN)
+    if change.note(f"{board.name} root", {"mounted": place.root.ready(image)}, {"mounted": True}):
+        restored.append("mount")
+        if not change.check:
+            place.unexport()
+            place.root.unmount(Deadline(UNMOUNT_TIME))
+            place.root.mount(image)
+            place.exporter.add(place.export)
+    _prepare_export(place, change, restored)
+    _prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        _check_ready(place, image)
+    return restored
+
+
 def remove(proxy, board, change, report):
     """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
 
@@ -164,10 +190,11 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     root, name = place.root, place.board.name
     if claim.image_hash and claim.image_hash != image.hash:
         what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
-        raise Refused(what, name, "rebuild the instance to change its image")
+        raise Refused(what, name, REBUILD)
     token = token_of(claim)
     made = root.made()
-    fresh = made is None or not made.whole or (made.claim, made.image) != (token, image.hash)
+    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
     ready = not fresh and root.ready(image)
     before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
     after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}

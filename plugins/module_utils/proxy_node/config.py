@@ -31,6 +31,16 @@ def read_config(path):
     return dict(DEFAULTS, **_read(path))
 
 
+def files_of(path):
+    """A module's `config`, `boards_file` and `state_db`, for a command that knows only the configuration."""
+    config = read_config(path)
+    return dict(
+        config=path,
+        boards_file=os.path.join(config["tftp_root"], "tilera_boards"),
+        state_db=os.path.join(config["state_folder"], "state.db"),
+    )
+
+
 def pdu(config, name):
     """(settings, secrets) of a PDU; without a credentials file there are none. BadInput names the PDUs there are."""
     if name not in config["pdus"]:

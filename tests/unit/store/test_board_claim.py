@@ -433,7 +433,7 @@ def test_only_one_board_of_a_request(node):
 def test_another_owner_ends_nothing(node):
     node.claim()
     node.off(0)
-    assert node.release(owner="bob")["msg"] == "jackie: belongs to alice: have alice end it"
+    assert node.release(owner="bob")["msg"] == "jackie: belongs to alice: have alice do it"
     assert node.info()["claims"][0]["owner"] == "alice"
 
 
