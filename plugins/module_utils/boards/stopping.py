@@ -112,6 +112,7 @@ class Stopping:
                 work.move(after)
                 work.power_seen(now)
                 if now == "off":
+                    work.driver.switched(work.board, now)  # by one that was killed before it told
                     work.power_proof = {"pdu": "off, read", "board": None}
                     self._spawn(self._look_after, work, self._on_silence)
                     continue

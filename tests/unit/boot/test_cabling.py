@@ -138,6 +138,7 @@ def test_a_claimed_board_that_comes_up_is_off_at_once(site):
     assert verdicts(result) == [(0, "unsure", [1])]
     assert "board1 (vm1)" in result["boards"][0]["text"]
     assert (site.power(0), result["failed"]) == ("off", False)
+    assert verdicts(check(site, 1)) == [(1, "skipped", [])], "claimed, and about to be switched on by its own play"
 
 
 def test_check_mode(site):
@@ -171,7 +172,7 @@ def test_an_outlet_that_stays_on_keeps_its_board_out_of_use(site, monkeypatch):
     monkeypatch.setattr(Fake, "switched", sticks)
     result = check(site, 0)
     assert [one["verdict"] for one in result["boards"]] == ["failed"]
-    assert (site.record(0).state, site.record(0).power) == ("error", "on")
+    assert (site.record(0).state, site.power(0)) == ("error", "on")
     assert "left on by the cabling check" in site.record(0).note
 
 
