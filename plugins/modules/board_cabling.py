@@ -123,9 +123,13 @@ seconds:
   returned: always
   type: dict
 follow:
-  description: Where to find progress and result; as of M(hetero.compute.tilera_boot).
+  description: Where to find progress and result; more of it at M(hetero.compute.tilera_boot).
   returned: when O(background=true)
   type: dict
+  contains:
+    job:
+      description: File with the result. It is locked (flock) until the work ends.
+      type: str
 news:
   description: What a first look at the job found, its events and, if it has ended already, its result.
   returned: when O(background=true)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from ..deadline import Deadline
 from . import blame, power_proof, states
@@ -35,7 +36,7 @@ class Stopping:
         self.lines = {}
         self._found_on = set()
         self._inbox = queue.Queue()
-        self._threads = None
+        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
 
     def run(self):
         """Until each board is off or failed."""
