@@ -63,14 +63,14 @@ def test_two_swapped_cables(lab, swapped):
 def test_the_corrected_lines_are_the_truth(lab, swapped):
     """Lost: lines to paste that do not help; a check of all boards that ends."""
     played = lab.play("cabling", expect=2)
-    assert "10 of 10 boards tested, 2 not as the wiring says" in played.output
+    assert "10 of 10 boards tested: 2 not as the wiring says" in played.output
     inventory = yaml.safe_load((FOLDER / "inventory" / "lab.yml").read_text())
     boards = inventory["proxies"]["hosts"]["proxy1"]["tftp_proxy_boards"]
     wiring = json.dumps({"tftp_proxy_boards": {**boards, **corrected(played)}})
     run = lab.start("proxy", flags=("-e", wiring))
     assert lab.end(run).rc == 0
     try:
-        assert "none not as the wiring says" in lab.play("cabling", node="board0,board1").output
+        assert "all as the wiring says" in lab.play("cabling", node="board0,board1").output
         assert lab.provision("jackie", board=BOARD).phases("jackie")["power"].startswith("pdu-a outlet 6: off → on")
         lab.terminate("jackie")
     finally:

@@ -27,7 +27,8 @@ def corrected(proxy, findings):
 def headline(findings, wrong, wiring):
     """What the check comes to, and the corrected lines (JSON, which is YAML's flow style)."""
     tested = [finding for finding in findings if finding.seconds is not None]
-    lines = [f"{len(tested)} of {len(findings)} boards tested, {len(wrong) or 'none'} not as the wiring says"]
+    outcome = f": {len(wrong)} not as the wiring says" if wrong else ": all as the wiring says" if tested else ""
+    lines = [f"{len(tested)} of {len(findings)} boards tested{outcome}"]
     if wiring:
         lines.append("Move the cables, or correct tftp_proxy_boards and run hetero.compute.proxy:")
         lines += [f"  {board}: {json.dumps(wires, ensure_ascii=False)}" for board, wires in wiring.items()]

@@ -41,7 +41,7 @@ def test_all_right(site):
     assert (result["changed"], result["failed"], result["wiring"]) == (False, False, {})
     assert [site.power(number) for number in range(3)] == ["off"] * 3
     assert site.record(0).state == "power off"
-    assert result["lines"][-1] == "3 of 3 boards tested, none not as the wiring says"
+    assert result["lines"][-1] == "3 of 3 boards tested: all as the wiring says"
     texts = [event.text for event in site.events(0, ["cabling"])]
     assert texts[0] == "pdu-a outlet 5: on, read back; who asks to boot?"
     assert texts[1].startswith("pdu-a outlet 5 feeds it: boot request after 0.")
@@ -58,7 +58,7 @@ def test_two_swapped_cables(site):
     assert (result["wiring"][0]["pdu"], result["wiring"][0]["outlet"]) == ("pdu-b", "7")
     assert (result["wiring"][2]["pdu"], result["wiring"][2]["outlet"]) == ("pdu-a", "5")
     assert result["lines"][-4:-2] == [
-        "3 of 3 boards tested, 2 not as the wiring says",
+        "3 of 3 boards tested: 2 not as the wiring says",
         "Move the cables, or correct tftp_proxy_boards and run hetero.compute.proxy:",
     ]
     assert result["lines"][-2].startswith('  0: {"pdu": "pdu-b", "outlet": "7", "driver": "fake"')
@@ -118,7 +118,7 @@ def test_claimed_boards_are_not_touched(site):
     assert result["failed"] is False
     assert "running vm0" in result["boards"][0]["text"]
     assert (site.record(0), switched(site, 0)) == before
-    assert result["lines"][-1] == "1 of 3 boards tested, none not as the wiring says"
+    assert result["lines"][-1] == "1 of 3 boards tested: all as the wiring says"
 
 
 def test_an_outlet_that_is_on_although_its_board_is_free(site):
