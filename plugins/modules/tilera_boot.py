@@ -33,7 +33,7 @@ attributes:
     support: full
   idempotent:
     support: partial
-    details: With O(state=rebooted) each run cuts the power.
+    details: With O(state=rebooted) each run reboots.
 options:
   boards:
     description: Ids of the boards.
@@ -45,7 +45,8 @@ options:
       - V(running) brings the boards to state C(running).
       - V(stopped) switches them off and removes their boot entries. Claim, root and data stay. Boards in C(error) are
         stopped too.
-      - V(rebooted) cuts their power and brings them to C(running) again. Claim, root and data stay.
+      - V(rebooted) has them boot anew, by ssh or by power, and brings them to C(running) again. Claim, root and data
+        stay.
     type: str
     choices: [running, stopped, rebooted]
     default: running
@@ -86,6 +87,20 @@ options:
       - Name of the image for boards that are not claimed yet.
       - Only check mode needs it, to show their boot entries.
     type: str
+  how:
+    description:
+      - How O(state=rebooted) does it.
+      - With V(soft) the proxy tells the board by ssh, with a key of its own that may only reboot. The board has done it
+        when its firmware's boot request is seen, and nothing else counts. A board that does not is left as it is.
+      - V(hard) cuts the power.
+      - V(auto) is V(soft), and V(hard) for a board that does not do it.
+    type: str
+    choices: [auto, soft, hard]
+    default: auto
+  soft_timeout:
+    description: Seconds that a board told by ssh to reboot may take to its boot request.
+    type: int
+    default: 30
   instance:
     description:
       - The instance or request that the boards are to be of. A board that was given to another one since it was looked
@@ -119,7 +134,14 @@ EXAMPLES = r"""
   hetero.compute.tilera_boot:
     boards: [3]
     state: rebooted
+    how: hard
     timeout: 120
+
+- name: Reboot board 3 by ssh, and leave it alone if it does not
+  hetero.compute.tilera_boot:
+    boards: [3]
+    state: rebooted
+    how: soft
 
 - name: Switch board 3 off
   hetero.compute.tilera_boot:
@@ -160,10 +182,18 @@ boards:
       sample: 10.0.2.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI
     phases:
       description: >-
-        Seconds. C(power) is the time for switching with read-back; C(tftp), C(nfs) and C(running) count from power on.
+        Seconds. C(power) is the time for switching with read-back, C(reboot) from the word by ssh to the boot request;
+        C(tftp), C(nfs) and C(running) count from power on, or from that request.
         Phases that were not reached are missing.
       type: dict
       sample: {power: 0.4, tftp: 2.2, nfs: 4.5, running: 5.4}
+    power_proof:
+      description: >-
+        Two proofs that the outlet's new state is the board's. C(pdu) is the PDU's own, its read-back; C(board) is the
+        board's, its boot request after power on, its silence after power off, or why there is none. A board that goes
+        on although its outlet reads off is in state C(error). Null where nothing was switched.
+      type: dict
+      sample: {pdu: "off → on, read back", board: boot request 0.9 s after power on}
     changed:
       description: Whether this board's power or boot entry was changed.
       type: bool
@@ -224,15 +254,11 @@ news:
   type: dict
 """
 
-import sys
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.background import detach, finish
 from ..module_utils.boards import lifecycle
+from ..module_utils.boards.job import in_background
 from ..module_utils.boards.proxy import Proxy
-from ..module_utils.errors import HeteroError
-from ..module_utils.following import look
 from ..module_utils.module import run, utf8
 from ..module_utils.spec import PROXY, ArgumentSpec
 
@@ -247,17 +273,20 @@ SPEC = PROXY + ArgumentSpec(
         retries=dict(type="int", default=1),
         wait=dict(type="bool", default=True),
         image=dict(type="str"),
+        how=dict(type="str", choices=["auto", "soft", "hard"], default="auto"),
+        soft_timeout=dict(type="int", default=30),
         instance=dict(type="str"),
         keep=dict(type="bool", default=False),
         background=dict(type="bool", default=False),
     )
 )
+OPTIONS = ("driver", "timeout", "retries", "wait", "image", "instance", "how", "soft_timeout", "keep")
 VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": lifecycle.reboot}
 
 
 def options(params, check):
     """The verb's options from the module's."""
-    given = {name: params[name] for name in ("driver", "timeout", "retries", "wait", "image", "instance", "keep")}
+    given = {name: params[name] for name in OPTIONS}
     return lifecycle.Options(check=check, **given)
 
 
@@ -267,31 +296,17 @@ def work(params, check):
         return VERBS[params["state"]](proxy, params["boards"], options(params, check))
 
 
-def go_on_alone(module):
-    """The module's process ends here, with the job to follow and a first look at it; what returns is the worker."""
-    params = utf8(module.params)
-    with Proxy(params) as proxy:
-        newest = [event.id for board in params["boards"] for event in proxy.store.newest_events(board, 1)]
-        after, run_folder = max(newest, default=0), proxy.config["run_folder"]
-    job = detach(run_folder)
-    if job:
-        follow = dict(job=job, state_db=params["state_db"], boards=params["boards"], after=after)
-        follow.update(python=sys.executable, limit=options(params, False).limit)
-        module.exit_json(changed=False, follow=follow, news=look(follow))
-
-
 def main():
     module = AnsibleModule(**SPEC.kwargs)
     if not module.params["background"] or module.check_mode:
         run(module, work)
-    try:
-        go_on_alone(module)
-    except HeteroError as error:
-        module.fail_json(msg=str(error), failure=error.failure)
-    try:
-        finish(work(module.params, False))
-    except HeteroError as error:
-        finish(dict(failed=True, msg=str(error), failure=error.failure))
+    in_background(
+        module,
+        module.params,
+        lambda proxy: utf8(module.params)["boards"],
+        lambda boards: options(module.params, False).limit,
+        lambda params: work(params, False),
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import time
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
 from .exports import board_export, exporter
+from .reboot_key import reboot_line, wanted
 from .roots import Root, fingerprint, parse_key
 from .store import ImageStore
 from .tftp import BoardFiles
@@ -216,6 +217,7 @@ def _prepare_root(proxy, place, claim, image, change, restored):
         # Check mode: what is in an overlay that is not mounted cannot be told.
         return claim.host_key
     host_key = _prepare_keys(place, claim, change, restored, ready)
+    _prepare_own_line(proxy, place, claim, change, restored, ready)
     if not change.check:
         found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
         if fresh or any(getattr(claim, field) != value for field, value in found.items()):
@@ -243,6 +245,18 @@ def _prepare_keys(place, claim, change, restored, ready):
             if not found["key"] or not found["host_key"]:
                 raise HeteroError("keys are not there after they were put in", root.path, "check its links")
     return found["host_key"]
+
+
+def _prepare_own_line(proxy, place, claim, change, restored, ready):
+    """The line that lets this proxy reboot the board by ssh; gone where that is turned off."""
+    own = [reboot_line(proxy, change.check)] if wanted(proxy) else []
+    found = place.root.inspect(claim.ssh_public_key)["own"] if ready else []
+    if change.note(f"{place.board.name} reboot by ssh", {"lines": found}, {"lines": own}):
+        restored += ["reboot line"]
+        if not change.check:
+            place.root.put_own_line(own[0] if own else None)
+            if place.root.inspect(claim.ssh_public_key)["own"] != own:
+                raise HeteroError("the line is not there after it was put in", place.root.path, "check its links")
 
 
 def _prepare_export(place, change, restored):

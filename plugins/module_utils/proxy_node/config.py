@@ -21,6 +21,7 @@ DEFAULTS = {
     "run_folder": "/run/hetero",
     "exports": "ganesha",
     "credentials": "/etc/hetero/credentials.json",
+    "soft_reboot": True,
     "pdus": {},
     "boards": {},
 }

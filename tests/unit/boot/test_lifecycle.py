@@ -332,7 +332,7 @@ def test_check_mode_touches_nothing(site, verb):
         "reboot": "pdu-a outlet 5 is on: on → off → on",
         "stop": "pdu-a outlet 5 is on: on → off",
     }
-    assert expected[verb] == result["lines"][0]["text"]
+    assert expected[verb] == result["lines"][-1]["text"]
     if verb == "start":
         lines = next(entry for entry in result["diff"] if entry["after_header"] == str(site.entry(0)))
         assert lines["after"]["lines"][0] == "#!ipxe"
