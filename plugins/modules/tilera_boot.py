@@ -54,9 +54,10 @@ options:
     description:
       - How the boards boot.
       - V(auto) is what the proxy's configuration says of each board, V(pxe) if it says nothing.
+      - V(pxe) is iPXE, V(uboot) a U-Boot that fetches an extlinux file (C(pxelinux.cfg/01-MAC)).
       - V(fake) needs no boards and plays a boot, for tests.
     type: str
-    choices: [auto, pxe, fake]
+    choices: [auto, pxe, uboot, fake]
     default: auto
   boot_source:
     description: Where the root file system lies.
@@ -266,7 +267,7 @@ SPEC = PROXY + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", required=True),
         state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
-        driver=dict(type="str", choices=["auto", "pxe", "fake"], default="auto"),
+        driver=dict(type="str", choices=["auto", "pxe", "uboot", "fake"], default="auto"),
         boot_source=dict(type="str", choices=["nfs"], default="nfs"),
         kernel_source=dict(type="str", choices=["tftp"], default="tftp"),
         timeout=dict(type="int", default=300),

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
+from ..images.provision import image_store, wrong_arch
 from ..images.roots import parse_key
 from ..locks import lock
 from . import states
@@ -88,6 +89,8 @@ def present(proxy, wish, change):
     wish.check()
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     unfit = {board.name: rejections(wish.flavor, board, wish.tolerance) for board in pool}
+    for name, why in _for_other_boards(proxy, wish.image, pool).items():
+        unfit[name] = [*unfit[name], why]
     fit = [board for board in pool if not unfit[board.name]]
     store = proxy.store
     with store.transaction(dry=change.check):
@@ -146,6 +149,16 @@ def absent(proxy, request, owner, board, deadline, change):
     if result["errors"]:
         result.update(failed=True, msg="\n".join(result["errors"].values()))
     return result
+
+
+def _for_other_boards(proxy, name, pool):
+    """{board name: why the image of that name does not run on it}; of an image that is yet to come nothing is known."""
+    store = image_store(proxy)
+    if name not in store.names():
+        return {}
+    image = store.get(name)
+    found = {board.name: wrong_arch(board, image) for board in pool}
+    return {name: why for name, why in found.items() if why}
 
 
 def _claim_and_move(store, wish, fit):

@@ -64,11 +64,18 @@ def image_of(proxy, claim):
     return image_store(proxy).get(claim.image_hash or claim.image)
 
 
+def wrong_arch(board, image):
+    """Why an image cannot run on a board; None where it can."""
+    if image.arch.lower() == board.arch.lower():
+        return None
+    return f"image {image.name} is for {image.arch}, the board is {board.arch}"
+
+
 def check_arch(board, image):
     """BadInput for an image of another architecture; asked before anything is touched."""
-    if image.arch.lower() != board.arch.lower():
-        what = f"image {image.name} is for {image.arch}, the board is {board.arch}"
-        raise BadInput(what, board.name, "choose an image of the board's architecture")
+    wrong = wrong_arch(board, image)
+    if wrong:
+        raise BadInput(wrong, board.name, "choose an image of the board's architecture")
 
 
 def prepare(proxy, board, claim_fields, image, change, report):
