@@ -8,7 +8,7 @@ from __future__ import annotations
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import age
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import age, left
 
 DOCUMENTATION = r"""
 name: status_table
@@ -66,8 +66,20 @@ def row(board, fits):
         board["state"],
         board.get("instance") or "-",
         "-" if since is None else age(since),
-        board.get("note") or "",
+        ", ".join(filter(None, (lease(board), board.get("note")))),
     )
+
+
+def lease(board):
+    """What is left of a board's lease ("lease 3 h left"), nothing where it has no end."""
+    seconds = board.get("lease_seconds")
+    return "" if seconds is None else f"lease {left(seconds)}"
+
+
+def aligned(rows):
+    """Rows of texts as lines, each column as wide as it needs."""
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
+    return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
 
 
 def status_table(boards, fits=None):
@@ -75,9 +87,7 @@ def status_table(boards, fits=None):
         raise AnsibleFilterError(
             "hetero.compute.status_table needs a list of boards, as board_info returns them, before the bar"
         )
-    rows = [HEADING] + [row(board, fits or {}) for board in boards]
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADING))]
-    return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
+    return aligned([HEADING] + [row(board, fits or {}) for board in boards])
 
 
 class FilterModule:

@@ -18,7 +18,10 @@ import time
 from urllib.parse import quote
 
 #: Events that people follow. Changes of state and claims are history; other lines tell of them.
-SHOWN = ("image", "power", "tftp", "nfs", "ram", "upload", "unpack", "wipe", "running", "error", "wait")
+SHOWN = (
+    *("image", "power", "reboot", "tftp", "nfs", "running", "cabling", "error", "wait"),
+    *("ram", "upload", "unpack", "wipe"),
+)
 QUERY = (
     "SELECT id, board, instance, phase, text, seconds FROM events"
     " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"

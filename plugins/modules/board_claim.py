@@ -50,8 +50,9 @@ options:
       C(flavorid), C(cpu_arch), C(cpu_info) and C(extra_specs). Needed for O(state=present).
     type: dict
   image:
-    description: The image that the instance is to run, as M(hetero.compute.board_image) takes it. Needed for
-      O(state=present).
+    description:
+      - The image that the instance is to run, as M(hetero.compute.board_image) takes it. Needed for O(state=present).
+      - Boards of another architecture than that of an image in the store do not fit.
     type: str
   ssh_public_key:
     description: The owner's OpenSSH public key. Two keys are the same when type and body are; the comment does not

@@ -104,6 +104,7 @@ boards:
     image: {description: Its image., type: str}
     created: {description: When it was claimed (seconds since 1970)., type: float}
     expires: {description: 'When the claim expires, or none.', type: float}
+    lease_seconds: {description: 'For how many seconds more, below 0 where it is over, or none.', type: float}
     host_key: {description: The ssh host key put into its root., type: str}
     events:
       description: Its newest events, the oldest of them first.

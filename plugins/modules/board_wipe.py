@@ -170,11 +170,12 @@ news:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.boards.job import in_background
 from ..module_utils.boards.lifecycle import Options
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.boards.wipe_disk import METHODS
 from ..module_utils.boards.wiping import Wish, wipe
-from ..module_utils.followed import run_followed
+from ..module_utils.module import run, utf8
 from ..module_utils.spec import PROXY, ArgumentSpec
 
 SPEC = PROXY + ArgumentSpec(
@@ -206,7 +207,16 @@ def work(params, check):
 
 
 def main():
-    run_followed(AnsibleModule(**SPEC.kwargs), work, lambda params: options(params, False).limit * 2 + params["limit"])
+    module = AnsibleModule(**SPEC.kwargs)
+    if not module.params["background"] or module.check_mode:
+        run(module, work)
+    in_background(
+        module,
+        module.params,
+        lambda proxy: utf8(module.params)["boards"],
+        lambda boards: 2 * options(module.params, False).limit + module.params["limit"],
+        lambda params: work(params, False),
+    )
 
 
 if __name__ == "__main__":

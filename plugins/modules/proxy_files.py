@@ -48,6 +48,9 @@ options:
       secret:
         description: Its text, which is never shown nor logged.
         type: str
+      uboot_script:
+        description: A script for U-Boot, which is wrapped as U-Boot's C(source) takes it.
+        type: str
       mode:
         description: Its mode as octal text.
         type: str
@@ -121,6 +124,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.boot.uboot_script import script_image
 from ..module_utils.change import Change
 from ..module_utils.module import run
 from ..module_utils.proxy_node.files import keep_file, keep_folder, source_bytes, units_to_do
@@ -132,11 +136,12 @@ FILE = ArgumentSpec(
         content=dict(type="str"),
         source=dict(type="path"),
         secret=dict(type="str", no_log=True),
+        uboot_script=dict(type="str"),
         mode=dict(type="str", default="0644"),
         validate=dict(type="str", default=""),
     ),
-    mutually_exclusive=[("content", "source", "secret")],
-    required_one_of=[("content", "source", "secret")],
+    mutually_exclusive=[("content", "source", "secret", "uboot_script")],
+    required_one_of=[("content", "source", "secret", "uboot_script")],
 )
 SPEC = ArgumentSpec(
     dict(
@@ -148,6 +153,15 @@ SPEC = ArgumentSpec(
 )
 
 
+def content(file, change):
+    """The bytes that a file of `files` is to hold; None where check mode cannot know them."""
+    if file["source"]:
+        return source_bytes(file["source"], change)
+    if file["uboot_script"] is not None:
+        return script_image(file["uboot_script"])
+    return (file["content"] if file["secret"] is None else file["secret"]).encode()
+
+
 def work(params, check):
     change = Change(check)
     with change.step("folders"):
@@ -155,8 +169,7 @@ def work(params, check):
             keep_folder(path, mode, change)
     with change.step("files"):
         for file in params["files"]:
-            text = file["content"] if file["secret"] is None else file["secret"]
-            data = source_bytes(file["source"], change) if file["source"] else text.encode()
+            data = content(file, change)
             if data is not None:
                 keep_file(file["path"], data, file["mode"], change, file["validate"], secret=file["secret"] is not None)
     paths = [entry["after_header"] for entry in change.diff]

@@ -15,6 +15,7 @@ description:
   - C(pdu_mgr PDU_IP OUTLET MODE) switches an outlet and reads it back, mode 1 on, 2 off, 3 reboot, 9 status.
   - C(hetero backup) keeps checked copies of the state database in the folder C(backups) beside it.
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
+  - C(hetero reap) ends the instances whose lease is over.
   - Used by role P(hetero.compute.tftp_proxy#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -66,13 +67,15 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
-from ..module_utils.proxy_node import hetero, pdu_mgr
+from ..module_utils.proxy_node import hetero, pdu_mgr, reap
 from ..module_utils.proxy_node.files import keep_file, keep_folder
 from ..module_utils.proxy_node.tools import PACKAGE, script, sources
 from ..module_utils.spec import ArgumentSpec
 
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
+#: What a command imports only when it is asked for.
+LATER = (reap,)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

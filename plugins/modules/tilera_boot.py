@@ -33,7 +33,7 @@ attributes:
     support: full
   idempotent:
     support: partial
-    details: With O(state=rebooted) each run cuts the power.
+    details: With O(state=rebooted) each run reboots.
 options:
   boards:
     description: Ids of the boards.
@@ -45,7 +45,8 @@ options:
       - V(running) brings the boards to state C(running).
       - V(stopped) switches them off and removes their boot entries. Claim, root and data stay. Boards in C(error) are
         stopped too.
-      - V(rebooted) cuts their power and brings them to C(running) again. Claim, root and data stay.
+      - V(rebooted) has them boot anew, by ssh or by power, and brings them to C(running) again. Claim, root and data
+        stay.
     type: str
     choices: [running, stopped, rebooted]
     default: running
@@ -53,9 +54,10 @@ options:
     description:
       - How the boards boot.
       - V(auto) is what the proxy's configuration says of each board, V(pxe) if it says nothing.
+      - V(pxe) is iPXE, V(uboot) a U-Boot that fetches an extlinux file (C(pxelinux.cfg/01-MAC)).
       - V(fake) needs no boards and plays a boot, for tests.
     type: str
-    choices: [auto, pxe, fake]
+    choices: [auto, pxe, uboot, fake]
     default: auto
   boot_source:
     description:
@@ -89,11 +91,31 @@ options:
       - Name of the image for boards that are not claimed yet.
       - Only check mode needs it, to show their boot entries.
     type: str
+  how:
+    description:
+      - How O(state=rebooted) does it.
+      - With V(soft) the proxy tells the board by ssh, with a key of its own that may only reboot. The board has done it
+        when its firmware's boot request is seen, and nothing else counts. A board that does not is left as it is.
+      - V(hard) cuts the power.
+      - V(auto) is V(soft), and V(hard) for a board that does not do it.
+    type: str
+    choices: [auto, soft, hard]
+    default: auto
+  soft_timeout:
+    description: Seconds that a board told by ssh to reboot may take to its boot request.
+    type: int
+    default: 30
   instance:
     description:
       - The instance or request that the boards are to be of. A board that was given to another one since it was looked
         up is refused and not touched; one that nobody claims is not.
     type: str
+  keep:
+    description:
+      - With O(state=stopped), the instance is to be started again later. Its board goes to C(power off) and stays its
+        own; otherwise the board is C(shutting down) until somebody cleans it up and gives it back.
+    type: bool
+    default: false
   background:
     description:
       - Start the work, return at once, and leave the result in the file RV(follow.job).
@@ -116,7 +138,14 @@ EXAMPLES = r"""
   hetero.compute.tilera_boot:
     boards: [3]
     state: rebooted
+    how: hard
     timeout: 120
+
+- name: Reboot board 3 by ssh, and leave it alone if it does not
+  hetero.compute.tilera_boot:
+    boards: [3]
+    state: rebooted
+    how: soft
 
 - name: Switch board 3 off
   hetero.compute.tilera_boot:
@@ -157,10 +186,18 @@ boards:
       sample: 10.0.2.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI
     phases:
       description: >-
-        Seconds. C(power) is the time for switching with read-back; C(tftp), C(nfs) and C(running) count from power on.
+        Seconds. C(power) is the time for switching with read-back, C(reboot) from the word by ssh to the boot request;
+        C(tftp), C(nfs) and C(running) count from power on, or from that request.
         With a root on disk there is no C(nfs). Phases that were not reached are missing.
       type: dict
       sample: {power: 0.4, tftp: 2.2, nfs: 4.5, running: 5.4}
+    power_proof:
+      description: >-
+        Two proofs that the outlet's new state is the board's. C(pdu) is the PDU's own, its read-back; C(board) is the
+        board's, its boot request after power on, its silence after power off, or why there is none. A board that goes
+        on although its outlet reads off is in state C(error). Null where nothing was switched.
+      type: dict
+      sample: {pdu: "off → on, read back", board: boot request 0.9 s after power on}
     changed:
       description: Whether this board's power or boot entry was changed.
       type: bool
@@ -224,32 +261,36 @@ news:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.boards import lifecycle
+from ..module_utils.boards.job import in_background
 from ..module_utils.boards.proxy import Proxy
-from ..module_utils.followed import run_followed
+from ..module_utils.module import run, utf8
 from ..module_utils.spec import PROXY, ArgumentSpec
 
 SPEC = PROXY + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", required=True),
         state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
-        driver=dict(type="str", choices=["auto", "pxe", "fake"], default="auto"),
+        driver=dict(type="str", choices=["auto", "pxe", "uboot", "fake"], default="auto"),
         boot_source=dict(type="str", choices=["nfs", "disk"]),
         kernel_source=dict(type="str", choices=["tftp"], default="tftp"),
         timeout=dict(type="int", default=300),
         retries=dict(type="int", default=1),
         wait=dict(type="bool", default=True),
         image=dict(type="str"),
+        how=dict(type="str", choices=["auto", "soft", "hard"], default="auto"),
+        soft_timeout=dict(type="int", default=30),
         instance=dict(type="str"),
+        keep=dict(type="bool", default=False),
         background=dict(type="bool", default=False),
     )
 )
+OPTIONS = ("driver", "timeout", "retries", "wait", "image", "instance", "how", "soft_timeout", "keep", "boot_source")
 VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": lifecycle.reboot}
 
 
 def options(params, check):
     """The verb's options from the module's."""
-    names = ("driver", "timeout", "retries", "wait", "image", "instance", "boot_source")
-    given = {name: params[name] for name in names}
+    given = {name: params[name] for name in OPTIONS}
     return lifecycle.Options(check=check, **given)
 
 
@@ -260,7 +301,16 @@ def work(params, check):
 
 
 def main():
-    run_followed(AnsibleModule(**SPEC.kwargs), work, lambda params: options(params, False).limit_with_disk)
+    module = AnsibleModule(**SPEC.kwargs)
+    if not module.params["background"] or module.check_mode:
+        run(module, work)
+    in_background(
+        module,
+        module.params,
+        lambda proxy: utf8(module.params)["boards"],
+        lambda boards: options(module.params, False).limit_with_disk,
+        lambda params: work(params, False),
+    )
 
 
 if __name__ == "__main__":

@@ -78,8 +78,8 @@ def console_size(path):
         return 0
 
 
-def console_tail(path, since):
-    """The last lines of a console's log written after position `since`, without control characters."""
+def console_tail(path, since, most=CONSOLE_LINES):
+    """The last lines, `most` of them, of a console's log written after position `since`, without control characters."""
     if not path:
         return []
     try:
@@ -87,9 +87,9 @@ def console_tail(path, since):
             end = file.seek(0, os.SEEK_END)
             # A log shorter than it was has been rotated: then all of it is new.
             start = since if since <= end else 0
-            file.seek(max(start, end - CONSOLE_BYTES))
+            file.seek(max(start, end - CONSOLE_BYTES * (1 + most // 500)))
             text = file.read().decode("utf-8", "replace")
     except OSError as error:
         return [f"{path}: {error.strerror}"]
     lines = [CONTROL.sub("", line).rstrip() for line in text.replace("\r", "\n").split("\n")]
-    return [line for line in lines if line][-CONSOLE_LINES:]
+    return [line for line in lines if line][-most:]

@@ -8,18 +8,17 @@ How a board's root, export and files are made is for images/provision.py.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT
-from ..errors import BadInput, HeteroError, Refused
+from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
-from ..images.provision import PHASE, image_of, image_store, prepare, remove
+from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from ..images.roots import parse_key
 from ..images.store import default_name, is_source
-from ..locks import lock
 from . import states
-from .store import Claim, must_be_of
+from .each import each
+from .store import Claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -64,7 +63,7 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False, inst
             return dict(restored=["root"], changed=True)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
-            raise Refused(what, board.name, "rebuild the instance to change its image")
+            raise Refused(what, board.name, REBUILD)
         fields = replace(claim, ssh_public_key=key) if key else claim
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
         if boot_source not in (None, source):
@@ -78,7 +77,7 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False, inst
 
     if key:
         parse_key(key)
-    result = _each(proxy, ids, one, change, deadline, lines, instance)
+    result = each(proxy, ids, PHASE, one, change, deadline, lines, instance)
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
@@ -99,39 +98,4 @@ def absent(proxy, ids, change, deadline, instance=None):
         there = remove(proxy, board, change, report)
         return dict(removed=there, changed=bool(there))
 
-    return _each(proxy, ids, one, change, deadline, [], instance)
-
-
-def _each(proxy, ids, one, change, deadline, lines, instance):
-    """`one(board, claim, report)` for each board under its lock."""
-    results = []
-    for board in [proxy.board(board_id) for board_id in ids]:
-        result = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
-        try:
-            with _lock(proxy, board, change, deadline):
-                claim = proxy.store.record(board.id).claim
-                must_be_of(claim, instance, board.name)
-                result["instance"] = claim.instance if claim else None
-                result.update(one(board, claim, _reporter(proxy, board, result["instance"], lines)))
-        except HeteroError as error:
-            result.update(failed=True, error=str(error), failure=error.failure)
-        results.append(result)
-    failed = [result["error"] for result in results if result["failed"]]
-    done = dict(change.result, boards=results, lines=lines)
-    return dict(done, failed=True, msg="; ".join(failed)) if failed else done
-
-
-def _lock(proxy, board, change, deadline):
-    """The board's lock; none in check mode, which changes nothing."""
-    if change.check:
-        return ExitStack()
-    return lock(proxy.config["run_folder"], board.name, PHASE, proxy.actor, deadline)
-
-
-def _reporter(proxy, board, instance, lines):
-    def report(phase, text, seconds=None):
-        seconds = None if seconds is None else round(seconds, 3)
-        proxy.store.event(board.id, phase, text, seconds, instance)
-        lines.append(dict(instance=instance, node=board.name, phase=phase, text=text, seconds=seconds))
-
-    return report
+    return each(proxy, ids, PHASE, one, change, deadline, [], instance)

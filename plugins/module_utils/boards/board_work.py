@@ -53,6 +53,7 @@ class BoardWork:
         self.error = None
         self.evidence = {}
         self.phases = {}
+        self.power_proof = None
         self.lines = []
         self.over = False
 
@@ -147,6 +148,7 @@ class BoardWork:
             state=self.record.state if self.record else None,
             known_hosts=known_hosts,
             phases={phase: round(seconds, 2) for phase, seconds in self.phases.items()},
+            power_proof=self.power_proof,
             changed=self.changed,
             failed=self.failed,
             blame=self.blame,

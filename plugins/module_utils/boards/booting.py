@@ -15,7 +15,11 @@ from ..boot.driver import KERNEL, NFS, SYSTEM, TFTP
 from . import blame
 
 #: Where a board stands in the loop of starting.py.
-DECIDING, SWITCHING, BOOTING = "deciding", "switching", "booting"
+DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
+#: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
+REBOOT, REQUESTED = "reboot", "boot request seen"
+#: How the text of the event with which a boot begins ends, by phase.
+BEGINS = {"power": "on, read back", REBOOT: REQUESTED}
 
 
 class Boot:

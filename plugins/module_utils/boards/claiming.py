@@ -15,11 +15,12 @@ from typing import Any
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
-from ..images.provision import leftovers
+from ..images.provision import image_store, wrong_arch
 from ..images.roots import parse_key
 from ..locks import lock
 from . import states
-from .disks import unwiped
+from .each import must_own
+from .free import give_back, in_the_way
 from .info import claim_fields
 from .store import valid_instance, why_not_free
 
@@ -93,6 +94,8 @@ def present(proxy, wish, change):
     if wish.boot_source == DISK_ROOT:
         for board in pool:
             unfit[board.name] += [] if proxy.disks(board) else ["no disk to boot from is configured for it"]
+    for name, why in _for_other_boards(proxy, wish.image, pool).items():
+        unfit[name] = [*unfit[name], why]
     fit = [board for board in pool if not unfit[board.name]]
     store = proxy.store
     with store.transaction(dry=change.check):
@@ -143,8 +146,7 @@ def absent(proxy, request, owner, board, deadline, change):
         if request not in (claim.request, claim.instance) or board not in (None, claim.board):
             continue
         try:
-            if owner is not None and owner != claim.owner:
-                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} end it")
+            must_own(claim, owner)
             _release(proxy, claim, deadline, change, result)
         except HeteroError as error:
             result["errors"][claim.instance] = str(error)
@@ -152,6 +154,16 @@ def absent(proxy, request, owner, board, deadline, change):
     if result["errors"]:
         result.update(failed=True, msg="\n".join(result["errors"].values()))
     return result
+
+
+def _for_other_boards(proxy, name, pool):
+    """{board name: why the image of that name does not run on it}; of an image that is yet to come nothing is known."""
+    store = image_store(proxy)
+    if name not in store.names():
+        return {}
+    image = store.get(name)
+    found = {board.name: wrong_arch(board, image) for board in pool}
+    return {name: why for name, why in found.items() if why}
 
 
 def _claim_and_move(store, wish, fit):
@@ -190,18 +202,14 @@ def _release(proxy, claim, deadline, change, result):
         raise Refused(what, claim.instance, "add it, so that it can be checked")
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
-        text = "; ".join(_in_the_way(proxy, board)) or "nothing is left"
+        text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
         with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            in_the_way = _in_the_way(proxy, board)
-            if in_the_way:
-                what = f"{name} is not clean: {'; '.join(in_the_way)}"
-                remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
-                raise Refused(what, claim.instance, remedy)
-            proxy.store.release(board.id)
+            remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
+            give_back(proxy, board, claim.instance, remedy)
         seconds = round(time.monotonic() - start, 3)
         result["lines"].append(line(claim.instance, name, "release", "off and clean, given back", seconds))
     change.note(claim.instance, _shown(claim), {})
@@ -215,26 +223,10 @@ def _unclaimed(proxy, board, deadline, change):
         record = proxy.store.record(board.id)
         if record.claim:
             raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
-        in_the_way = _in_the_way(proxy, board) if record.state != states.POWER_OFF else []
-        if in_the_way and not change.check:
-            what = f"is not clean: {'; '.join(in_the_way)}"
-            raise Refused(what, board.name, "stop the board and remove its image first (playbook repair does both)")
         if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
-            proxy.store.release(board.id)
+            remedy = "stop the board and remove its image first (playbook repair does both)"
+            give_back(proxy, board, board.name, remedy)
     return result
-
-
-def _in_the_way(proxy, board):
-    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
-    record = proxy.store.record(board.id)
-    texts = []
-    if record.state not in (states.POWER_OFF, states.SHUTTING_DOWN):
-        texts.append(f"it is in state {record.state!r}")
-    if record.power is None:
-        texts.append("its outlet was not looked at since the claim")
-    elif record.power != "off":
-        texts.append("its outlet was last seen on")
-    return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
 def _shown(claim):

@@ -69,6 +69,7 @@ def board_fields(board, record, now, wiring):
         image=claim.image if claim else None,
         created=claim.created if claim else None,
         expires=claim.expires if claim else None,
+        lease_seconds=round(claim.expires - now, 3) if claim and claim.expires else None,
         host_key=claim.host_key if claim else None,
     )
 

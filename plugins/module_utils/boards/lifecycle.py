@@ -16,16 +16,19 @@ from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused
-from . import disk_boot, states
+from . import disk_boot, soft_reboot, states
 from .blame import BOARD
 from .board_work import BoardWork, locked, refuse, summary
 from .boot_entry import ensure_entry
 from .disks import withdraw
+from .rebooting import Rebooting
 from .starting import Starting
 from .stopping import Stopping
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
+#: Note of a board that is off for as long as its instance's owner likes.
+STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class Options:
     :param image: image of boards that are not claimed yet, for a dry run.
     :param instance: the instance or request that the boards are to be of; None does not ask.
     :param boot_source: what they are to boot from; None for that of each board's claim.
+    :param keep: what is stopped stays its instance's, to be started again.
+    :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
+    :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
     """
 
     driver: str = "auto"
@@ -49,11 +55,14 @@ class Options:
     image: str | None = None
     instance: str | None = None
     boot_source: str | None = None
+    keep: bool = False
+    how: str = soft_reboot.AUTO
+    soft_timeout: float = 30.0
 
     @property
     def limit(self):
         """The longest a verb can take."""
-        return self.timeout * (self.retries + 1) + BESIDES
+        return self.timeout * (self.retries + 1) + self.soft_timeout + BESIDES
 
     @property
     def limit_with_disk(self):
@@ -63,29 +72,36 @@ class Options:
 
 def start(proxy, ids, options):
     """Bring boards to running; a board that runs with its own host key is left alone. Returns the module's result."""
-    return _bring_up(proxy, ids, options, "start", reboot=False)
+    return _bring_up(proxy, ids, options, "start", Starting)
 
 
 def reboot(proxy, ids, options):
-    """Cut the power of boards and bring them to running again; claim and data stay."""
-    return _bring_up(proxy, ids, options, "reboot", reboot=True)
+    """Have boards boot anew, by ssh or by power, and bring them to running again; claim and data stay."""
+    return _bring_up(proxy, ids, options, "reboot", Rebooting)
 
 
 def stop(proxy, ids, options):
     """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
     works, change = _works(proxy, ids, options)
-    with locked(works, "stop", Deadline(options.limit)):
-        drivers = BootDrivers(proxy, options.driver)
-        for work in works:
-            _name_driver(drivers, work)
-            if not work.over and work.state == states.MAINTENANCE:
-                refuse(work, "is in maintenance", "end its maintenance first")
-        with change.step("power"):
-            Stopping(proxy, [work for work in works if not work.over], options).run()
+    with locked(works, "stop", Deadline(options.limit)), change.step("power"):
+        switch_off(proxy, works, options)
     return summary(works, change)
 
 
-def _bring_up(proxy, ids, options, verb, reboot):
+def switch_off(proxy, works, options):
+    """Outlets off and read back, boot entries gone; the caller holds the boards' locks."""
+    drivers = BootDrivers(proxy, options.driver)
+    for work in works:
+        _name_driver(drivers, work)
+        if not work.over and work.state == states.MAINTENANCE:
+            refuse(work, "is in maintenance", "end its maintenance first")
+    Stopping(proxy, [work for work in works if not work.over], options).run()
+    for work in works:
+        if options.keep and not work.failed and work.claim and work.state == states.SHUTTING_DOWN:
+            work.move(states.POWER_OFF, STOPPED)
+
+
+def _bring_up(proxy, ids, options, verb, way):
     works, change = _works(proxy, ids, options)
     with locked(works, verb, Deadline(options.limit)):
         drivers = BootDrivers(proxy, options.driver)
@@ -98,14 +114,14 @@ def _bring_up(proxy, ids, options, verb, reboot):
             disk_boot.lay(proxy, [work for work in works if not work.over], options)
         ready = [work for work in works if not work.over]
         with change.step("boot"):
-            Starting(proxy, ready, options, reboot=reboot).run()
+            way(proxy, ready, options).run()
         disk_boot.doubt(ready)
     return summary(works, change)
 
 
 def _works(proxy, ids, options):
-    if options.timeout < 1 or options.retries < 0:
-        raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
+    if options.timeout < 1 or options.retries < 0 or options.soft_timeout < 1:
+        raise BadInput("timeout and soft_timeout are at least 1 s, retries at least 0", "arguments", "correct them")
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)

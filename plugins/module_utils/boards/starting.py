@@ -20,10 +20,10 @@ from typing import Any
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import HeteroError
-from . import blame, states
+from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
-from .booting import BOOTING, DECIDING, SWITCHING, Boot
+from .booting import ASKED, BEGINS, BOOTING, DECIDING, SWITCHING, Boot
 from .pdu_line import PduLine
 from .store import STATE_PHASE
 
@@ -108,7 +108,7 @@ class Starting:
     def _close_lines(self):
         """Log out of PDUs whose boards are all decided: others wait for the one session."""
         for name in list(self.lines):
-            if all(boot.stage == BOOTING or boot.work.over for boot in self._of(name)):
+            if all(boot.stage in (ASKED, BOOTING) or boot.work.over for boot in self._of(name)):
                 self.lines.pop(name).close()
 
     def _of(self, pdu, outlet=None):
@@ -229,6 +229,7 @@ class Starting:
         boot.powered = time.monotonic()
         boot.stage = BOOTING
         work.phases["power"] = boot.switch_seconds
+        work.power_proof = {"pdu": f"{boot.way}, read back", "board": None}
         work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
         boot.switch_seconds = 0.0
         boot.deadline = Deadline(self.options.timeout)
@@ -250,9 +251,9 @@ class Starting:
             return None
         begun, phases = None, set()
         for event in self.proxy.store.newest_events(boot.board.id, 50):
-            if event.phase in (STATE_PHASE, SWITCH):
+            if event.phase in (STATE_PHASE, SWITCH, "error"):
                 begun = None
-            elif event.phase == "power" and event.text.endswith("on, read back"):
+            elif event.phase in BEGINS and event.text.endswith(BEGINS[event.phase]):
                 begun, phases = event.time, set()
             phases.add(event.phase)
         if begun is None or not 0 <= time.time() - begun < self.options.timeout:
@@ -287,6 +288,7 @@ class Starting:
             boot.progress()
             boot.work.move(states.RUNNING)
             boot.phase(*boot.work.up, at)
+            power_proof.of_running(boot)
             boot.work.over = True
         else:
             self._stalled(boot, answer if isinstance(answer, HeteroError) else None)
@@ -324,7 +326,7 @@ class Starting:
             work.say("error", f"the proxy's fault, the board is left as it is: {text}")
             work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
         elif who == blame.IMAGE:
-            self._off(boot, partial(self._give_back, note=note))
+            self._off(boot, partial(self._prove_off, note=note))
         elif not wrong_key and boot.tries <= self.options.retries:
             work.say("error", f"{note}; trying again")
             self._off(boot, self._on)
@@ -332,9 +334,16 @@ class Starting:
             boot.doomed = note
             self._off(boot, self._quarantine)
 
-    def _give_back(self, boot, note):
+    def _prove_off(self, boot, note):
+        self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), note))
+
+    def _give_back(self, boot, signs, note):
         """The image's fault: the board is sound, off and without a boot entry; its claim waits for who asked."""
         work = boot.work
+        if signs:
+            boot.doomed = power_proof.contradiction(work, signs)
+            self._quarantine(boot)
+            return
         work.move(states.SHUTTING_DOWN, f"its image does not boot: {note}")
         remove_entry(work)
         tail = "\n".join(work.evidence["console_tail"])
@@ -360,7 +369,7 @@ class Starting:
             return  # it was done with before
         del self.lines[pdu]
         for boot in self._of(pdu):
-            if boot.work.over or boot.stage == BOOTING:
+            if boot.work.over or boot.stage in (ASKED, BOOTING):
                 continue
             if boot.doomed:
                 boot.doomed += f"; its outlet was not switched off ({error})"

@@ -11,9 +11,10 @@ from __future__ import annotations
 import queue
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from ..deadline import Deadline
-from . import blame, states
+from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .pdu_line import PduLine
@@ -31,16 +32,23 @@ class Stopping:
         self.proxy = proxy
         self.check = options.check
         self.works = works
+        self.silences = {work.board.id: power_proof.Silence(work) for work in works}
         self.lines = {}
+        self._found_on = set()
         self._inbox = queue.Queue()
+        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
 
     def run(self):
         """Until each board is off or failed."""
         names = {work.pdu for work in self.works}
-        with ThreadPoolExecutor(max_workers=max(1, len(names))) as threads:
+        # A thread each PDU, and one each board for looking at it.
+        with ThreadPoolExecutor(max_workers=max(1, len(names) + len(self.works))) as threads:
+            self._threads = threads
             try:
+                for work in [] if self.check else self.works:
+                    self._spawn(self._look_before, work)
                 for name in names:
-                    self._open_line(threads, name)
+                    self._open_line(name)
                 while not all(work.over for work in self.works):
                     self._inbox.get()()
                     for name in names:
@@ -50,7 +58,11 @@ class Stopping:
                 for line in self.lines.values():
                     line.close()
 
-    def _open_line(self, threads, name):
+    def _spawn(self, function, *args):
+        """Run `function` in a thread; what it raises is raised in the loop."""
+        self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
+
+    def _open_line(self, name):
         post = partial(partial, self._post)
         self.lines[name] = PduLine(
             self.proxy,
@@ -61,13 +73,29 @@ class Stopping:
             on_refused=post(self._on_refused, name),
             on_down=post(self._on_down, name),
         )
-        threads.submit(self.lines[name].run).add_done_callback(lambda done: self._inbox.put(done.result))
+        self._spawn(self.lines[name].run)
 
     def _post(self, handler, *args):
         self._inbox.put(partial(handler, *args))
 
     def _of(self, pdu, outlet=None):
         return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
+
+    # ---- the board's own word
+
+    def _look_before(self, work):
+        self.silences[work.board.id].before()
+        self._post(self._on_looked_before, work)
+
+    def _on_looked_before(self, work):
+        """Both are known now, if the outlet was read already."""
+        if work.board.id in self._found_on and not work.over:
+            self.lines[work.pdu].ask(work.outlet, "off")
+
+    def _look_after(self, work, then):
+        self._post(then, work, self.silences[work.board.id].life())
+
+    # ---- its outlet
 
     def _on_status(self, pdu, outlets):
         for work in self._of(pdu):
@@ -84,10 +112,14 @@ class Stopping:
             else:
                 work.move(after)
                 work.power_seen(now)
-                if now == "on":
+                if now == "off":
+                    work.driver.switched(work.board, now)  # by one that was killed before it told
+                    work.power_proof = {"pdu": "off, read", "board": None}
+                    self._spawn(self._look_after, work, self._on_silence)
+                    continue
+                self._found_on.add(work.board.id)
+                if self.silences[work.board.id].answered is not None:
                     self.lines[pdu].ask(work.outlet, "off")
-                else:
-                    self._off(work)
 
     def _off(self, work):
         remove_entry(work)
@@ -98,13 +130,35 @@ class Stopping:
             work.power_seen(after)
             work.driver.switched(work.board, after)
             work.phases["power"] = seconds
-            work.say("power", f"{work.outlet_name}: on → off, read back", seconds)
-            self._off(work)
+            work.power_proof = {"pdu": "on → off, read back", "board": None}
+            self._spawn(self._look_after, work, self._on_silence)
+
+    def _on_silence(self, work, signs):
+        """Off twice, by the PDU's word and by the board's silence; one that lives on is not off."""
+        silence, seconds = self.silences[work.board.id], work.phases.get("power")
+        if signs:
+            work.power_proof["board"] = " and ".join(signs)
+            note = power_proof.contradiction(work, signs)
+            work.say("power", note, seconds)
+            work.quarantine(note, power_proof=work.power_proof)
+            return
+        if seconds is None:
+            work.power_proof["board"] = "silent"  # nothing was switched, so there is nothing to say
+        else:
+            work.power_proof["board"] = silence.words or silence.unproven
+            work.say("power", f"{work.outlet_name}: on → off, read back; {silence.words or silence.unproven}", seconds)
+        self._off(work)
 
     def _on_refused(self, pdu, outlet, error):
         for work in self._of(pdu, outlet):
-            work.say("power", str(error))
-            work.quarantine(str(error), **error.facts)
+            work.power_proof = {"pdu": error.what, "board": None}
+            self._spawn(self._look_after, work, partial(self._on_stuck, error=error))
+
+    def _on_stuck(self, work, signs, error):
+        """Its relay sticks or the PDU reads it wrongly: the board's own word is evidence for whoever looks after it."""
+        work.power_proof["board"] = " and ".join(signs) or "silent"
+        work.say("power", f"{error}; the board: {work.power_proof['board']}")
+        work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_down(self, pdu, line, error):
         for work in self._of(pdu):

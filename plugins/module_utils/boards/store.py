@@ -23,7 +23,7 @@ INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: Phase of the event that each change of state leaves.
 STATE_PHASE = "state"
 #: What `put` may change of a claim.
-FIELDS = ("host_key", "image_hash", "boot_source", "expires")
+FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
 NFS = "nfs"
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
@@ -101,6 +101,14 @@ def age(seconds):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def left(seconds):
+    """What is left of a lease: "3 h left", or "over since 2 min"."""
+    if seconds <= 0:
+        return f"over since {age(-seconds)}"
+    # Three hours are three hours, not 2.99 and so two, right after they were given.
+    return f"{age(seconds if seconds < 60 else seconds + 59)} left"
 
 
 def key_body(text):
@@ -300,7 +308,7 @@ class Store:
             return claim
 
     def put(self, instance, **fields):
-        """Change FIELDS of a claim: what is found out while it is served."""
+        """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
         unknown = set(fields) - set(FIELDS)
         if unknown:
             raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
@@ -382,11 +390,10 @@ def _refuse_other(claim, wanted):
         if not same
     ]
     if other:
-        raise Refused(
-            f"has board{claim.board} with another {' and '.join(other)}",
-            claim.instance,
-            "rebuild it to change that, or terminate it first",
-        )
+        remedy = "rebuild it to change that (playbook hetero.compute.rebuild_instance), or terminate it first"
+        if "flavor" in other:
+            remedy = "terminate it first, a flavor stays"
+        raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
 
 
 def _none_free(request, wanted, free, rejected):

@@ -93,6 +93,23 @@ def wipe_held(proxy, works, wish, options):
         _settle(work, wish)
 
 
+def wipe_beside(proxy, works, options):
+    """Wipe what stands in the way of giving boards back; part of other work on them, whose caller holds the locks.
+
+    :param works: BoardWork of each board; one whose disks cannot be wiped fails.
+    """
+    wipes = [Wipe(proxy, work.board, work.change, work.wanted) for work in works]
+    for own in wipes:
+        own.read()
+    wipe_held(proxy, wipes, Wish(), options)
+    for work, own in zip(works, wipes):
+        work.record = own.record
+        work.lines += own.lines
+        work.changed = work.changed or own.changed
+        if own.failed:
+            work.fail(own.blame, own.error, **own.evidence)
+
+
 def _plan(work, wish, drivers):
     """What there is to do; a board that is somebody's is not touched."""
     proxy, board = work.proxy, work.board

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from ..errors import BadInput
+from . import ssh, ssh_reboot
 
 #: Kinds of things seen of a boot, in the order in which they come.
 FIRMWARE = "firmware"  #: the firmware asks for an address
@@ -104,6 +105,17 @@ class BootDriver(ABC):
         :raises BadInput: boards of this kind have none.
         """
         raise BadInput(f"boot driver {self.name} has no way to act on a board", board.name, "use boot_source nfs")
+
+    def told_to_reboot(self, board, system, private_key, mark, deadline):
+        """A context manager: the running board was told to reboot; see ssh_reboot.asked, which this is.
+
+        :raises HeteroError: it could not be told.
+        """
+        return ssh_reboot.asked(board.ip, system.host_key, private_key, mark, deadline)
+
+    def alive(self, board, limit):
+        """Whether something answers at the board's address now, within `limit` seconds."""
+        return ssh.alive(board.ip, limit)
 
     @abstractmethod
     def self_test(self, board):

@@ -6,8 +6,9 @@ first look.
 
 A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
 keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
-"wrong_key": true answers with another host key; "proxy": a fault that the self-test finds. When it was switched on is
-kept in the run folder, so that a later call finds the board as it would find a real one.
+"wrong_key": true answers with another host key; "proxy": a fault that the self-test finds; "feeds": ids of the boards
+that its outlet feeds in truth; "soft": what it does when told by ssh to reboot ("boots", "nothing"). When it was
+switched on is kept in the run folder, so that a later call finds the board as it would find a real one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+from ..errors import HeteroError
 from . import ssh
 from .driver import ENTRY, FIRMWARE, INITRD, KERNEL, NFS, SYSTEM, TFTP
 from .pxe import Pxe, entry_name, initrd_name, kernel_name
@@ -64,6 +66,10 @@ class Fake(Pxe):
         return time.monotonic() - boot["on"] >= play["tftp" if phase == "kernel" else phase]
 
     def switched(self, board, state):
+        for fed in self._play(board).get("feeds", [board.id]):
+            self._power(self.proxy.board(fed), state)
+
+    def _power(self, board, state):
         boot = self._boot(board)
         if state == "on":
             boot = {"on": time.monotonic(), "boots": boot["boots"] + 1}
@@ -79,7 +85,14 @@ class Fake(Pxe):
     @contextmanager
     def watch(self, boards, seen):
         over = threading.Event()
-        thread = threading.Thread(target=self._tell, args=(boards, seen, over), name="fake phases", daemon=True)
+        # What was over before anybody watched is not seen, as packets are not.
+        told = {
+            (board.id, phase): self._boot(board)["boots"]
+            for board in boards
+            for phase in ("tftp", "kernel", "nfs")
+            if self._reached(board, phase)
+        }
+        thread = threading.Thread(target=self._tell, args=(boards, seen, over, told), name="fake phases", daemon=True)
         thread.start()
         try:
             yield
@@ -87,8 +100,7 @@ class Fake(Pxe):
             over.set()
             thread.join()
 
-    def _tell(self, boards, seen, over):
-        told = {}
+    def _tell(self, boards, seen, over, told):
         while not over.wait(TICK):
             for board in boards:
                 boots = self._boot(board)["boots"]
@@ -115,6 +127,18 @@ class Fake(Pxe):
                     raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
                 return True
         return False
+
+    @contextmanager
+    def told_to_reboot(self, board, system, private_key, mark, deadline):
+        soft = self._play(board).get("soft")
+        if soft is None:
+            raise HeteroError("cannot be told to reboot by ssh: Connection refused", board.ip)
+        if soft == "boots":
+            self._power(board, "on")
+        yield lambda: None
+
+    def alive(self, board, limit):
+        return self._boot(board)["on"] is not None
 
     def self_test(self, board):
         fault = self._play(board).get("proxy")

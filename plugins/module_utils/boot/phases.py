@@ -25,6 +25,7 @@ from .driver import FIRMWARE, NFS, SYSTEM, TFTP
 ETH_P_IP = 0x0800
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 DHCP_PORT, TFTP_PORT, NFS_PORT = 67, 69, 2049
+FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
 UDP, TCP = 17, 6
 SYN, ACK = 0x02, 0x10
 
@@ -79,8 +80,9 @@ def parse(packet, sender_mac):
         name = payload[2:].split(b"\0", 1)[0].decode("ascii", "replace")
         return TFTP, ip, sender_mac, name.rsplit("/", 1)[-1]
     if protocol == UDP and port == DHCP_PORT and payload[:1] == b"\1" and len(payload) >= 240:
-        # Firmware names itself in option 60 (PXEClient) or 77 (iPXE); a Linux kernel or initramfs does neither.
-        firmware = b"PXEClient" in payload[240:] or b"iPXE" in payload[240:]
+        # Firmware names itself in option 60 (PXEClient, U-Boot.armv8) or 77 (iPXE); a Linux kernel or initramfs does
+        # neither.
+        firmware = any(name in payload[240:] for name in FIRMWARES)
         return FIRMWARE if firmware else SYSTEM, ip, ":".join(f"{byte:02x}" for byte in payload[28:34]), ""
     return None
 

@@ -21,8 +21,6 @@ from . import phases, ssh, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
-#: Every set-up proxy serves this file to everyone: it chains a board to its own entry.
-SHARED_FILE = "boot.ipxe"
 #: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
 NFS_OPTIONS = "vers=3,tcp,nolock"
 #: First words of the command line of a kernel whose root is not one the proxy exports.
@@ -53,13 +51,15 @@ class Pxe(BootDriver):
     """iPXE over TFTP, root over NFS."""
 
     name = "pxe"
+    #: Every set-up proxy serves this file to everyone: it leads a board to its own entry.
+    shared_file = "boot.ipxe"
 
     def entry_paths(self, board):
         return [os.path.join(self.proxy.config["tftp_root"], board.ip, entry_name(board))]
 
     def entry(self, board, system):
         image = system.image
-        arguments = command_line(self._root(board, system), image, self.proxy.wiring(board))
+        arguments = self.arguments(board, system)
         lines = ["#!ipxe"]
         if image.initrd:
             # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
@@ -70,6 +70,10 @@ class Pxe(BootDriver):
         else:
             lines += [f"kernel {kernel_name(board)} {arguments}"]
         return {path: "\n".join(lines + ["boot"]) + "\n" for path in self.entry_paths(board)}
+
+    def arguments(self, board, system):
+        """The kernel's command line for a System."""
+        return command_line(self._root(board, system), system.image, self.proxy.wiring(board))
 
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
@@ -95,13 +99,14 @@ class Pxe(BootDriver):
         server = self.proxy.config["server"]
         folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
         faults = [
-            f"{os.path.join(folder, name)}: is missing: run board_image for {board.name}"
-            for name in (entry_name(board), kernel_name(board))
-            if not os.path.exists(os.path.join(folder, name))
+            f"{path}: is missing: run board_image for {board.name}"
+            for path in (*self.entry_paths(board), os.path.join(folder, kernel_name(board)))
+            if not os.path.exists(path)
         ]
         try:
-            if not tftp_client.get(server, SHARED_FILE, Deadline(SELF_TEST)):
-                faults.append(f"TFTP {server}:{SHARED_FILE}: is empty: run the set-up playbook hetero.compute.proxy")
+            if not tftp_client.get(server, self.shared_file, Deadline(SELF_TEST)):
+                thing = f"TFTP {server}:{self.shared_file}"
+                faults.append(f"{thing}: is empty: run the set-up playbook hetero.compute.proxy")
         except HeteroError as error:
             faults.append(str(error))
         entry = read_entry(os.path.join(folder, entry_name(board)))

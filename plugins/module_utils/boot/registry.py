@@ -11,8 +11,9 @@ from __future__ import annotations
 from ..errors import BadInput
 from .fake import Fake
 from .pxe import Pxe
+from .uboot import Uboot
 
-DRIVERS = {driver.name: driver for driver in (Pxe, Fake)}
+DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Fake)}
 #: The driver of a board whose wiring names none.
 DEFAULT = "pxe"
 

@@ -142,6 +142,17 @@ def _listens(ip, port, limit):
     return True
 
 
+def alive(ip, limit, port=SSH_PORT):
+    """Whether a machine is there: it takes or refuses a connect to its ssh port; without power it does neither."""
+    try:
+        socket.create_connection((ip, port), timeout=limit).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def answers(ip, host_key, deadline, cancelled=None, port=SSH_PORT):
     """Wait until `ip` answers ssh with `host_key`.
 

@@ -23,6 +23,7 @@ from .disk_files import Made
 from .inside import inside, read_file
 from .provision import PHASE, Place, check_arch, check_image, prepare_files, token_of
 from .ram import ram_image
+from .reboot_key import reboot_line, wanted
 from .root_archive import archive_of, there
 from .roots import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 
@@ -85,7 +86,8 @@ def _own(proxy, place, claim, image, change, restored):
         if change.check:
             return None
         proxy.store.put(claim.instance, image_hash=image.hash, host_key=None)
-        own, host_key = _own_archive(image, claim)
+        reboot = [reboot_line(proxy)] if wanted(proxy) else []
+        own, host_key = _own_archive(image, claim, reboot)
         disk.create(own, Made(token, image.hash, hashlib.sha256(own).hexdigest(), host_key))
         made = disk.made()
         if made is None or made.host_key != host_key:
@@ -97,11 +99,11 @@ def _own(proxy, place, claim, image, change, restored):
     return made
 
 
-def _own_archive(image, claim):
+def _own_archive(image, claim, reboot):
     """(bytes of a tar with host name, keys and host key, the public host key)."""
     others = inside(image.root, lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
     lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
-    missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
+    missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
     with tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
         path = os.path.join(folder, "key")
         command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)

@@ -16,6 +16,7 @@ from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
+from .reboot_key import reboot_line, wanted
 from .roots import Root, fingerprint, parse_key
 from .store import ImageStore
 from .tftp import BoardFiles
@@ -23,6 +24,8 @@ from .tftp import BoardFiles
 #: A file server lets go of an export's files in 2 to 17 ms.
 UNMOUNT_TIME = 10.0
 PHASE = "image"
+AGAIN = "provision its instance again, or terminate it"
+REBUILD = "rebuild the instance to change its image (playbook hetero.compute.rebuild_instance)"
 
 
 class Place:
@@ -62,11 +65,18 @@ def image_of(proxy, claim):
     return image_store(proxy).get(claim.image_hash or claim.image)
 
 
+def wrong_arch(board, image):
+    """Why an image cannot run on a board; None where it can."""
+    if image.arch.lower() == board.arch.lower():
+        return None
+    return f"image {image.name} is for {image.arch}, the board is {board.arch}"
+
+
 def check_arch(board, image):
     """BadInput for an image of another architecture; asked before anything is touched."""
-    if image.arch.lower() != board.arch.lower():
-        what = f"image {image.name} is for {image.arch}, the board is {board.arch}"
-        raise BadInput(what, board.name, "choose an image of the board's architecture")
+    wrong = wrong_arch(board, image)
+    if wrong:
+        raise BadInput(wrong, board.name, "choose an image of the board's architecture")
 
 
 def check_image(claim, image, board_name):
@@ -75,7 +85,7 @@ def check_image(claim, image, board_name):
         raise BadInput(f"image {image.name} is a RAM image, not for instances", board_name, "choose another image")
     if claim.image_hash and claim.image_hash != image.hash:
         what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
-        raise Refused(what, board_name, "rebuild the instance to change its image")
+        raise Refused(what, board_name, REBUILD)
 
 
 def prepare(proxy, board, claim_fields, image, change, report):
@@ -112,6 +122,35 @@ def prepare(proxy, board, claim_fields, image, change, report):
         known_hosts=f"{board.ip} {host_key}" if host_key else None,
         restored=restored,
     )
+
+
+def put_back(proxy, board, claim, change):
+    """The mount, export and files of a claim's root, where they are missing; what is in the root is left as it is.
+
+    :returns: the names of what was missing.
+    :raises Refused: there is no whole root of this claim.
+    """
+    place = Place(proxy, board)
+    image, made, restored = image_of(proxy, claim), place.root.made(), []
+    if claim.boot_source == "disk":
+        if place.disk.made() is None:
+            raise Refused("has no archive of its claim", board.name, AGAIN)
+        prepare_files(place, image, change, restored)
+        return restored
+    if made is None or not made.whole or (made.claim, made.image) != (token_of(claim), image.hash):
+        raise Refused("has no whole root of its claim", board.name, AGAIN)
+    if change.note(f"{board.name} root", {"mounted": place.root.ready(image)}, {"mounted": True}):
+        restored.append("mount")
+        if not change.check:
+            place.unexport()
+            place.root.unmount(Deadline(UNMOUNT_TIME))
+            place.root.mount(image)
+            place.exporter.add(place.export)
+    _prepare_export(place, change, restored)
+    prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        _check_ready(place, image)
+    return restored
 
 
 def remove(proxy, board, change, report):
@@ -184,7 +223,8 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     check_image(claim, image, name)
     token = token_of(claim)
     made = root.made()
-    fresh = made is None or not made.whole or (made.claim, made.image) != (token, image.hash)
+    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
     ready = not fresh and root.ready(image)
     before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
     after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
@@ -206,6 +246,7 @@ def _prepare_root(proxy, place, claim, image, change, restored):
         # Check mode: what is in an overlay that is not mounted cannot be told.
         return claim.host_key
     host_key = _prepare_keys(place, claim, change, restored, ready)
+    _prepare_own_line(proxy, place, claim, change, restored, ready)
     if not change.check:
         found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
         if fresh or any(getattr(claim, field) != value for field, value in found.items()):
@@ -233,6 +274,18 @@ def _prepare_keys(place, claim, change, restored, ready):
             if not found["key"] or not found["host_key"]:
                 raise HeteroError("keys are not there after they were put in", root.path, "check its links")
     return found["host_key"]
+
+
+def _prepare_own_line(proxy, place, claim, change, restored, ready):
+    """The line that lets this proxy reboot the board by ssh; gone where that is turned off."""
+    own = [reboot_line(proxy, change.check)] if wanted(proxy) else []
+    found = place.root.inspect(claim.ssh_public_key)["own"] if ready else []
+    if change.note(f"{place.board.name} reboot by ssh", {"lines": found}, {"lines": own}):
+        restored += ["reboot line"]
+        if not change.check:
+            place.root.put_own_line(own[0] if own else None)
+            if place.root.inspect(claim.ssh_public_key)["own"] != own:
+                raise HeteroError("the line is not there after it was put in", place.root.path, "check its links")
 
 
 def _prepare_export(place, change, restored):

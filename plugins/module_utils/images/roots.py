@@ -41,6 +41,8 @@ MADE = "made.json"
 HOSTNAME = "/etc/hostname"
 MACHINE_ID = "/etc/machine-id"
 AUTHORIZED = "/root/.ssh/authorized_keys"
+#: How a line of the proxy's own ends (reboot_key.py).
+OWN = " hetero: reboot only"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 
 
@@ -127,17 +129,23 @@ class Root:
         return found is not None and found.lower == image.root
 
     def inspect(self, key):
-        """What is in the root: {key: whether all of the user's are in, host_key: the public one or None, hostname}."""
+        """What is in the root.
+
+        :returns: key: whether all of the user's are in; own: the lines of the proxy's own key; host_key: the public one
+            or None; hostname.
+        """
         wanted = {blob for kind, blob in parse_key(key)}
 
         def look():
-            words = set()
+            words, own = set(), []
             for line in (read_file(AUTHORIZED) or "").splitlines():
                 words.update([] if line.lstrip().startswith("#") else line.split())
+                own += [line] if line.endswith(OWN) else []
             public = (read_file(f"{HOST_KEY}.pub") or "").strip()
             whole = KEY.fullmatch(public) and read_file(HOST_KEY)
             return {
                 "key": wanted <= words,
+                "own": own,
                 "host_key": " ".join(public.split()[:2]) if whole else None,
                 "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
             }
@@ -256,6 +264,17 @@ class Root:
             others = (read_file(AUTHORIZED) or "").splitlines()
             missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
             write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *missing]), 0o600)
+
+        inside(self.path, write, Deadline(FILES_TIME))
+
+    def put_own_line(self, wanted):
+        """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+
+        def write():
+            make_folder("/root", 0o700)
+            make_folder("/root/.ssh", 0o700, exact=True)
+            others = [line for line in (read_file(AUTHORIZED) or "").splitlines() if not line.endswith(OWN)]
+            write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *([wanted] if wanted else [])]), 0o600)
 
         inside(self.path, write, Deadline(FILES_TIME))
 

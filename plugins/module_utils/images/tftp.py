@@ -36,9 +36,9 @@ class BoardFiles:
         return os.path.lexists(self.folder)
 
     def names(self):
-        """All names in the folder, sorted."""
+        """All files in the folder and below it, by their names from there, sorted; a link is a file."""
         with naming(self.folder):
-            return sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
+            return sorted(_below(self.folder)) if os.path.isdir(self.folder) else []
 
     def size(self, name):
         """Size of a file in bytes, None where there is none."""
@@ -88,6 +88,16 @@ class BoardFiles:
                 shutil.rmtree(self.folder)
 
 
+def _below(folder):
+    """Names of all files below a folder, as they are called from there."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from (os.path.join(entry.name, name) for name in _below(entry.path))
+            else:
+                yield entry.name
+
+
 def read_entry(path):
     """The text of a boot entry, None where there is none."""
     with naming(path):
@@ -121,7 +131,9 @@ def remove_entry(path):
 def _make_folder(folder):
     """The server's own user must get in, whatever the umask here is."""
     if not os.path.isdir(folder):
-        os.makedirs(folder)
+        if not os.path.exists(os.path.dirname(folder)):
+            _make_folder(os.path.dirname(folder))
+        os.mkdir(folder)
         os.chmod(folder, 0o755)
 
 

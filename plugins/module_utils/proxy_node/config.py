@@ -21,6 +21,7 @@ DEFAULTS = {
     "run_folder": "/run/hetero",
     "exports": "ganesha",
     "credentials": "/etc/hetero/credentials.json",
+    "soft_reboot": True,
     "pdus": {},
     "boards": {},
     "ram_images": {},
@@ -30,6 +31,16 @@ DEFAULTS = {
 def read_config(path):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
     return dict(DEFAULTS, **_read(path))
+
+
+def files_of(path):
+    """A module's `config`, `boards_file` and `state_db`, for a command that knows only the configuration."""
+    config = read_config(path)
+    return dict(
+        config=path,
+        boards_file=os.path.join(config["tftp_root"], "tilera_boards"),
+        state_db=os.path.join(config["state_folder"], "state.db"),
+    )
 
 
 def pdu(config, name):

@@ -19,7 +19,7 @@ from ..errors import HeteroError, Refused
 from ..images.exports import exporter
 from ..images.provision import Place, image_store, token_of
 from ..locks import lock
-from .config import read_config
+from .config import files_of
 
 CONFIG = "/etc/hetero/proxy.json"
 VERB = "restore"
@@ -51,13 +51,7 @@ def main(arguments):
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
     options = parser.parse_args(arguments)
-    config = read_config(options.config)
-    files = dict(
-        config=options.config,
-        boards_file=os.path.join(config["tftp_root"], "tilera_boards"),
-        state_db=os.path.join(config["state_folder"], "state.db"),
-    )
-    with Proxy(files, f"hetero {VERB}", create=False) as proxy:
+    with Proxy(files_of(options.config), f"hetero {VERB}", create=False) as proxy:
         exports = restore(proxy, lambda text: sys.stderr.write(f"{text}\n"))
     sys.stdout.write(f"to be exported: {', '.join(export.pseudo for export in exports) or 'nothing'}\n")
     return 0

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming
+from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, free
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 
@@ -26,7 +26,7 @@ def jump(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_left(monkeypatch):
     """These boards have no root and no NFS server: nothing is left of them but their outlet's state."""
-    monkeypatch.setattr(claiming, "leftovers", lambda proxy, board: [])
+    monkeypatch.setattr(free, "leftovers", lambda proxy, board: [])
 
 
 def release(site, instance):

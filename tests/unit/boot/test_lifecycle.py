@@ -208,6 +208,18 @@ def test_a_broken_proxy_is_blamed_itself(site):
     assert "no answer within 2 s" in result["msg"]
 
 
+def test_a_boot_that_was_given_up_is_begun_again(site, monkeypatch):
+    """Once the proxy is mended, its users would wait five minutes for boards that had given up long ago."""
+    monkeypatch.setattr(starting, "PATIENCE", {})
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    site.claim(0)
+    site.play(0, stall="nfs", stalls=1, proxy="NFS is down")
+    assert site.run("start", 0, timeout=1)["blame"] == "proxy"
+    site.play(0, stall="nfs", stalls=1)
+    result = site.run("start", 0, timeout=60)
+    assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
+
+
 def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
     """A swapped outlet would give users the machine of somebody else."""
     site.claim(0)
@@ -320,7 +332,7 @@ def test_check_mode_touches_nothing(site, verb):
         "reboot": "pdu-a outlet 5 is on: on → off → on",
         "stop": "pdu-a outlet 5 is on: on → off",
     }
-    assert expected[verb] == result["lines"][0]["text"]
+    assert expected[verb] == result["lines"][-1]["text"]
     if verb == "start":
         lines = next(entry for entry in result["diff"] if entry["after_header"] == str(site.entry(0)))
         assert lines["after"]["lines"][0] == "#!ipxe"

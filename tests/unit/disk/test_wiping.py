@@ -10,11 +10,15 @@ import stat
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork, locked
+from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
 from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import (
     BLOCK,
     canary_blocks,
     wipe_disk,
 )
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, lost
@@ -256,3 +260,16 @@ def test_inspect_says_what_a_board_is_made_of(disks):
     assert found["cpus"] > 0
     record = disks.record(0)
     assert (record.state, record.note) == ("shutting down", "wiped, proven")
+
+
+def test_whoever_gives_a_board_back_wipes_it(disks):
+    """A lease that ends at night would leave its board claimed until somebody wipes it, or free with its data."""
+    disks.claim(0)
+    disks.run("start", 0)
+    options = lifecycle.Options(timeout=2)
+    with disks.proxy() as proxy:
+        work = BoardWork(proxy, proxy.board(0), Change())
+        with locked([work], "reap", Deadline(5)):
+            release(proxy, [work], options)
+    assert (work.error, disks.record(0).state, disks.record(0).claim) == (None, "power off", None)
+    assert clean(disks, 0)

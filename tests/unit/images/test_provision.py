@@ -96,7 +96,12 @@ def test_check_mode_touches_nothing_and_says_what_it_would_do(site, provision, p
     assert proxy.store.record(0).claim == claim
     assert report.said == []
     things = [entry["after_header"] for entry in change.diff]
-    assert [thing for thing in things if thing.startswith("board0")] == ["board0 root", "board0 keys", "board0 export"]
+    assert [thing for thing in things if thing.startswith("board0")] == [
+        "board0 root",
+        "board0 keys",
+        "board0 reboot by ssh",
+        "board0 export",
+    ]
 
 
 def test_another_architecture_is_refused_before_anything_is_touched(site, proxy, provision):
@@ -134,6 +139,18 @@ def remove_key(site):
     root_file(site, "root/.ssh/authorized_keys").write_text(OTHER_KEY + "\n")
 
 
+def user_key_only(site):
+    path = root_file(site, "root/.ssh/authorized_keys")
+    own = [line for line in path.read_text().splitlines() if "reboot only" in line]
+    assert len(own) == 1
+    path.write_text(f"{own[0]}\n")
+
+
+def widen_reboot_line(site):
+    path = root_file(site, "root/.ssh/authorized_keys")
+    path.write_text(path.read_text().replace("restrict,", ""))
+
+
 def remove_host_key(site):
     root_file(site, "etc/ssh/ssh_host_ed25519_key").unlink()
 
@@ -168,7 +185,9 @@ def remove_marker(site):
         (remove_export, ["export"]),
         (wrong_client, ["export"]),
         (remove_restore_file, ["export"]),
-        (remove_key, ["key"]),
+        (remove_key, ["key", "reboot line"]),
+        (user_key_only, ["key"]),
+        (widen_reboot_line, ["reboot line"]),
         (remove_host_key, ["host key"]),
         (remove_kernel, ["vmlinux_0"]),
         (other_initrd, ["initrd_0"]),
@@ -338,3 +357,21 @@ def test_an_export_id_of_somebody_else_is_not_removed(site, proxy, report):
     site.set_exports({"1": {"path": "/srv", "pseudo": "/srv", "clients": []}})
     assert remove_one(proxy, report)[0] == []
     assert list(site.exports()) == [1]
+
+
+def test_the_reboot_line_may_only_reboot(site, proxy, provision):
+    """Lost: the limit of what the proxy may do on a tenant's board; or a tenant's own lines."""
+    provision()
+    path, state = root_file(site, "root/.ssh/authorized_keys"), site.state / "reboot-key"
+    (line,) = [line for line in path.read_text().splitlines() if line.endswith(" hetero: reboot only")]
+    public = (state / "id_ed25519.pub").read_text().split()[1]
+    assert line == (
+        'restrict,command="echo hetero: rebooting; exec /sbin/reboot" ssh-ed25519 ' + public + " hetero: reboot only"
+    )
+    assert (state / "id_ed25519").stat().st_mode & 0o777 == 0o600
+    assert "PRIVATE" not in path.read_text()
+    proxy.config["soft_reboot"] = False
+    result, change = provision()
+    assert (change.changed, result["restored"]) == (True, ["reboot line"])
+    assert path.read_text() == f"{KEY}\n"
+    assert not provision()[1].changed

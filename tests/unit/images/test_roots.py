@@ -100,7 +100,8 @@ def test_a_fresh_root_becomes_a_machine_of_its_own(root):
     assert names == ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "sshd_config"]
     found = root.inspect(KEY)
     public = "etc/ssh/ssh_host_ed25519_key.pub"
-    assert found == {"key": True, "host_key": in_root(root, public).rsplit(" ", 1)[0], "hostname": "jackie"}
+    host_key = in_root(root, public).rsplit(" ", 1)[0]
+    assert found == {"key": True, "own": [], "host_key": host_key, "hostname": "jackie"}
     modes = {
         "root": 0o755,
         "root/.ssh": 0o700,
@@ -139,7 +140,7 @@ def test_other_keys_are_kept_and_none_comes_twice(root):
 
 
 def test_inspect_says_what_is_missing(root):
-    assert root.inspect(KEY) == {"key": False, "host_key": None, "hostname": "template"}
+    assert root.inspect(KEY) == {"key": False, "own": [], "host_key": None, "hostname": "template"}
 
 
 @pytest.mark.parametrize(

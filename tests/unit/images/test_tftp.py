@@ -128,6 +128,22 @@ def test_an_entry_is_written_whole_for_all_to_read(files):
     assert read_entry(path) is None
 
 
+def test_an_entry_in_a_folder_below_is_for_the_server_to_read_and_goes_with_the_rest(files):
+    """U-Boot's entry lies in pxelinux.cfg: the server's own user must get there, and nobody must find it later."""
+    old = os.umask(0o077)
+    try:
+        write_entry(files.path("pxelinux.cfg/01-00-1a-ca-00-57-90"), "default hetero\n")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(os.stat(files.folder).st_mode) == 0o755
+    assert stat.S_IMODE(os.stat(files.path("pxelinux.cfg")).st_mode) == 0o755
+    os.symlink("/etc", files.path("link"))
+    assert files.names() == ["link", "pxelinux.cfg/01-00-1a-ca-00-57-90"]
+    files.remove()
+    assert files.names() == []
+    assert not files.exists()
+
+
 def test_what_cannot_be_written_is_named(tmp_path, kernel):
     (tmp_path / "tftpboot").write_text("a file is in its place")
     with pytest.raises(HeteroError, match=r"tftpboot/10.0.2.1: cannot be read or written \(.*\): check space"):

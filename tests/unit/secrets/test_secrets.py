@@ -166,6 +166,12 @@ def test_the_marker_is_nowhere(tmp_path, plays, pdus):
     assert [path for path in holding(tmp_path, PRIVATE) if not path.endswith("id_private")] == []
     assert holding(Path("/var/log"), MARK, PRIVATE, since=began) == []
 
+    own = state / "reboot-key" / "id_ed25519"
+    inner = own.read_text().splitlines()[4]  # where the secret half begins
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    assert [path for path in holding(tmp_path, inner) if path != str(own)] == []
+    assert [name for name, (_rc, output) in ends.items() if inner in output] == []
+
     etc, run = tmp_path / "p1" / "etc" / "hetero", tmp_path / "p1" / "run" / "hetero"
     for path in (state / "state.db", etc / "credentials.json", etc / "new" / "credentials.json"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path

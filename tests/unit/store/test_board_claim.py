@@ -7,6 +7,7 @@ back that is not clean, or say something else than happened. Each module runs as
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -86,6 +87,14 @@ class Node:
     def write(self, place, name, text):
         (self.folder / place).mkdir(exist_ok=True)
         (self.folder / place / name).write_text(text)
+
+    def image(self, name, arch):
+        """An image in the store, as far as a claim looks at it."""
+        hash = hashlib.sha256(f"{name} {arch}".encode()).hexdigest()
+        (self.folder / "hetero" / "images" / hash).mkdir(parents=True)
+        (self.folder / "hetero" / "images" / "names").mkdir(exist_ok=True)
+        self.write(f"hetero/images/{hash}", "image.json", json.dumps({"arch": arch}))
+        self.write("hetero/images/names", name, f"{hash}\n")
 
     def start(self, module, args, check=False):
         args = dict(
@@ -222,6 +231,18 @@ def test_nothing_fits_reads_as_the_tour_shows_it(node):
     )
     assert result["failure"]["rejected"] == {name: ["cpu_arch TILEPro64 is not tile-gx64"] for name in TEN}
     assert node.info()["claims"] == []
+
+
+def test_an_image_for_other_boards_is_refused_before_anything_is_claimed(node):
+    """A board would be kept from others by a claim that can never run."""
+    node.image("arm", "aarch64")
+    result = node.claim(instance="bob", image="arm")
+    assert result["failure"]["rejected_lines"] == ["10 boards: image arm is for aarch64, the board is TILEPro64"]
+    assert node.info()["claims"] == []
+    node.image("debian", "tilepro64")
+    assert node.claim()["boards"][0]["board"] == 0
+    node.image("debian", "aarch64")
+    assert not node.claim()["changed"], "an instance keeps the image it was made from"
 
 
 def test_the_next_gets_the_next_board_and_is_told_of_the_others(node):
@@ -433,7 +454,7 @@ def test_only_one_board_of_a_request(node):
 def test_another_owner_ends_nothing(node):
     node.claim()
     node.off(0)
-    assert node.release(owner="bob")["msg"] == "jackie: belongs to alice: have alice end it"
+    assert node.release(owner="bob")["msg"] == "jackie: belongs to alice: have alice do it"
     assert node.info()["claims"][0]["owner"] == "alice"
 
 

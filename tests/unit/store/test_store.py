@@ -96,12 +96,16 @@ def test_the_same_request_again_changes_nothing(store):
 
 
 @pytest.mark.parametrize(
-    ("other", "word"),
-    [({"flavor": {"name": "x"}}, "flavor"), ({"image": "centos"}, "image"), ({"key": OTHER_KEY}, "ssh key")],
+    ("other", "word", "way"),
+    [
+        ({"flavor": {"name": "x"}}, "flavor", "terminate it first, a flavor stays"),
+        ({"image": "centos"}, "image", "rebuild it .*playbook hetero.compute.rebuild_instance"),
+        ({"key": OTHER_KEY}, "ssh key", "rebuild it .*playbook hetero.compute.rebuild_instance"),
+    ],
 )
-def test_another_flavor_image_or_key_is_refused_and_pointed_to_rebuild(store, other, word):
+def test_another_flavor_image_or_key_is_refused_and_pointed_to_a_way(store, other, word, way):
     claim(store)
-    with pytest.raises(Refused, match=f"jackie: has board0 with another {word}: rebuild it"):
+    with pytest.raises(Refused, match=f"jackie: has board0 with another {word}: {way}"):
         claim(store, **other)
 
 

@@ -129,21 +129,27 @@ class Points:
 
 
 def run(points, name, **given):
-    """Run a module in a process of its own; its result, or None where it was killed.
+    """Run a module in a process of its own; its result, or None where it was killed."""
+    module = importlib.import_module(MODULES + name)
+    params = {option: spec.get("default") for option, spec in module.SPEC.options.items()}
+    check = given.pop("check", False)
+    params.update(given)
+    return run_alone(points, lambda: module.work(params, check))
+
+
+def run_alone(points, work):
+    """What `work()` returns in a process of its own, or None where it was killed.
 
     An error that is not HeteroError is `broken` in the result, with its traceback. What the process has started is
     waited for: a rerun by hand comes later than that.
     """
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    module = importlib.import_module(MODULES + name)
-    params = {option: spec.get("default") for option, spec in module.SPEC.options.items()}
-    params.update(given)
     reader, writer = os.pipe()
     if os.fork() == 0:
         try:
             os.close(reader)
             points.arm()
-            result = _outcome(module, params)
+            result = _outcome(work)
             points.disarm()
             os.write(writer, json.dumps(result, default=str).encode())
         finally:
@@ -155,9 +161,9 @@ def run(points, name, **given):
     return json.loads(text) if text else None
 
 
-def _outcome(module, params):
+def _outcome(work):
     try:
-        return module.work(params, False)
+        return work()
     except HeteroError as error:
         return {"failed": True, "msg": str(error)}
     except BaseException:

@@ -12,13 +12,15 @@ import json
 import os
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
-from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
-from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free, run
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.reap import reap
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
+from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free, run, run_alone
 
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
@@ -60,7 +62,9 @@ class Site:
             config=str(folder / "proxy.json"),
             state_db=str(self.state / "state.db"),
         )
-        self.image = ImageStore(str(self.state / "images")).import_image(image_tar(folder / "debian.tar"), "debian")
+        store = ImageStore(str(self.state / "images"))
+        self.image = store.import_image(image_tar(folder / "debian.tar"), "debian")
+        self.newer = store.import_image(image_tar(folder / "newer.tar", kernel="NEWER" * 1000), "debian-13")
         self.stored = self._tree(self.state / "images")
 
     # ---- plays: the modules in the order of the playbooks
@@ -79,6 +83,34 @@ class Site:
     def reboot(self, name="jackie"):
         boards = self._boards(name)
         return self._each(("tilera_boot", dict(boards=boards, state="rebooted", timeout=10, instance=name)))
+
+    def rebuild(self, name="jackie"):
+        asked = self._module("board_rebuild", instance=name, image="debian-13", ssh_public_key=OTHER_KEY)
+        if asked is None or asked.get("failed"):
+            return [asked]
+        boards, old = self._boards(name), asked["to_rebuild"]
+        stop = [("tilera_boot", dict(boards=old, state="stopped", timeout=10, instance=name))] if old else []
+        return [asked] + self._each(
+            *stop,
+            ("board_image", dict(boards=boards, instance=name)),
+            ("tilera_boot", dict(boards=boards, timeout=10, instance=name)),
+        )
+
+    def expire(self, name="jackie"):
+        """An instance's lease has been over for two minutes."""
+        with self.proxy() as proxy:
+            proxy.store.put(name, expires=time.time() - 120)
+
+    def reap(self):
+        """A turn of the reaper; `said` is what the journal shows."""
+
+        def turn():
+            said = []
+            with Proxy(self.params, "reap", create=False) as proxy:
+                done = reap(proxy, said.append)
+            return dict(said=said, failed=not done)
+
+        return [run_alone(self.points, turn)]
 
     def terminate(self, name="jackie"):
         boards = self._boards(name)

@@ -9,9 +9,12 @@ Each play is killed before each of its writes; then it is run again.
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
+
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlay mounts need root: run as root")
 
@@ -22,6 +25,9 @@ SWEEPS = {
     "reboot, and again": ("reboot", "reboot"),
     "terminate, and again": ("terminate", "terminate"),
     "terminate, asked for again": ("terminate", "provision"),
+    "rebuild, and again": ("rebuild", "rebuild"),
+    "rebuild, given up": ("rebuild", "terminate"),
+    "reap, and the next turn": ("reap", "reap"),
 }
 #: Points that `make test` tries of each sweep, spread evenly; `make test-all` tries all.
 SAMPLE = 12
@@ -41,6 +47,8 @@ def prepare(site, play):
         return
     succeed(site, "provision", "preparing")
     (site.state / "roots" / "fs_0" / "root" / "root" / "data").write_text("the tenant's own")
+    if play == "reap":
+        site.expire()
 
 
 def sweep(site, killed, follows, every):
@@ -63,12 +71,20 @@ def sweep(site, killed, follows, every):
 def check(site, killed, follows, why):
     """The play that follows comes to its end, and nothing is left but what it is to leave."""
     succeed(site, follows, why)
-    if follows == "terminate":
+    if follows in ("terminate", "reap"):
         assert site.what_is_there() == site.clean(), why
         return
     assert site.what_is_there() == site.running("jackie"), why
     assert site.root_is_whole(), why
-    if killed == "reboot":
+    if killed == "rebuild":
+        root = site.state / "roots" / "fs_0" / "root"
+        assert not (root / "root" / "data").exists(), why
+        assert (root / "root" / ".ssh" / "authorized_keys").read_text() == f"{OTHER_KEY}\n", why
+        assert json.loads((root.parent / "made.json").read_text())["image"] == site.newer.hash, why
+        assert (site.tftp / "10.0.2.1" / "vmlinux_0").read_text().startswith("NEWER"), why
+        again = succeed(site, "rebuild", why)
+        assert [result["changed"] for result in again] == [False, False, False], why
+    elif killed == "reboot":
         data = site.state / "roots" / "fs_0" / "root" / "root" / "data"
         assert data.read_text() == "the tenant's own", why
     else:

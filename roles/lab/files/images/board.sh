@@ -39,7 +39,7 @@ mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
     bookworm "$image/root"
 find "$image/root/dev" -mindepth 1 -delete # a board's kernel fills it; the image store takes no device nodes
 cp /bin/busybox "$image/root/usr/sbin/busybox-init"
-ln -sf busybox-init "$image/root/usr/sbin/init"
+for applet in init reboot poweroff; do ln -sf busybox-init "$image/root/usr/sbin/$applet"; done
 cp "$here/board-inittab" "$image/root/etc/inittab"
 install -m 755 "$here/board-rc" "$image/root/etc/rc"
 printf '{"arch": "%s", "cmdline": "quiet"}\n' "$arch" > "$image/image.json"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
-# Sourced by board.sh and machine.sh: Debian's kernels, unpacked and never installed here, and first roots for them.
+# Sourced by board.sh, board-arm64.sh and machine.sh: Debian's kernels, unpacked and never installed here, and first roots for them.
 
 # unpack_kernel NAME FOLDER: the newest kernel that package NAME stands for; sets `version`.
 unpack_kernel() {

@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One piece of work for many boards, each under its lock and by its claim; one board's failure is no other's.
+
+What the work is, its caller says.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from ..errors import HeteroError, Refused
+from ..locks import lock
+from .store import must_be_of, valid_instance
+
+
+def each(proxy, ids, verb, one, change, deadline, lines, instance=None):
+    """`one(board, claim, report)` for each board; the module's result, with what each `one` returned.
+
+    :param verb: what the lock, the events and the lines are named by.
+    :param lines: grows by what is reported.
+    :param instance: the instance or request that the boards are to be of; None does not ask.
+    """
+    results = []
+    for board in [proxy.board(board_id) for board_id in ids]:
+        result = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
+        try:
+            with _lock(proxy, board, verb, change, deadline):
+                claim = proxy.store.record(board.id).claim
+                must_be_of(claim, instance, board.name)
+                result["instance"] = claim.instance if claim else None
+                result.update(one(board, claim, _reporter(proxy, board, result["instance"], change, lines)))
+        except HeteroError as error:
+            result.update(failed=True, error=str(error), failure=error.failure)
+        results.append(result)
+    failed = [result["error"] for result in results if result["failed"]]
+    done = dict(change.result, boards=results, lines=lines)
+    return dict(done, failed=True, msg="; ".join(failed)) if failed else done
+
+
+def must_own(claim, owner):
+    """Refused where a claim is another owner's; None asks nobody."""
+    if owner is not None and owner != claim.owner:
+        raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
+
+
+def ids_of(store, request):
+    """Board ids of an instance, or of all instances of a request; Refused where there is none."""
+    ids = [claim.board for claim in store.claims() if request in (claim.instance, claim.request)]
+    if not ids:
+        remedy = "hetero.compute.status shows who has what"
+        raise Refused("no such instance on this node", valid_instance(request), remedy)
+    return ids
+
+
+def _lock(proxy, board, verb, change, deadline):
+    """The board's lock; none in check mode, which changes nothing."""
+    if change.check:
+        return ExitStack()
+    return lock(proxy.config["run_folder"], board.name, verb, proxy.actor, deadline)
+
+
+def _reporter(proxy, board, instance, change, lines):
+    def report(phase, text, seconds=None):
+        seconds = None if seconds is None else round(seconds, 3)
+        if not change.check:
+            proxy.store.event(board.id, phase, text, seconds, instance)
+        lines.append(dict(instance=instance, node=board.name, phase=phase, text=text, seconds=seconds))
+
+    return report

@@ -1,0 +1,87 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards that are to boot anew: told by ssh where that is wanted and possible, else by power; then followed to running.
+
+How a board is told is in soft_reboot.py, all else in starting.py.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ..boot.driver import FIRMWARE
+from ..deadline import Deadline
+from . import states
+from .booting import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
+from .soft_reboot import HARD, SOFT, SoftReboot
+from .starting import SWITCH, Starting
+
+
+class Rebooting(Starting):
+    """Bring boards to running by a boot of their own, whatever they do now.
+
+    :param options: lifecycle.Options; `how` says by which way.
+    """
+
+    def __init__(self, proxy, works, options):
+        super().__init__(proxy, works, options, reboot=True)
+        self._softs = {}
+
+    @property
+    def _only_soft(self):
+        return self.options.how == SOFT
+
+    def _decide(self, boot):
+        if self.options.how == HARD or boot.stage != DECIDING or boot.outlet_now is None:
+            super()._decide(boot)
+        else:
+            self._tell(boot)
+
+    def _tell(self, boot):
+        """Tell the board by ssh; its boot request begins the boot."""
+        work = boot.work
+        soft = self._softs[boot.board.id] = SoftReboot(boot, self.options.soft_timeout)
+        obstacle = soft.obstacle()
+        if obstacle:
+            self._not_told(boot, obstacle)
+            return
+        work.note(work.board.name, {"boot": "the present one"}, {"boot": "another one"})
+        if self.check:
+            work.say(REBOOT, "would be told by ssh" + ("" if self._only_soft else ", else by power"))
+            work.over = True
+            return
+        boot.stage = ASKED
+        boot.forget()
+        self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
+        self._spawn(lambda: self._post(self._on_told, boot, time.monotonic(), soft.run(), time.monotonic()))
+
+    def _seen(self, board_id, kind, name, at):
+        super()._seen(board_id, kind, name, at)
+        boot = self.boots[board_id]
+        # Any program on the board may send TFTP requests; for its boot files only its firmware asks.
+        if boot.stage == ASKED and (kind == FIRMWARE or boot.asked):
+            self._softs[board_id].requested.set()
+
+    def _on_told(self, boot, since, failure, at):
+        if boot.stage != ASKED or boot.work.over:
+            return
+        if failure:
+            boot.stage = DECIDING
+            self._not_told(boot, failure)
+            return
+        boot.work.move(states.BOOTING)
+        boot.work.phases[REBOOT] = at - since
+        boot.work.say(REBOOT, f"told by ssh, {REQUESTED}", at - since)
+        boot.stage, boot.powered, boot.tries = BOOTING, at, 1
+        boot.deadline = Deadline(self.options.timeout)
+        self._follow(boot)
+
+    def _not_told(self, boot, why):
+        work = boot.work
+        if self._only_soft:
+            work.say("error", f"not rebooted, the board is left as it is: {why}")
+            work.fail(None, f"{work.board.name}: not rebooted: {why}: use how=auto or how=hard (by power)")
+        else:
+            work.say(REBOOT, f"by power: {why}")
+            self._cold_start(boot)

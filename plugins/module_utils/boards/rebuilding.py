@@ -1,0 +1,72 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Another image or key for an instance on its board: what is to be done, decided and written down.
+
+Doing it is the usual verbs': stop the board, make its root, start it. A claim that says which image is wanted, and of
+no root, has them make a new one whenever they are run.
+"""
+
+from __future__ import annotations
+
+from ..errors import Refused
+from ..images.provision import check_arch, image_store
+from ..images.roots import fingerprint, parse_key
+from . import states
+from .each import each, ids_of, must_own
+from .store import key_body
+
+PHASE = "rebuild"
+
+
+def rebuild(proxy, request, owner, image, key, fresh, change, deadline):
+    """Write down what an instance, or all instances of a request, are to run; the module's result.
+
+    :param owner: where given, another owner's instance is refused.
+    :param image: name of an image in the store; None for the one that the claim names.
+    :param key: the public keys that may log in; None for those of the claim.
+    :param fresh: a new root although neither changes.
+    """
+    if key:
+        parse_key(key)
+
+    def one(board, claim, report):
+        if claim is None:
+            raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
+        must_own(claim, owner)
+        record = proxy.store.record(board.id)
+        if record.state in (states.ERROR, states.MAINTENANCE):
+            what = f"is in {record.state}: {record.note or 'without a note'}"
+            raise Refused(what, board.name, f"terminate {claim.instance} and ask for it anew")
+        found = image_store(proxy).get(image or claim.image)
+        check_arch(board, found)
+        before = _shown(claim.image, claim.image_hash, claim.ssh_public_key)
+        # The same key with another comment is the same key.
+        same_key = not key or key_body(key) == key_body(claim.ssh_public_key)
+        wanted_key = claim.ssh_public_key if same_key else key
+        after = _shown(found.name if image else claim.image, found.hash, wanted_key)
+        if fresh:
+            before, after = dict(before, root="as it is"), dict(after, root="a new one")
+        changed = change.note(claim.instance, before, after)
+        if changed:
+            # No hash and no host key: the root is yet to be made, whatever is there.
+            fields = dict(image=after["image"], ssh_public_key=wanted_key, image_hash=None, host_key=None)
+            with proxy.store.transaction(dry=change.check):
+                proxy.store.put(claim.instance, **fields)
+                report(PHASE, _text(claim, found, same_key))
+        return dict(changed=changed, image=after["image"])
+
+    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request)
+    return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
+
+
+def _shown(image, hash, key):
+    return {"image": image, "hash": hash, "keys": [fingerprint(line) for line in key.strip().splitlines()]}
+
+
+def _text(claim, image, same_key):
+    if claim.image_hash == image.hash and same_key:
+        return f"a fresh root from {image.name}"
+    parts = [] if claim.image_hash == image.hash else [f"{claim.image} → {image.name} {image.hash[:12]}"]
+    parts += [] if same_key else ["another key"]
+    return f"{', '.join(parts)}; what is in its root goes"

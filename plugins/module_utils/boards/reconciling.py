@@ -1,0 +1,262 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records of a proxy's boards against what is true: outlets, ssh, roots, exports, boot files and entries.
+
+Says what it found of each board and mends what is safe; a tenant's running board, one in error and one in maintenance
+are looked at only. Observed truth beats the record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from ..boot.registry import BootDrivers
+from ..boot.ssh import WrongHostKey
+from ..deadline import Deadline
+from ..errors import HeteroError
+from ..images.exports import exporter
+from ..images.provision import leftovers, put_back
+from . import states
+from .board_work import BoardWork, locked
+from .boot_entry import ensure_entry, remove_entry
+from .lifecycle import Options
+from .outlet_power import outlet_power
+from .release import release
+
+PHASE = "reconcile"
+#: How long a board that has power may take to prove its key (seconds): starting.py's patience with a busy tenant.
+PATIENCE = 6.0
+OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
+#: Folders of boards, by name: in the roots and under the TFTP root.
+ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
+
+
+class Look:
+    """One board: what was seen of it and what was found out and done."""
+
+    def __init__(self, work):
+        self.work = work
+        self.recorded = None
+        self.power = None
+        self.ssh = None
+        self.found = []
+        self.nobodys = False
+
+    def note(self, found, done=None):
+        """`done` says what was mended, or would be; None: it is only reported."""
+        self.found.append(dict(found=found, done=done))
+
+    def mend(self, found, done):
+        """Note what is mended, with an event."""
+        self.note(found, done)
+        self.work.changed = True
+        self.work.say(PHASE, f"{found}: {done}")
+
+    @property
+    def result(self):
+        work = self.work
+        return dict(
+            board=work.board.id,
+            name=work.board.name,
+            instance=work.instance,
+            recorded=self.recorded,
+            state=work.record.state if work.record else None,
+            power=self.power,
+            ssh=self.ssh,
+            found=self.found,
+            changed=work.changed,
+        )
+
+
+def reconcile(proxy, ids, change, timeout):
+    """Look at the boards, and mend what is safe; the module's result.
+
+    :param ids: None for all boards.
+    :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
+    """
+    boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
+    looks = [Look(BoardWork(proxy, board, change)) for board in boards]
+    with locked([look.work for look in looks], PHASE, Deadline(timeout)):
+        for look in looks:
+            look.recorded = look.work.record.state if look.work.record else None
+            if look.work.over:
+                look.note(f"not looked at: {look.work.error}")
+        looked = [look for look in looks if not look.work.over]
+        with change.step("outlets"):
+            _ask_outlets(proxy, looked, Deadline(timeout))
+        with change.step("ssh"):
+            _ask_boards(proxy, looked)
+        with change.step("mend"):
+            for look in looked:
+                try:
+                    _judge(proxy, look)
+                except HeteroError as error:
+                    look.note(str(error))
+            _free(proxy, [look for look in looked if look.nobodys], change)
+    return dict(
+        boards=[look.result for look in looks],
+        others=_others(proxy) if ids is None else [],
+        lines=[line for look in looks for line in look.work.lines],
+        diff=change.diff,
+        seconds=change.seconds,
+        changed=any(look.work.changed for look in looks),
+    )
+
+
+def _ask_outlets(proxy, looks, deadline):
+    seen = {look.work.board.id: {"id": look.work.board.id} for look in looks}
+    errors = outlet_power(proxy, list(seen.values()), deadline)
+    for look in looks:
+        look.power = seen[look.work.board.id]["power"]
+        if look.power is None:
+            look.note(f"its outlet is not known, so it is left as it is: {errors.get(look.work.pdu, 'no answer')}")
+        else:
+            look.work.power_seen(look.power)
+
+
+def _ask_boards(proxy, looks):
+    """Who answers ssh, all boards at once."""
+    drivers = BootDrivers(proxy)
+    asked = [look for look in looks if look.power == "on" and look.work.claim and look.work.claim.host_key]
+    for look in looks:
+        look.work.driver = drivers.of(look.work.board)
+    with ThreadPoolExecutor(max_workers=max(1, len(asked))) as threads:
+        for look, answer in zip(asked, threads.map(_answer, asked)):
+            look.ssh = answer
+
+
+def _answer(look):
+    work = look.work
+    try:
+        proven = work.driver.answers(work.board, work.system, Deadline(PATIENCE), threading.Event(), _unheard)
+    except WrongHostKey:
+        return OTHER_KEY
+    return OWN_KEY if proven else SILENT
+
+
+def _unheard(phase, text):
+    """A driver's steps on the way to an answer are not what is asked here."""
+
+
+# ---- one board
+
+
+def _judge(proxy, look):
+    work = look.work
+    if look.power is None:
+        return
+    if work.state in (states.ERROR, states.MAINTENANCE):
+        why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+        look.note(f"{why}, its outlet is on" if look.power == "on" else why)
+    elif work.claim is None:
+        _nobodys(proxy, look)
+    else:
+        _power_of_somebodys(look)
+        _parts_of_somebodys(proxy, look)
+
+
+def _nobodys(proxy, look):
+    """A board that nobody has is off and clean; one that is not gets freed with the others."""
+    work = look.work
+    done = "would be freed" if work.change.check else "off, cleaned, free"
+    left = leftovers(proxy, work.board)
+    if look.power == "on":
+        look.note("its outlet is on, and nobody has it", done)
+    if left:
+        look.note(f"left by nobody: {'; '.join(left)}", done)
+    if work.state != states.POWER_OFF:
+        look.note(f"recorded as {work.state}, and nobody has it", done)
+    look.nobodys = bool(look.found)
+
+
+def _free(proxy, looks, change):
+    """Switch off, clean and free the boards that nobody has, one PDU session for all of a PDU."""
+    release(proxy, [look.work for look in looks], Options(check=change.check))
+    for look in looks:
+        if look.work.failed:
+            for found in look.found:
+                found["done"] = None
+            look.note(f"could not be freed: {look.work.error}")
+        else:
+            look.work.changed = True
+            look.work.say(PHASE, "; ".join(f"{found['found']}: {found['done']}" for found in look.found))
+
+
+def _power_of_somebodys(look):
+    """The record follows what is true; neither the outlet nor the board is touched."""
+    work, state = look.work, look.work.state
+    if look.power == "off" and state in (states.RUNNING, states.BOOTING):
+        again = f"start_instance -e instance={work.instance} brings it up"
+        look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
+        if work.note(work.board.name, {"state": state}, {"state": states.POWER_OFF}):
+            work.move(states.SHUTTING_DOWN)
+            work.move(states.POWER_OFF, "found off")
+    elif look.power == "off" and state == states.SHUTTING_DOWN:
+        look.note("a stop or terminate was cut off: run it again")
+    elif look.power == "on" and look.ssh == OWN_KEY and state != states.RUNNING:
+        look.mend(f"recorded as {state}, it runs and shows its own key", "recorded as running")
+        if work.note(work.board.name, {"state": state}, {"state": states.RUNNING}):
+            work.move(states.RUNNING)
+    elif look.power == "on" and look.ssh == OTHER_KEY:
+        look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
+    elif look.power == "on" and look.ssh == SILENT:
+        look.note(f"recorded as {state}, it is on and does not answer ssh: not touched")
+    elif look.power == "on" and look.ssh is None:
+        look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
+
+
+def _parts_of_somebodys(proxy, look):
+    """What a board boots from, as far as it lies on the proxy; nothing is written into the tenant's root."""
+    work = look.work
+    if not work.claim.image_hash:
+        look.note(f"claimed for {work.instance}, not made ready yet")
+        return
+    if work.state == states.SHUTTING_DOWN:
+        return  # what was cut off there says more than what it has left
+    check = work.change.check
+    missing = put_back(proxy, work.board, work.claim, work.change)
+    if missing:
+        look.mend(f"missing: {', '.join(missing)}", "would be put back" if check else "put back")
+    boots = look.power == "on" and work.state in (states.RUNNING, states.BOOTING)
+    before, work.changed = work.changed, False
+    (ensure_entry if boots else remove_entry)(work)
+    changed, work.changed = work.changed, before
+    if changed and boots:
+        look.mend("its boot entry is missing, or another", "would be written" if check else "written")
+    elif changed:
+        look.mend("a boot entry although it is off", "would be removed" if check else "removed")
+
+
+# ---- what belongs to no board
+
+
+def _others(proxy):
+    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is."""
+    known = {f"fs_{number}" for number in proxy.boards}
+    addresses = {board.ip for board in proxy.boards.values()}
+    roots = proxy.folder("roots")
+    found = [
+        f"claim of {claim.instance} ({claim.owner}) on board{claim.board}"
+        for claim in proxy.store.claims()
+        if claim.board not in proxy.boards
+    ]
+    found += [f"folder {os.path.join(roots, name)}" for name in _names(roots, ROOT_NAME) if name not in known]
+    tftp_root = proxy.config["tftp_root"]
+    names = _names(tftp_root, FILES_NAME)
+    found += [f"folder {os.path.join(tftp_root, name)}" for name in names if name not in addresses]
+    server = exporter(proxy.config["exports"], proxy.folder("exports"))
+    try:
+        exports = server.show().values()
+    except HeteroError as error:
+        return [*found, str(error)]
+    below = {export for export in exports if export.path.startswith(f"{roots}/")}
+    own = {os.path.join(roots, name, "root") for name in known}
+    return found + sorted(f"export {export.id} {export.pseudo}" for export in below if export.path not in own)
+
+
+def _names(folder, pattern):
+    return sorted(name for name in os.listdir(folder) if pattern.fullmatch(name)) if os.path.isdir(folder) else []

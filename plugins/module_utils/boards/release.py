@@ -1,0 +1,47 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From whoever had a board to nobody: stop it, remove what it boots from, wipe its disks, see that nothing is left, end
+its claim.
+
+Playbook terminate_instance takes the same steps as modules of their own, so that a person sees each.
+"""
+
+from __future__ import annotations
+
+from ..errors import HeteroError
+from ..images.provision import remove
+from .free import give_back
+from .lifecycle import switch_off
+from .wiping import wipe_beside
+
+
+def release(proxy, works, options):
+    """Free boards whose locks the caller holds, each by itself; an error is its work's, and the next try goes on there.
+
+    :param works: BoardWork of each board, locked and read; one that is over is left alone.
+    :param options: lifecycle.Options.
+    """
+    works = [work for work in works if not work.over]
+    switch_off(proxy, works, options)
+    _each(works, lambda work: remove(proxy, work.board, work.change, work.say))
+    wipe_beside(proxy, [work for work in works if not work.failed], options)
+    _each(works, lambda work: _give_back(proxy, work))
+
+
+def _each(works, step):
+    for work in works:
+        if not work.failed:
+            try:
+                step(work)
+            except HeteroError as error:
+                work.fail(None, error, **error.facts)
+
+
+def _give_back(proxy, work):
+    claim = work.claim
+    if claim:
+        work.note(f"{work.board.name} claim", {"instance": claim.instance, "owner": claim.owner}, {})
+    if not work.change.check:
+        give_back(proxy, work.board, work.board.name, "look what holds it, then run this again")
+        work.record = proxy.store.record(work.board.id)

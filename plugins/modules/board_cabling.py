@@ -1,0 +1,177 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments and result of testing which outlet feeds which board; the work is in module_utils/boards/cabling.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: board_cabling
+short_description: Test which PDU outlet feeds which board
+version_added: 0.1.0
+description:
+  - Switches the outlet of each free board on, one after the other, and sees by DHCP and TFTP which board asks to boot,
+    or by which console's log grows. The outlet is off again, and read back, before the next.
+  - A free board has no boot entry, so it boots nothing. Its request is all that is wanted.
+  - Names the boards that hang on another outlet than the wiring says, and the wiring as it is in truth.
+  - A board that is claimed, or in maintenance, is not tested. An outlet that is found on although its board is free
+    feeds something, and is not switched. A claimed board that comes up by the outlet of a free one is switched off at
+    once.
+  - Fails when a tested board is not cabled as the wiring says.
+  - The action plugin of the same name runs the module in the background and prints what is found as it happens.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup
+  - hetero.compute.proxy
+attributes:
+  check_mode:
+    support: full
+    details: The PDUs are asked for the state of the outlets. Nothing is switched.
+  diff_mode:
+    support: none
+    details: All outlets end as they were.
+  idempotent:
+    support: full
+options:
+  boards:
+    description: Ids of the boards; all of the boards file if it names none.
+    type: list
+    elements: int
+    default: []
+  timeout:
+    description: Seconds from power on within which a board must ask to boot. Firmware with memory tests needs more.
+    type: int
+    default: 30
+  background:
+    description:
+      - Start the work, return at once, and leave the result in the file RV(follow.job).
+      - The action plugin sets this. There is no need to set it in a play.
+    type: bool
+    default: false
+seealso:
+  - module: hetero.compute.tilera_boot
+  - module: hetero.compute.pdu_power
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Test the cabling of all free boards
+  hetero.compute.board_cabling:
+
+- name: Test boards 0 and 1, which take a minute to their boot request
+  hetero.compute.board_cabling:
+    boards: [0, 1]
+    timeout: 90
+"""
+
+RETURN = r"""
+boards:
+  description: What was found, in the order of O(boards).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    board:
+      description: Id of the board.
+      type: int
+      sample: 0
+    name:
+      description: Name of the board.
+      type: str
+      sample: board0
+    pdu:
+      description: PDU that feeds it by the wiring.
+      type: str
+      sample: pdu-a
+    outlet:
+      description: Outlet that feeds it by the wiring.
+      type: str
+      sample: "5"
+    verdict:
+      description: >-
+        C(right); C(other), another board came up; C(several); C(nothing) came up; C(on), the outlet is on although the
+        board is free; C(unsure), a claimed board asked to boot meanwhile; C(skipped); C(failed); C(not tested yet) in
+        check mode.
+      type: str
+      sample: other
+    found:
+      description: Ids of the boards that came up.
+      type: list
+      elements: int
+      sample: [1]
+    text:
+      description: The same for people, with the evidence.
+      type: str
+      sample: "pdu-a outlet 5 feeds board1 (00:1a:ca:00:57:91), not this board: boot request after 0.9 s"
+    seconds:
+      description: Seconds from switching on to off again.
+      type: float
+wiring:
+  description: Wiring of the boards that hang on another outlet than was said, as it is in truth, by board id.
+  returned: always
+  type: dict
+  sample: {"0": {pdu: pdu-a, outlet: "6"}, "1": {pdu: pdu-a, outlet: "5"}}
+lines:
+  description: What was found, for people; the last ones are to be pasted into the inventory.
+  returned: always
+  type: list
+  elements: raw
+seconds:
+  description: Seconds per step.
+  returned: always
+  type: dict
+follow:
+  description: Where to find progress and result; more of it at M(hetero.compute.tilera_boot).
+  returned: when O(background=true)
+  type: dict
+  contains:
+    job:
+      description: File with the result. It is locked (flock) until the work ends.
+      type: str
+news:
+  description: What a first look at the job found, its events and, if it has ended already, its result.
+  returned: when O(background=true)
+  type: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.boards import cabling
+from ..module_utils.boards.job import in_background
+from ..module_utils.boards.proxy import Proxy
+from ..module_utils.module import run
+from ..module_utils.spec import PROXY, ArgumentSpec
+
+SPEC = PROXY + ArgumentSpec(
+    dict(
+        boards=dict(type="list", elements="int", default=[]),
+        timeout=dict(type="int", default=30),
+        background=dict(type="bool", default=False),
+    )
+)
+
+
+def ids(proxy, params):
+    """The boards to test."""
+    return params["boards"] or sorted(proxy.boards)
+
+
+def work(params, check):
+    """Test them; returns the module's result."""
+    with Proxy(params, create=not check) as proxy:
+        return cabling.check(proxy, ids(proxy, params), cabling.Options(params["timeout"], check))
+
+
+def main():
+    module = AnsibleModule(**SPEC.kwargs)
+    params = module.params
+    if not params["background"] or module.check_mode:
+        run(module, work)
+    limit = cabling.Options(params["timeout"]).limit
+    in_background(module, params, lambda proxy: ids(proxy, params), limit, lambda given: work(given, False))
+
+
+if __name__ == "__main__":
+    main()

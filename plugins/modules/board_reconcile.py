@@ -1,0 +1,149 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments and result of comparing records with the truth; it is done in module_utils/boards/reconciling.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: board_reconcile
+short_description: Compare what is recorded of boards with what is true, and mend what is safe
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Asks the PDUs (one session each) for the outlets and the boards that somebody has for their host keys, and looks at
+    roots, mounts, exports, boot files and boot entries.
+  - A board that nobody has is switched off, cleaned and made free.
+  - Of a board that somebody has, the record follows what was seen, and mount, export, boot files and boot entry are put
+    back. Its power and its root's content are not touched.
+  - A board in state C(error) or C(maintenance), one that another verb works on, and one whose PDU does not answer are
+    only reported.
+  - Each thing mended is an event of its board.
+options:
+  boards:
+    description: Ids of the boards. Without it, all; then what lies here for boards that the boards file does not name
+      is reported, too.
+    type: list
+    elements: int
+  timeout:
+    description: Seconds for the PDUs, and to wait for other verbs that work on boards.
+    type: float
+    default: 30
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup
+  - hetero.compute.proxy
+attributes:
+  check_mode:
+    support: full
+    details: Everything is asked and looked at, and reported.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+seealso:
+  - module: hetero.compute.board_info
+  - plugin: hetero.compute.reconcile_table
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Is what is recorded true
+  hetero.compute.board_reconcile:
+  check_mode: true
+  register: found
+"""
+
+RETURN = r"""
+boards:
+  description: The boards, by id, or in the order of O(boards).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    board:
+      description: Id of the board.
+      type: int
+      sample: 0
+    name:
+      description: Name of the board.
+      type: str
+      sample: board0
+    instance:
+      description: Instance that has the board, or none.
+      type: str
+      sample: jackie
+    recorded:
+      description: State that was recorded.
+      type: str
+      sample: running
+    state:
+      description: State that is recorded now.
+      type: str
+      sample: power off
+    power:
+      description: V(on) or V(off) as the PDU said, or none where it did not answer.
+      type: str
+      sample: "off"
+    ssh:
+      description: V(own key), V(other key) or V(no answer); none where there was nothing to ask.
+      type: str
+      sample: own key
+    changed:
+      description: Whether anything was mended.
+      type: bool
+    found:
+      description: What was not as recorded. C(found) says what it is, C(done) what was done about it, none for nothing.
+      type: list
+      elements: dict
+      sample:
+        - {found: "its outlet is on, and nobody has it", done: "off, cleaned, free"}
+others:
+  description: What lies here for boards that the boards file does not name. It is left as it is.
+  returned: always
+  type: list
+  elements: str
+  sample: ["export 57 /tftpboot/fs_56"]
+lines:
+  description: What was done, for people, with instance, node, phase, text and seconds.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {instance: jackie, node: board0, phase: reconcile, text: "missing: export: put back", seconds: null}
+seconds:
+  description: Seconds of each step.
+  returned: always
+  type: dict
+  sample: {}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.boards.proxy import Proxy
+from ..module_utils.boards.reconciling import reconcile
+from ..module_utils.change import Change
+from ..module_utils.module import run
+from ..module_utils.spec import PROXY, ArgumentSpec
+
+SPEC = PROXY + ArgumentSpec(
+    dict(
+        boards=dict(type="list", elements="int"),
+        timeout=dict(type="float", default=30),
+    )
+)
+
+
+def work(params, check):
+    with Proxy(params, create=not check) as proxy:
+        return reconcile(proxy, params["boards"], Change(check), params["timeout"])
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

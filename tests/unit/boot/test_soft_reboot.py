@@ -1,0 +1,213 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reboot by ssh: told with a key that may do nothing else, done when the board's boot request is seen.
+
+The ssh server is a real one where the client's part is tested; the boards of the loop are played.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh_reboot
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images import reboot_key
+
+
+@pytest.fixture
+def keyed(site):
+    """A running board whose proxy has its key."""
+    site.claim(0)
+    site.run("start", 0)
+    with site.proxy() as proxy:
+        reboot_key.reboot_line(proxy)
+    return site
+
+
+def texts(site, *phases):
+    return [event.text for event in site.events(0, phases)]
+
+
+def outcome(result):
+    (one,) = result["boards"]
+    return result["failed"], one["state"], "power" in one["phases"]
+
+
+def test_by_ssh(keyed):
+    """Lost: a reboot that does not pull the plug under a file system."""
+    keyed.play(0, soft="boots")
+    result = keyed.run("reboot", 0)
+    assert outcome(result) == (False, "running", False)
+    assert texts(keyed, "reboot", "tftp", "nfs", "running")[-4:] == [
+        "told by ssh, boot request seen",
+        "boot entry, kernel, initrd fetched",
+        "root mounted",
+        "ssh answers",
+    ]
+    assert texts(keyed, "state")[-2:] == ["running → booting", "booting → running"]
+    assert result["changed"] is True
+
+
+@pytest.mark.parametrize("soft", [None, "nothing"])
+def test_else_by_power(keyed, soft):
+    """Lost: a reboot of the very board that needs one, because its sshd hangs."""
+    keyed.play(0, soft=soft)
+    result = keyed.run("reboot", 0, soft_timeout=1)
+    assert outcome(result) == (False, "running", True)
+    why = "cannot be told to reboot by ssh: Connection refused" if soft is None else "no boot request came within 1 s"
+    (said,) = texts(keyed, "reboot")
+    assert said.startswith("by power: ")
+    assert why in said
+    assert "pdu-a outlet 5: on → off → on, read back" in texts(keyed, "power")
+
+
+@pytest.mark.parametrize("soft", [None, "nothing"])
+def test_soft_only_leaves_a_board_that_does_not_as_it_is(keyed, soft):
+    """Lost: the one promise of how=soft, that no power is cut."""
+    keyed.play(0, soft=soft)
+    result = keyed.run("reboot", 0, how="soft", soft_timeout=1)
+    assert outcome(result) == (True, "running", False)
+    assert "use how=auto or how=hard" in result["msg"]
+    assert keyed.power(0) == "on"
+    assert len(texts(keyed, "power")) == 1, "of the start"
+
+
+def test_hard_asks_nobody(keyed):
+    """Lost: a way to cut the power of a board whose ssh is not to be trusted."""
+    keyed.play(0, soft="boots")
+    assert outcome(keyed.run("reboot", 0, how="hard")) == (False, "running", True)
+    assert texts(keyed, "reboot") == []
+
+
+def test_turned_off(keyed):
+    """Lost: a site's decision that the proxy does not log in to boards."""
+    keyed.config["soft_reboot"] = False
+    keyed.write()
+    keyed.play(0, soft="boots")
+    assert outcome(keyed.run("reboot", 0)) == (False, "running", True)
+    assert texts(keyed, "reboot") == ["by power: reboot by ssh is turned off (soft_reboot)"]
+
+
+def test_another_answer_after_it_is_cut(keyed):
+    """Lost: the old system taken for the rebooted one."""
+    keyed.play(0, soft="boots", wrong_key=True)
+    result = keyed.run("reboot", 0)
+    assert result["failed"] is True
+    assert "pdu-a outlet 5: on → off → on, read back" in texts(keyed, "power")
+
+
+def test_a_soft_boot_under_way_is_waited_for(keyed):
+    """Lost: a board cut in the middle of its boot because the play that began it was killed."""
+    keyed.play(0, soft="boots", running=0.8)
+    assert outcome(keyed.run("reboot", 0, wait=False))[1] == "booting"
+    result = keyed.run("start", 0)
+    assert (result["changed"], outcome(result)) == (False, (False, "running", False))
+
+
+def test_check_mode(keyed):
+    """Lost: a dry run that reboots."""
+    keyed.play(0, soft="boots")
+    before = keyed.events(0)
+    result = keyed.run("reboot", 0, check=True)
+    assert [line["text"] for line in result["lines"]] == ["would be told by ssh, else by power"]
+    assert (result["changed"], keyed.events(0)) == (True, before)
+
+
+def test_bad_limit(site):
+    with pytest.raises(BadInput):
+        site.run("reboot", 0, soft_timeout=0)
+
+
+# ---- the ssh client's part, on a real server
+
+
+def keygen(path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+    return " ".join(open(f"{path}.pub").read().split()[:2])
+
+
+@pytest.fixture
+def server(tmp_path):
+    """sshd with one authorized line; (port, its host key, the private key, a file that the command writes)."""
+    tmp_path.chmod(0o755)
+    host_key = keygen(tmp_path / "host")
+    line = reboot_key.LINE.format(mark=reboot_key.MARK, key=keygen(tmp_path / "key"))
+    done = tmp_path / "done"
+    line = line.replace("exec /sbin/reboot", f"echo $SSH_ORIGINAL_COMMAND > {done}; exec sleep 20")
+    (tmp_path / "authorized").write_text(line + "\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [
+        f"Port={port}",
+        "ListenAddress=127.0.0.1",
+        f"HostKey={tmp_path}/host",
+        f"AuthorizedKeysFile={tmp_path}/authorized",
+        "PidFile=none",
+        "StrictModes=no",
+        "UsePAM=no",
+        "PermitRootLogin=yes",
+    ]
+    os.makedirs("/run/sshd", exist_ok=True)
+    argv = ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", *(word for option in options for word in ("-o", option))]
+    process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 10
+    while socket.socket().connect_ex(("127.0.0.1", port)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    yield port, host_key, str(tmp_path / "key"), done
+    process.kill()
+    process.wait()
+
+
+def ask(server, **changed):
+    port, host_key, key, _done = server
+    given = dict(host_key=host_key, private_key=key, mark=reboot_key.MARK, deadline=Deadline(10), port=port)
+    return ssh_reboot.asked("127.0.0.1", **dict(given, **changed))
+
+
+def test_the_line_runs_its_command_and_no_other(server):
+    """Lost: the promise that this key can only reboot."""
+    with ask(server) as refusal:
+        assert refusal() is None
+    assert server[3].read_text() == "reboot\n", "what was asked for is only a word to the forced command"
+
+
+def test_a_command_that_fails_is_told(server, tmp_path):
+    """Lost: 30 seconds of waiting for a boot of a board that has no /sbin/reboot."""
+    authorized = tmp_path / "authorized"
+    authorized.write_text(authorized.read_text().replace("exec sleep 20", "exec /no/such/reboot"))
+    with ask(server) as refusal:
+        end = time.monotonic() + 5
+        while refusal() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        assert "/no/such/reboot" in refusal()
+
+
+def test_another_host_key_is_not_told(server, tmp_path):
+    """Lost: a word to whoever has taken the board's address."""
+    with pytest.raises(HeteroError, match="Host key verification failed"), ask(server, host_key=keygen(tmp_path / "x")):
+        pass
+    assert not server[3].exists()
+
+
+def test_a_key_that_is_not_let_in(server, tmp_path):
+    """Lost: the reason, in the words of ssh."""
+    keygen(tmp_path / "other")
+    with pytest.raises(HeteroError, match="Permission denied"), ask(server, private_key=str(tmp_path / "other")):
+        pass
+
+
+def test_nobody_there(server):
+    """Lost: seconds, where the address refuses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(HeteroError, match="Connection refused"), ask(server, port=free.getsockname()[1]):
+            pass

@@ -1,0 +1,97 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs on an instance, as plays. If these fail, one user stops, rebuilds or reads what is another's, or a play
+that was only to say something does it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+@pytest.fixture
+def jackie(proxies):
+    """jackie of jo runs on p1's board 0, which has a console, and everything about it in one comparable value."""
+    folders, plays = proxies
+    etc = folders["p1"].folder / "etc" / "hetero"
+    config = json.loads((etc / "proxy.json").read_text())
+    config["boards"]["0"].update(console="/etc/hetero/board0.log", console_command="picocom /dev/ttyUSB0")
+    (etc / "proxy.json").write_text(json.dumps(config))
+    (etc / "board0.log").write_text("login:\n")
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+
+    def look():
+        with Store(folders["p1"].state_db, create=False) as store:
+            return store.record(0), (etc / "pdu.json").read_text()
+
+    return plays, look
+
+
+VERBS = {
+    "stop_instance": {},
+    "start_instance": {},
+    "rebuild_instance": {"fresh": "true"},
+    "extend_instance": {"hours": "5"},
+    "console": {},
+}
+
+
+def test_another_owners_instance_is_refused_and_left(jackie):
+    plays, look = jackie
+    before = look()
+    requests = [(verb, dict(extra, instance="jackie")) for verb, extra in VERBS.items()]
+    requests.append(("console", dict(node="board0", proxy="p1")))
+    started = [plays.start(verb, owner="eve", **extra) for verb, extra in requests]
+    for (verb, _extra), process in zip(requests, started):
+        rc, output = plays.end(process)
+        assert rc != 0, (verb, output)
+        assert "force=true" in output, (verb, output)
+    assert look() == before
+
+
+def test_by_force_and_what_is_said(jackie):
+    """The owner's second and the operator's forced turn; a name that nobody has is said, not done."""
+    plays, look = jackie
+    rc, output = plays.play("extend_instance", instance="jackie", hours="none", owner="eve", force="true")
+    assert (rc, changed(output)) == (0, 0), output
+    rc, output = plays.play("extend_instance", instance="jackie", hours="soon")
+    assert "Say for how long" in output
+    rc, output = plays.play("console", node="board0", proxy="p1", owner="eve", force="true", lines="1")
+    assert rc == 0, output
+    assert "  login:\n" in output
+    assert "  live: ssh -t p1 'picocom /dev/ttyUSB0'" in output
+    rc, output = plays.play("stop_instance", instance="nobody")
+    assert rc != 0
+    assert "There is no instance nobody to stop" in output
+    rc, output = plays.play("rebuild_instance", "--check", instance="jackie", fresh="true")
+    assert rc == 0, output
+    assert "a fresh root from debian" in output
+    rc, output = plays.play("maintenance", node="board1", proxy="p1", state="on", reason="its fan rattles")
+    assert rc == 0, output
+    assert "on: its fan rattles\n" in output
+    rc, output = plays.play("maintenance", node="board0", proxy="p1", state="on", reason="fan")
+    assert "is running, and jackie of jo has it" in output
+    assert look()[0].state == "running"
+    assert look()[0].claim.image_hash is not None
+
+
+def test_one_table_for_all_proxies(jackie):
+    plays, look = jackie
+    before = look()
+    rc, output = plays.play("reconcile")
+    assert (rc, changed(output)) == (0, 0), output
+    assert "4 boards: 4 as recorded, 0 mended, 0 to look at" in output
+    rc, output = plays.play("reconcile", "--check")
+    assert rc == 0, output
+    after = look()
+    assert (after[0].state, after[0].claim, after[1]) == (before[0].state, before[0].claim, before[1])

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, a user who asks for another image keeps the old one, or loses a root that was to stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
+
+
+def rebuild(site, **given):
+    return site.module("board_rebuild", instance="jackie", **given)
+
+
+def test_only_what_differs_is_rebuilt(jackie):
+    """Lost: a root, and the work in it, by a play that was run once more."""
+    before = jackie.record(0)
+    for given in ({}, dict(image="debian"), dict(ssh_public_key=KEY), dict(ssh_public_key=f"{KEY}-elsewhere")):
+        result = rebuild(jackie, **given)
+        assert (result["changed"], result["to_rebuild"]) == (False, []), given
+    assert jackie.record(0) == before
+    result = rebuild(jackie, fresh=True)
+    assert (result["changed"], result["to_rebuild"]) == (True, [0])
+    assert jackie.record(0).claim.image_hash is None
+
+
+@pytest.mark.parametrize(
+    ("given", "field"), [(dict(image="debian-13"), "image"), (dict(ssh_public_key=OTHER_KEY), "ssh_public_key")]
+)
+def test_what_is_to_be_is_written_down_and_nothing_else_changes(jackie, given, field):
+    before = jackie.what_is_there()
+    old = jackie.record(0).claim
+    dry = rebuild(jackie, check=True, **given)
+    assert (dry["changed"], dry["to_rebuild"]) == (True, [0])
+    assert jackie.record(0).claim == old
+    assert rebuild(jackie, **given)["diff"] == dry["diff"]
+    new = jackie.record(0).claim
+    wanted = dict(given, image_hash=None, host_key=None)
+    assert {name: getattr(new, name) for name in wanted} == wanted
+    assert [getattr(new, name) for name in ("created", "expires", "flavor", "owner")] == [
+        getattr(old, name) for name in ("created", "expires", "flavor", "owner")
+    ]
+    assert jackie.what_is_there() == before
+    assert len(jackie.events(0, "rebuild")) == 1
+    assert rebuild(jackie, **given)["to_rebuild"] == [0], "until its root was made, it is to be made"
+
+
+def test_a_rebuild_that_was_cut_off_is_finished_by_a_provision_too(jackie):
+    """Lost: an instance that lets the old key in for ever, because the play that follows takes the old root for new."""
+    root = jackie.state / "roots" / "fs_0" / "root" / "root"
+    (root / "data").write_text("old")
+    rebuild(jackie, ssh_public_key=OTHER_KEY)
+    boards = dict(boards=[0], instance="jackie")
+    assert jackie.module("board_image", **boards)["boards"][0]["restored"][0] == "root"
+    assert jackie.module("tilera_boot", timeout=10, **boards)["changed"] is False  # the played board runs on
+    assert (root / ".ssh" / "authorized_keys").read_text() == f"{OTHER_KEY}\n"
+    assert not (root / "data").exists()
+
+
+def test_what_cannot_be_is_refused_before_anything_changes(jackie):
+    before = jackie.record(0)
+    for given, word in (
+        (dict(owner="eve", image="debian-13"), "belongs to jackie"),
+        (dict(image="plan9"), "plan9"),
+        (dict(ssh_public_key="-----BEGIN OPENSSH PRIVATE KEY-----"), "is a private key"),
+    ):
+        result = rebuild(jackie, **given)
+        assert result["failed"]
+        assert word in result["msg"]
+    assert jackie.record(0) == before
+
+
+def test_a_refusal_of_another_image_names_a_play_that_does_it(jackie):
+    """The claim's error leads to the play, and the play's module takes what the claim refused."""
+    wish = dict(instance="jackie", owner="jackie", flavor=jackie.record(0).claim.flavor, ssh_public_key=KEY)
+    refused = jackie.module("board_claim", image="debian-13", **wish)
+    assert "playbook hetero.compute.rebuild_instance" in refused["msg"]
+    assert not any(result.get("failed") for result in jackie.rebuild())
+    again = jackie.module("board_claim", **dict(wish, image="debian-13", ssh_public_key=OTHER_KEY))
+    assert again["changed"] is False

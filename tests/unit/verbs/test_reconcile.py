@@ -1,0 +1,196 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, records stay wrong, or what sets them right touches what a tenant uses."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+
+
+def reconcile(site, **given):
+    result = site.module("board_reconcile", **dict(dict(timeout=5), **given))
+    assert not result.get("failed"), result
+    return result
+
+
+def found(result, board=0):
+    """[(found, done)] of a board."""
+    return [(entry["found"], entry["done"]) for entry in result["boards"][board]["found"]]
+
+
+def mended(site, board, said, done):
+    """A dry run says it and changes nothing; a run mends it, with an event; the next run finds nothing."""
+    before = site.what_is_there()
+    dry = reconcile(site, check=True)
+    assert dry["changed"]
+    assert any(said in text for text, done_ in found(dry, board)), found(dry, board)
+    assert site.what_is_there() == before
+    result = reconcile(site)
+    assert result["changed"]
+    ((text, did),) = found(result, board)
+    assert said in text
+    assert done in did
+    assert any(said in event.text for event in site.events(board, "reconcile"))
+    again = reconcile(site)
+    assert not again["changed"]
+    assert found(again, board) == []
+    return result
+
+
+def test_nothing_to_mend(jackie):
+    there = jackie.what_is_there()
+    result = reconcile(jackie)
+    assert not result["changed"]
+    assert [found(result, board) for board in (0, 1)] == [[], []]
+    assert [(board["power"], board["ssh"]) for board in result["boards"]] == [("on", "own key"), ("off", None)]
+    assert jackie.what_is_there() == there
+
+
+def test_a_board_that_is_on_for_nobody_is_switched_off(site):
+    site.pdu(board1="on")
+    mended(site, 1, "its outlet is on, and nobody has it", "off, cleaned, free")
+    assert site.what_is_there() == site.clean()
+
+
+def test_what_nobody_has_left_is_removed(jackie):
+    """A database that was put back from a backup knows nothing of jackie; her board is on, her export open."""
+    with jackie.proxy() as proxy:
+        proxy.store._db.write("DELETE FROM claims")
+    result = reconcile(jackie)
+    texts = [text for text, done in found(result)]
+    assert texts[0] == "its outlet is on, and nobody has it"
+    assert "export 1 /tftpboot/fs_0 to 10.0.2.1" in texts[1]
+    assert texts[2] == "recorded as running, and nobody has it"
+    assert {done for text, done in found(result)} == {"off, cleaned, free"}
+    assert jackie.what_is_there() == jackie.clean()
+    assert not reconcile(jackie)["changed"]
+
+
+def test_recorded_as_running_but_off(jackie):
+    """The claim, the root and what is in it stay; the outlet stays as somebody has put it."""
+    jackie.pdu(board0="off")
+    result = reconcile(jackie)
+    assert found(result) == [
+        (
+            "recorded as running, its outlet is off",
+            "recorded as power off (start_instance -e instance=jackie brings it up)",
+        ),
+        ("a boot entry although it is off", "removed"),
+    ]
+    record = jackie.record(0)
+    assert (record.state, record.note, record.claim.instance) == ("power off", "found off", "jackie")
+    assert jackie.outlets()["1"] == "off"
+    assert not reconcile(jackie)["changed"]
+    assert jackie.module("tilera_boot", boards=[0], timeout=10)["changed"]
+    assert jackie.what_is_there() == jackie.running("jackie")
+
+
+def test_recorded_as_off_but_running(jackie):
+    """Its own key is shown, so it is what its claim says, whoever has switched it on."""
+    with jackie.proxy() as proxy:
+        for state in ("shutting down", "power off"):
+            proxy.store.move(0, state)
+    mended(jackie, 0, "recorded as power off, it runs and shows its own key", "recorded as running")
+    assert jackie.what_is_there() == jackie.running("jackie")
+
+
+@pytest.mark.parametrize("lost", ["export", "mount", "entry", "kernel"])
+def test_what_a_running_board_boots_from_is_put_back(jackie, lost):
+    root = jackie.state / "roots" / "fs_0" / "root"
+    keys = root / "root" / ".ssh" / "authorized_keys"
+    keys.write_text("the tenant's own business\n")
+    said, done = f"missing: {lost}", "put back"
+    if lost == "export":
+        (jackie.folder / "ganesha.json").write_text("{}")
+    elif lost == "mount":
+        assert unmount(str(root)) == 0
+    elif lost == "entry":
+        (jackie.tftp / "10.0.2.1" / "01-00-1a-ca-00-57-00.ipxe").write_text("#!ipxe\nexit\n")
+        said, done = "its boot entry is missing, or another", "written"
+    else:
+        (jackie.tftp / "10.0.2.1" / "vmlinux_0").unlink()
+        said = "missing: vmlinux_0"
+    boots = json.loads((jackie.run_folder / "fake-boots" / "board0").read_text())
+    mended(jackie, 0, said, done)
+    assert jackie.what_is_there() == jackie.running("jackie")
+    assert keys.read_text() == "the tenant's own business\n"
+    assert json.loads((jackie.run_folder / "fake-boots" / "board0").read_text()) == boots, "its power was touched"
+
+
+@pytest.mark.parametrize("played", [{"wrong_key": True}, {"running": 1000.0}])
+def test_a_running_board_that_answers_wrongly_is_only_reported(jackie, played):
+    """Lost: a tenant's busy machine, cut off by somebody who tidies up."""
+    jackie.wire(0, fake=dict({"tftp": 0.0, "nfs": 0.0, "running": 0.0}, **played))
+    before = jackie.what_is_there()
+    result = reconcile(jackie)
+    assert not result["changed"]
+    ((text, done),) = found(result)
+    assert "not touched" in text
+    assert done is None
+    assert jackie.what_is_there() == before
+
+
+def test_a_pdu_that_does_not_answer_leaves_its_boards_as_they_are(jackie):
+    jackie.pdu(faults={"hang": True})
+    before = jackie.what_is_there()
+    result = reconcile(jackie, timeout=0.5)
+    assert not result["changed"]
+    for board in (0, 1):
+        ((text, done),) = found(result, board)
+        assert text.startswith("its outlet is not known, so it is left as it is: pdu-a")
+        assert done is None
+    assert jackie.what_is_there() == before
+
+
+def test_boards_out_of_use_and_boards_at_work_are_only_reported(site):
+    with site.proxy() as proxy:
+        proxy.store.move(0, "maintenance", "new fan")
+    site.pdu(board0="on", board1="on")
+    with lock(str(site.run_folder), "board1", "start", "jo", Deadline(1)):
+        result = reconcile(site, timeout=0.3)
+    assert not result["changed"]
+    assert found(result, 0) == [("kept out of use (maintenance: new fan), its outlet is on", None)]
+    assert "not looked at: board1: still held by start (jo" in found(result, 1)[0][0]
+    assert site.outlets() == {"1": "on", "2": "on"}
+
+
+def test_what_is_of_no_board_is_named_and_left(jackie):
+    """The boards file lost a board; its tenant's things are for a person to judge."""
+    rows = (jackie.folder / "tilera_boards").read_text().splitlines(keepends=True)
+    (jackie.folder / "tilera_boards").write_text(rows[1])
+    there = (jackie.exports(), jackie.mounts(), jackie.outlets())
+    result = reconcile(jackie)
+    assert not result["changed"]
+    for part in ("claim of jackie (jackie) on board0", "roots/fs_0", "/10.0.2.1", "export 1 /tftpboot/fs_0"):
+        assert any(part in text for text in result["others"]), (part, result["others"])
+    assert (jackie.exports(), jackie.mounts(), jackie.outlets()) == there
+
+
+def test_one_session_a_pdu(jackie):
+    """Its one place is everybody's: a look at all boards must not take it once a board."""
+    jackie.pdu(faults={"busy": 1})
+    start = time.monotonic()
+    assert not reconcile(jackie)["changed"]
+    assert time.monotonic() - start < 5
+    assert json.loads((jackie.folder / "pdu-a.json").read_text())["faults"]["busy"] == 0
+
+
+def test_the_table_says_it_in_one_line_a_finding(jackie):
+    jackie.pdu(board1="on")
+    (jackie.folder / "ganesha.json").write_text("{}")
+    lines = reconcile_table([reconcile(jackie)])
+    assert lines[0].split() == ["NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE"]
+    assert lines[1].split("  ")[0] == "board0"
+    assert "missing: export" in lines[1]
+    assert "put back" in lines[1]
+    assert lines[2].startswith("board1  power off  -         on      -        its outlet is on, and nobody has it")
+    assert lines[-1] == "2 boards: 0 as recorded, 2 mended, 0 to look at"
