@@ -25,7 +25,9 @@ for folder in /sys/class/net/*; do
     name=${folder##*/}
     [ "$name" = lo ] && continue
     speed=$(cat "$folder/speed" 2>/dev/null)
-    echo "link $name $(cat "$folder/address") $(cat "$folder/operstate") ${speed:--}"
+    # Not operstate, which a driver may leave as it was.
+    if [ "$(cat "$folder/carrier" 2>/dev/null)" = 1 ]; then state=up; else state=down; fi
+    echo "link $name $(cat "$folder/address") $state ${speed:--}"
 done
 """
 #: /sys/block/*/size counts these, whatever the disk's own sectors are.
@@ -56,7 +58,10 @@ def hardware(shell, deadline):
 def in_words(found):
     """The same in one line."""
     disks = [f"{disk['device']} {disk['bytes'] >> 20} MB {disk['serial']}".rstrip() for disk in found["disks"]]
-    links = [f"{link['name']} {link['state']} {link['mbit'] or '-'} Mbit/s" for link in found["links"]]
+    links = []
+    for link in found["links"]:
+        speed = f" {link['mbit']} Mbit/s" if link["mbit"] else ""
+        links.append(f"{link['name']} {link['state']}{speed}")
     return ", ".join([f"{found['memory_mb']} MB", f"{found['cpus']} CPUs", *(disks or ["no disk"]), *links])
 
 
