@@ -56,8 +56,8 @@ options:
       - V(auto) is what the proxy's configuration says of each board. If it says nothing, that is V(tilera) for a board
         whose C(cpu_info) names Tilera as its vendor, else V(pxe).
       - With V(tilera) the board asks for C(vmlinux_N) itself, N being its id. Once its system is up, C(tile-monitor) on
-        the proxy gives it network and ssh, and fetches its kernel's messages into C(log_N) of the TFTP folder, which TFTP
-        gives to nobody. With O(wait=false) this waits for the next run.
+        the proxy gives it network and ssh, and fetches its kernel's messages into C(log_N) of the TFTP folder, which
+        TFTP gives to nobody. With O(wait=false) this is left to the next run.
       - V(pxe) is iPXE, V(uboot) a U-Boot that fetches an extlinux file (C(pxelinux.cfg/01-MAC)).
       - V(fake) needs no boards and plays a boot, for tests.
     type: str
@@ -72,10 +72,10 @@ options:
     description:
       - Where the boards get their kernels.
       - V(auto) is what the proxy's configuration says of each board, V(tftp) if it says nothing.
-      - With V(flash) the kernel lies in the board's own Compact Flash and is not awaited by TFTP. What is seen of such a
-        boot is that the kernel asks for its address and mounts its root. Driver V(tilera) only.
-      - What is put into the board's TFTP folder is up to the proxy's configuration alone, so V(tftp) is refused for a board
-        that has V(flash) there.
+      - With V(flash) the kernel lies in the board's own Compact Flash and is not awaited by TFTP. What is seen of such
+        a boot is that the kernel asks for its address and mounts its root. Driver V(tilera) only.
+      - What is put into the board's TFTP folder is up to the proxy's configuration alone, so V(tftp) is refused for a
+        board that has V(flash) there.
     type: str
     choices: [auto, tftp, flash]
     default: auto
@@ -219,7 +219,8 @@ boards:
       description: What went wrong, and what to do.
       type: str
     evidence:
-      description: What was seen of the boot, the last lines of the console, and a failed step with its command and output.
+      description: >-
+        What was seen of the boot, the last lines of the console, and a failed step with its command and output.
       type: dict
 blame:
   description: The worst of the boards' blames. C(proxy) is worse than C(image), C(image) worse than C(board).

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..boot.driver import ENTRY, FIRMWARE, KERNEL, NFS, SYSTEM, TFTP
+from ..boot.driver import ENTRY, KERNEL, NFS, SYSTEM, TFTP
 
 PROXY, IMAGE, BOARD = "proxy", "image", "board"
 #: The step of a boot driver with which its others begin: it waits for the system that they act on.
@@ -64,7 +64,7 @@ def stalled(asked, kinds, seconds, tries, console=None, flash=False):
         text = f"stalled at {awaited(asked, kinds, flash)} after {seconds:.0f} s{times}"
         if ENTRY in asked and KERNEL not in asked:
             text += " (boot entry fetched, kernel not asked for)"
-        elif TFTP not in kinds and not asked and not (flash and kinds - {FIRMWARE}):
+        elif TFTP not in kinds and not asked:
             text += " (asked for an address only)"
     return f"{text}; console: {os.path.basename(console)}" if console else text
 

@@ -39,7 +39,7 @@ class BootDrivers:
         self._made = {}
 
     def of(self, board):
-        """The driver of a board; BadInput where its wiring names one that is not there, or that cannot do what it says."""
+        """The driver of a board; BadInput where its wiring names one that is not there, or asks too much of it."""
         name = self._wanted
         if name == "auto":
             name = self._proxy.wiring(board).get("driver") or default_driver(board)

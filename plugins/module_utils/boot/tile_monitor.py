@@ -74,7 +74,7 @@ class TileMonitor:
         :raises HeteroError: it cannot be run.
         """
         argv = [self.path, "--resume", "--net", self.ip, *words]
-        return ended(argv, self.name, "look at the board's console", max(deadline.left, 0.05), look=look)
+        return ended(argv, self.name, "look at the board's console", max(round(deadline.left, 1), 0.1), look=look)
 
 
 def said(done):
@@ -131,5 +131,3 @@ def read_so_far(pid, path):
 
 def _quoted(argv):
     return " ".join(shlex.quote(word) for word in argv)
-
-

@@ -59,7 +59,7 @@ class Place:
 
 
 def console_log(proxy, board):
-    """Where the blueprint's driver puts what the board's kernel says; in no board's own folder, so TFTP gives it to none."""
+    """Where the blueprint's driver puts what a board's kernel says; in no board's folder, so TFTP gives it to none."""
     return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
 
 
