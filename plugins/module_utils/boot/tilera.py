@@ -15,7 +15,7 @@ import ipaddress
 from ..errors import BadInput, HeteroError, StepFailed, TimedOut
 from ..images.provision import console_log
 from ..images.tftp import write_entry
-from . import ssh
+from . import ssh, ssh_reboot
 from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT
 from .pxe import Pxe, initrd_name, kernel_name
 from .tile_monitor import TileMonitor, TileShell, last_words, passed_on, runs, said
@@ -97,6 +97,13 @@ class Tilera(Pxe):
     def under_way(self, board):
         self._booting.add(board.id)
         return super().under_way(board)
+
+    def told_to_reboot(self, board, system, private_key, mark, deadline):
+        self._booting.add(board.id)
+        return ssh_reboot.asked(self.address(board), system.host_key, private_key, mark, deadline)
+
+    def alive(self, board, limit):
+        return ssh.alive(self.address(board), limit)
 
     def answers(self, board, system, deadline, cancelled, report):
         """A board whose boot is followed gets what it needs by tile-monitor first, a system in RAM nothing but that.

@@ -75,8 +75,8 @@ class TileBoard:
         self.agent.write_text(text)
         self.agent.chmod(0o755)
         self.monitor = folder / "tile-monitor"
-        shutil.copy(LAB / "tile-monitor", self.monitor)
-        self.monitor.chmod(0o755)
+        shutil.copy(LAB / "tile_monitor.py", folder)
+        shutil.copy(LAB / "tile-monitor", self.monitor)  # with its mode: the lab needs it executable
 
     def command(self, name, script):
         path = self.commands / name
