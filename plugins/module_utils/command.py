@@ -9,14 +9,20 @@ import os
 import signal
 import subprocess
 
+from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 
+#: How often a program is looked at that somebody wants to look at (seconds).
+LOOK = 0.3
 
-def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None):
+
+def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None, look=None):
     """Run `argv` to its end, whatever its exit code; a CompletedProcess with stdout and stderr as text.
 
     :param env: variables that it has besides ours.
-    :raises TimedOut: the limit passed; the program is killed with all that it started.
+    :param look: called with its process id every LOOK seconds while it runs.
+    :raises TimedOut: the limit passed; the program is killed with all that it started. What it had said is in the fact
+        `said`.
     :raises HeteroError: it is missing, or cannot be run.
     """
     try:
@@ -31,7 +37,7 @@ def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None):
             start_new_session=True,
         ) as process:
             try:
-                stdout, stderr = process.communicate(stdin, timeout)
+                stdout, stderr = _communicate(process, stdin, timeout, look)
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
@@ -41,8 +47,23 @@ def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None):
     except OSError as error:
         raise HeteroError(f"program {argv[0]} cannot be run ({error.strerror})", thing or argv[0], remedy) from error
     except subprocess.TimeoutExpired as error:
-        raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing or argv[0], remedy) from error
+        said = b"".join(part or b"" for part in (error.stderr, error.stdout)).decode("utf-8", "replace")
+        raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing or argv[0], remedy, said=said) from error
     return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+
+
+def _communicate(process, stdin, timeout, look):
+    if look is None:
+        return process.communicate(stdin, timeout)
+    deadline = Deadline(timeout)
+    while True:
+        try:
+            return process.communicate(stdin, min(LOOK, deadline.left))
+        except subprocess.TimeoutExpired:
+            if deadline.passed:
+                raise
+            stdin = None  # it is given once
+            look(process.pid)
 
 
 def last_words(done):

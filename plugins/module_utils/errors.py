@@ -50,6 +50,17 @@ class TimedOut(HeteroError):
     """A deadline passed; the evidence seen last is in `facts`."""
 
 
+class StepFailed(HeteroError):
+    """A step of a boot driver's own did not succeed on a board.
+
+    :param phase: the step, as events name it.
+    """
+
+    def __init__(self, phase, what, thing=None, remedy=None, **facts):
+        super().__init__(what, thing, remedy, **facts)
+        self.phase = phase
+
+
 class Busy(HeteroError):
     """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
 

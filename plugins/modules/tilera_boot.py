@@ -53,11 +53,15 @@ options:
   driver:
     description:
       - How the boards boot.
-      - V(auto) is what the proxy's configuration says of each board, V(pxe) if it says nothing.
+      - V(auto) is what the proxy's configuration says of each board. If it says nothing, that is V(tilera) for a board
+        whose C(cpu_info) names Tilera as its vendor, else V(pxe).
+      - With V(tilera) the board asks for C(vmlinux_N) itself, N being its id. Once its system is up, C(tile-monitor) on
+        the proxy gives it network and ssh, and fetches its kernel's messages into C(log_N) of the TFTP folder, which
+        TFTP gives to nobody. With O(wait=false) this is left to the next run.
       - V(pxe) is iPXE, V(uboot) a U-Boot that fetches an extlinux file (C(pxelinux.cfg/01-MAC)).
       - V(fake) needs no boards and plays a boot, for tests.
     type: str
-    choices: [auto, pxe, uboot, fake]
+    choices: [auto, pxe, uboot, tilera, fake]
     default: auto
   boot_source:
     description:
@@ -68,10 +72,16 @@ options:
     type: str
     choices: [nfs, disk]
   kernel_source:
-    description: Where the board gets its kernel.
+    description:
+      - Where the boards get their kernels.
+      - V(auto) is what the proxy's configuration says of each board, V(tftp) if it says nothing.
+      - With V(flash) the kernel lies in the board's own Compact Flash and is not awaited by TFTP. What is seen of such
+        a boot is that the kernel asks for its address and mounts its root. Driver V(tilera) only.
+      - What is put into the board's TFTP folder is up to the proxy's configuration alone, so V(tftp) is refused for a
+        board that has V(flash) there.
     type: str
-    choices: [tftp]
-    default: tftp
+    choices: [auto, tftp, flash]
+    default: auto
   timeout:
     description: Seconds from power on until ssh answers, for each try.
     type: int
@@ -173,7 +183,7 @@ boards:
       type: str
       sample: jackie
     ip:
-      description: Address of the board.
+      description: Address at which users reach the board.
       type: str
       sample: 10.0.2.1
     state:
@@ -188,7 +198,9 @@ boards:
       description: >-
         Seconds. C(power) is the time for switching with read-back, C(reboot) from the word by ssh to the boot request;
         C(tftp), C(nfs) and C(running) count from power on, or from that request.
-        With a root on disk there is no C(nfs). Phases that were not reached are missing.
+        With a root on disk there is no C(nfs).
+        Phases that were not reached are missing. Driver V(tilera) adds C(monitor),
+        C(network), C(sshd), C(firewall) and C(console), and C(flash) for a kernel that was not fetched.
       type: dict
       sample: {power: 0.4, tftp: 2.2, nfs: 4.5, running: 5.4}
     power_proof:
@@ -211,7 +223,8 @@ boards:
       description: What went wrong, and what to do.
       type: str
     evidence:
-      description: What was seen of the boot, and the last lines of the console.
+      description: >-
+        What was seen of the boot, the last lines of the console, and a failed step with its command and output.
       type: dict
 blame:
   description: The worst of the boards' blames. C(proxy) is worse than C(image), C(image) worse than C(board).
@@ -270,9 +283,9 @@ SPEC = PROXY + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", required=True),
         state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
-        driver=dict(type="str", choices=["auto", "pxe", "uboot", "fake"], default="auto"),
+        driver=dict(type="str", choices=["auto", "pxe", "uboot", "tilera", "fake"], default="auto"),
         boot_source=dict(type="str", choices=["nfs", "disk"]),
-        kernel_source=dict(type="str", choices=["tftp"], default="tftp"),
+        kernel_source=dict(type="str", choices=["auto", "tftp", "flash"], default="auto"),
         timeout=dict(type="int", default=300),
         retries=dict(type="int", default=1),
         wait=dict(type="bool", default=True),
@@ -284,7 +297,8 @@ SPEC = PROXY + ArgumentSpec(
         background=dict(type="bool", default=False),
     )
 )
-OPTIONS = ("driver", "timeout", "retries", "wait", "image", "instance", "how", "soft_timeout", "keep", "boot_source")
+OPTIONS = ("driver", "kernel_source", "timeout", "retries", "wait", "image", "instance", "how", "soft_timeout", "keep")
+OPTIONS += ("boot_source",)
 VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": lifecycle.reboot}
 
 

@@ -95,7 +95,8 @@ def test_rebuild(life):
     said = subprocess.run(look, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
     assert said == "two\nfresh\n"
     keys = life.on_proxy(f"cat {ROOTS}/fs_0/root/root/.ssh/authorized_keys")
-    assert keys == key.with_suffix(".pub").read_text()
+    assert keys.startswith(key.with_suffix(".pub").read_text())
+    assert [line.rpartition(" hetero: ")[2] for line in keys.splitlines()[1:]] == ["reboot only"]
     assert play(life, "rebuild_instance", instance="jackie", **other).changed == 0
 
 
@@ -147,13 +148,13 @@ def test_console_and_reconcile(life):
     life.on_proxy("mkdir -p /tftpboot/10.0.2.5 && touch /tftpboot/10.0.2.5/vmlinux_4")
     dry = play(life, "reconcile", flags=("--check",))
     for board, text in (
-        (0, "missing: export, initrd_0"),
         (2, "recorded as running, its outlet is off"),
         (3, "its outlet is on, and nobody has it"),
         (4, "left by nobody: file /tftpboot/10.0.2.5/vmlinux_4"),
     ):
         assert re.search(rf"^board{board} .* {re.escape(text)}", dry.output, re.M), (text, dry.output)
-    assert "its boot entry is missing, or another" in dry.output
+    for text in ("missing: export, initrd_0", "its boot entry is missing, or another"):  # of board 0, a line each
+        assert text in dry.output
     assert life.machine(3) is not None
     mended = play(life, "reconcile")
     assert "10 boards: 6 as recorded, 4 mended, 0 to look at" in mended.output

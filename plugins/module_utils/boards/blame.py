@@ -12,9 +12,11 @@ from __future__ import annotations
 import os
 import re
 
-from ..boot.driver import ENTRY, KERNEL, NFS, NFS_ROOT, TFTP
+from ..boot.driver import ENTRY, KERNEL, NFS, NFS_ROOT, SYSTEM, TFTP
 
 PROXY, IMAGE, BOARD = "proxy", "image", "board"
+#: The step of a boot driver with which its others begin: it waits for the system that they act on.
+MONITOR = "monitor"
 
 #: Lines of the console that go with an error, and the bytes of the log that are read for them at most.
 CONSOLE_LINES = 20
@@ -26,41 +28,56 @@ TIMES = {1: "", 2: ", twice"}
 SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
 
 
-def verdict(faults, asked, wrong_key):
+def verdict(faults, asked, wrong_key, kinds=()):
     """Who is to blame.
 
     :param faults: what the proxy's self-test found.
     :param asked: roles of the files the board asked for.
     :param wrong_key: another host key answered after a verified power cycle.
+    :param kinds: kinds of things seen; a root is mounted by a kernel only, also by one that was not asked for (flash).
     """
     if faults:
         return PROXY
     if wrong_key:
         return BOARD
-    return IMAGE if KERNEL in asked else BOARD
+    return IMAGE if KERNEL in asked or NFS in kinds else BOARD
 
 
-def awaited(asked, kinds, root=NFS_ROOT):
+def awaited(asked, kinds, flash=False, root=NFS_ROOT):
     """The phase a boot waits for: what the last thing seen of it does not yet prove."""
     if NFS in kinds or (KERNEL in asked and root != NFS_ROOT):
         return "running"
-    if KERNEL in asked:
+    if KERNEL in asked or (flash and SYSTEM in kinds):
         return "nfs"
-    return "tftp"
+    return "flash" if flash else "tftp"
 
 
-def stalled(asked, kinds, seconds, tries, console=None, root=NFS_ROOT):
-    """The note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log")."""
+def stalled(asked, kinds, seconds, tries, console=None, flash=False, root=NFS_ROOT):
+    """The note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log").
+
+    :param flash: its kernel comes from its own flash memory.
+    :param root: where its root lies.
+    """
     times = TIMES.get(tries, f", {tries} times")
     if not kinds:
         text = f"no boot request within {seconds:.0f} s{times}"
     else:
-        text = f"stalled at {awaited(asked, kinds, root)} after {seconds:.0f} s{times}"
+        text = f"stalled at {awaited(asked, kinds, flash, root)} after {seconds:.0f} s{times}"
         if ENTRY in asked and KERNEL not in asked:
             text += " (boot entry fetched, kernel not asked for)"
         elif TFTP not in kinds and not asked:
             text += " (asked for an address only)"
     return f"{text}; console: {os.path.basename(console)}" if console else text
+
+
+def failed_step(error, kinds, tries):
+    """The note of a boot on which a step of its driver failed; None where it did not come as far as that.
+
+    :param error: StepFailed, or None.
+    """
+    if error is None or (error.phase == MONITOR and NFS not in kinds):
+        return None
+    return f"{error.what}{TIMES.get(tries, f', {tries} times')} ({error.remedy})"
 
 
 def wrong_feed(board, pdu, outlet):

@@ -144,7 +144,7 @@ class BoardWork:
             board=self.board.id,
             name=self.board.name,
             instance=self.instance,
-            ip=self.board.ip,
+            ip=self.driver.address(self.board) if self.driver else self.board.ip,
             state=self.record.state if self.record else None,
             known_hosts=known_hosts,
             phases={phase: round(seconds, 2) for phase, seconds in self.phases.items()},

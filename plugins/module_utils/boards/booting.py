@@ -42,6 +42,7 @@ class Boot:
         self.kinds = {}  # kind seen: when
         self.asked = {}  # role of file asked for: when
         self.said = set()
+        self.failed_step = None  # StepFailed, of this try
         self.console_from = 0
         self.cancelled = threading.Event()  # ends the present wait for ssh
         self.watching = None  # the wait for ssh whose answer counts
@@ -52,20 +53,27 @@ class Boot:
         return self.work.proxy.wiring(self.board).get("console")
 
     @property
+    def flash(self):
+        """Whether its kernel comes from a flash memory of its own, so that it is not asked for."""
+        return self.work.driver.from_flash(self.board)
+
+    @property
     def roles(self):
         """What it asked for of its own files, in that order."""
         return [role for role in self.asked if role != SYSTEM]
 
     def forget(self):
         """A new try begins."""
-        self.kinds, self.asked, self.said = {}, {}, set()
+        self.kinds, self.asked, self.said, self.failed_step = {}, {}, set(), None
         self.console_from = blame.console_size(self.console)
 
     def take_up(self, phases, powered):
         """A boot that another process began: what it wrote down, and what can still be seen."""
         self.stage, self.powered = BOOTING, powered
-        self.said = phases & {"tftp", "nfs"}
-        if self.said:
+        self.said = phases & {"tftp", "flash", "nfs"}
+        if self.said and self.flash:
+            self.kinds[SYSTEM] = powered
+        elif self.said:
             self.asked[KERNEL] = self.kinds[TFTP] = powered
         for kind in self.work.driver.under_way(self.board):
             self.kinds.setdefault(kind, time.monotonic())
@@ -87,6 +95,8 @@ class Boot:
         fetched_at = self.asked.get(SYSTEM, root_at)
         if KERNEL in self.asked and fetched_at is not None:
             self.phase("tftp", f"{', '.join(self.roles)} fetched", fetched_at)
+        if self.flash and SYSTEM in self.kinds:
+            self.phase("flash", "the kernel of its own flash runs", self.kinds[SYSTEM])
         if root_at is not None:
             self.phase("nfs", "root mounted", root_at)
 

@@ -36,6 +36,7 @@ class Options:
     """How to do it.
 
     :param driver: a boot driver's name, or "auto" for what each board's wiring says.
+    :param kernel_source: "tftp" or "flash", or "auto" likewise.
     :param timeout: seconds from power on to ssh, for each try.
     :param retries: power cycles for a board that stalls before it asks for its kernel.
     :param wait: False returns when the power is on.
@@ -48,6 +49,7 @@ class Options:
     """
 
     driver: str = "auto"
+    kernel_source: str = "auto"
     timeout: float = 300.0
     retries: int = 1
     wait: bool = True
@@ -104,7 +106,7 @@ def switch_off(proxy, works, options):
 def _bring_up(proxy, ids, options, verb, way):
     works, change = _works(proxy, ids, options)
     with locked(works, verb, Deadline(options.limit)):
-        drivers = BootDrivers(proxy, options.driver)
+        drivers = BootDrivers(proxy, options.driver, options.kernel_source)
         for work in works:
             _name_driver(drivers, work)
             if not work.over:

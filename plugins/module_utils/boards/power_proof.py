@@ -9,7 +9,7 @@ switched on asks for its boot files. What follows from a contradiction is for st
 
 from __future__ import annotations
 
-from ..boot.driver import FIRMWARE, TFTP
+from ..boot.driver import FIRMWARE, SYSTEM, TFTP
 from ..deadline import Deadline
 from . import blame
 
@@ -86,7 +86,8 @@ def of_running(boot):
     proof = boot.work.power_proof
     if proof is None:
         return  # nobody switched it here
-    requests = [boot.kinds[kind] for kind in (FIRMWARE, TFTP) if kind in boot.kinds]
+    asks = (FIRMWARE, TFTP, SYSTEM) if boot.flash else (FIRMWARE, TFTP)
+    requests = [boot.kinds[kind] for kind in asks if kind in boot.kinds]
     if requests:
         proof["board"] = f"boot request {max(0.0, min(requests) - boot.powered):.1f} s after power on"
     elif boot.console and blame.console_size(boot.console) > boot.console_from:

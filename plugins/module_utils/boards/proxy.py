@@ -15,6 +15,8 @@ from ..proxy_node.config import SET_UP, pdu, read_config
 from .boards_file import read as read_boards
 from .store import Store
 
+KERNEL_SOURCES = ("tftp", "flash")
+
 
 class Proxy:
     """Boards, configuration and store of one proxy node; a context manager that closes the store.
@@ -51,7 +53,7 @@ class Proxy:
             raise BadInput(what, f"board {board_id}", "add it to the boards file") from error
 
     def wiring(self, board):
-        """What proxy.json says of a board: pdu, outlet, driver, console, cmdline."""
+        """What proxy.json says of a board: pdu, outlet, driver, kernel_source, console, cmdline."""
         return self.config["boards"].get(str(board.id), {})
 
     def disks(self, board):
@@ -65,6 +67,14 @@ class Proxy:
         if not disks:
             raise BadInput("no local disk is configured for it", board.name, f"name its disk, then {SET_UP}")
         return disks[0] + ("p1" if disks[0][-1].isdigit() else "1")
+
+    def kernel_source(self, board):
+        """Where a board gets its kernel: "tftp", or "flash" for one that has it in a memory of its own."""
+        source = self.wiring(board).get("kernel_source", KERNEL_SOURCES[0])
+        if source not in KERNEL_SOURCES:
+            what = f"no such kernel_source: {source} (known: {', '.join(KERNEL_SOURCES)})"
+            raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
+        return source
 
     def outlet(self, board):
         """(PDU name, outlet as text) of a board; BadInput where it is not wired."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from ..boot.driver import FIRMWARE
+from ..boot.driver import FIRMWARE, SYSTEM
 from ..deadline import Deadline
 from . import states
 from .booting import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
@@ -60,7 +60,7 @@ class Rebooting(Starting):
         super()._seen(board_id, kind, name, at)
         boot = self.boots[board_id]
         # Any program on the board may send TFTP requests; for its boot files only its firmware asks.
-        if boot.stage == ASKED and (kind == FIRMWARE or boot.asked):
+        if boot.stage == ASKED and (kind == FIRMWARE or boot.asked or (boot.flash and kind == SYSTEM)):
             self._softs[board_id].requested.set()
 
     def _on_told(self, boot, since, failure, at):

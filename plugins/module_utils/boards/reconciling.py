@@ -155,8 +155,10 @@ def _judge(proxy, look):
     elif work.claim is None:
         _nobodys(proxy, look)
     else:
+        if _put_back(proxy, look) and look.ssh == SILENT:
+            look.ssh = _answer(look)  # it may have waited for just that
         _power_of_somebodys(look)
-        _parts_of_somebodys(proxy, look)
+        _entry_of_somebodys(look)
 
 
 def _nobodys(proxy, look):
@@ -209,18 +211,30 @@ def _power_of_somebodys(look):
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
 
 
-def _parts_of_somebodys(proxy, look):
-    """What a board boots from, as far as it lies on the proxy; nothing is written into the tenant's root."""
+def _is_made(work):
+    """Whether a board has what it boots from; what was cut off while it ended says more than what it has left."""
+    return bool(work.claim.image_hash) and work.state != states.SHUTTING_DOWN
+
+
+def _put_back(proxy, look):
+    """Root, export and files, as far as they lie on the proxy; nothing is written into the tenant's root.
+
+    :returns: whether something was put back.
+    """
     work = look.work
     if not work.claim.image_hash:
         look.note(f"claimed for {work.instance}, not made ready yet")
-        return
-    if work.state == states.SHUTTING_DOWN:
-        return  # what was cut off there says more than what it has left
-    check = work.change.check
-    missing = put_back(proxy, work.board, work.claim, work.change)
+    missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
     if missing:
-        look.mend(f"missing: {', '.join(missing)}", "would be put back" if check else "put back")
+        look.mend(f"missing: {', '.join(missing)}", "would be put back" if work.change.check else "put back")
+    return bool(missing) and not work.change.check
+
+
+def _entry_of_somebodys(look):
+    """A boot entry where the board is on, none where it is off."""
+    work, check = look.work, look.work.change.check
+    if not _is_made(work):
+        return
     boots = look.power == "on" and work.state in (states.RUNNING, states.BOOTING)
     before, work.changed = work.changed, False
     (ensure_entry if boots else remove_entry)(work)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import StepFailed
 from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
@@ -129,7 +129,7 @@ class Starting:
 
         try:
             answer = boot.work.driver.answers(boot.board, boot.work.system, deadline, watching, report)
-        except WrongHostKey as error:
+        except (WrongHostKey, StepFailed) as error:
             answer = error
         self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
 
@@ -291,7 +291,8 @@ class Starting:
             power_proof.of_running(boot)
             boot.work.over = True
         else:
-            self._stalled(boot, answer if isinstance(answer, HeteroError) else None)
+            boot.failed_step = answer if isinstance(answer, StepFailed) else None
+            self._stalled(boot, answer if isinstance(answer, WrongHostKey) else None)
 
     # ---- a boot that went wrong
 
@@ -308,8 +309,10 @@ class Starting:
     def _judge(self, boot, wrong_key, faults):
         work = boot.work
         spent = time.monotonic() - boot.powered
-        who = blame.verdict(faults, boot.asked, wrong_key)
-        note = blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, work.system.root)
+        who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds)
+        note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
+        root = work.system.root
+        note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
         if wrong_key:
             note = blame.wrong_feed(boot.board, work.pdu, work.outlet)
         work.evidence = dict(
@@ -320,6 +323,7 @@ class Starting:
             console=boot.console,
             console_tail=blame.console_tail(boot.console, boot.console_from),
             self_test=faults,
+            **(boot.failed_step.facts if boot.failed_step else {}),
         )
         if who == blame.PROXY:
             text = "; ".join(faults)

@@ -51,9 +51,22 @@ class BootDriver(ABC):
     """
 
     name = ""
+    #: Whether boards of this kind may have their kernel in a flash memory of their own.
+    flash = False
+    #: What a call says of where kernels come from: "tftp", "flash", or "auto" for what each board's wiring says.
+    kernel_source = "auto"
 
     def __init__(self, proxy):
         self.proxy = proxy
+
+    def from_flash(self, board):
+        """Whether the board's kernel lies in its own flash memory, so that it is not asked for."""
+        source = self.proxy.kernel_source(board) if self.kernel_source == "auto" else self.kernel_source
+        return source == "flash"
+
+    def address(self, board):
+        """The address at which its users reach it."""
+        return board.ip
 
     @abstractmethod
     def entry(self, board, system):
@@ -93,6 +106,7 @@ class BootDriver(ABC):
         :param report: called with (phase, text) when a step of the driver's own is done.
         :returns: True when its host key was proven; False when the deadline passed or it was cancelled.
         :raises WrongHostKey: something answers at its address with another key.
+        :raises StepFailed: what the driver must do on the board did not succeed.
         """
 
     @abstractmethod

@@ -78,6 +78,11 @@ class Pxe(BootDriver):
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
 
+    def needed(self, board):
+        """Paths of the files that it fetches by TFTP, and without which it cannot boot."""
+        folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
+        return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
+
     def watch(self, boards, seen):
         return phases.Watcher(boards, seen)
 
@@ -97,20 +102,19 @@ class Pxe(BootDriver):
 
     def self_test(self, board):
         server = self.proxy.config["server"]
-        folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
         faults = [
             f"{path}: is missing: run board_image for {board.name}"
-            for path in (*self.entry_paths(board), os.path.join(folder, kernel_name(board)))
+            for path in self.needed(board)
             if not os.path.exists(path)
         ]
         try:
-            if not tftp_client.get(server, self.shared_file, Deadline(SELF_TEST)):
+            if self.needed(board) and not tftp_client.get(server, self.shared_file, Deadline(SELF_TEST)):
                 thing = f"TFTP {server}:{self.shared_file}"
                 faults.append(f"{thing}: is empty: run the set-up playbook hetero.compute.proxy")
         except HeteroError as error:
             faults.append(str(error))
-        entry = read_entry(os.path.join(folder, entry_name(board)))
-        if entry is None or ON_NFS in entry:
+        entries = [read_entry(path) for path in self.entry_paths(board)]
+        if all(entry is None or ON_NFS in entry for entry in entries):
             faults += self._nfs_faults(board, server)
         return faults
 

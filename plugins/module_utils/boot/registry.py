@@ -11,30 +11,46 @@ from __future__ import annotations
 from ..errors import BadInput
 from .fake import Fake
 from .pxe import Pxe
+from .tilera import Tilera
 from .uboot import Uboot
 
-DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Fake)}
-#: The driver of a board whose wiring names none.
-DEFAULT = "pxe"
+DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
+#: The driver of a board whose wiring names none: by its cpu_info's vendor (in small letters), else the last.
+BY_VENDOR = {"tilera": Tilera.name}
+DEFAULT = Pxe.name
+
+
+def default_driver(board):
+    """The name of the driver of a board whose wiring names none."""
+    return BY_VENDOR.get(str(board.cpu_info.get("vendor")).lower(), DEFAULT)
 
 
 class BootDrivers:
     """One object a driver for a call; boards of one driver share it.
 
     :param wanted: a driver's name for all boards, or "auto" for what each board's wiring says.
+    :param kernel_source: "tftp" or "flash" for all boards, or "auto" likewise.
     """
 
-    def __init__(self, proxy, wanted="auto"):
+    def __init__(self, proxy, wanted="auto", kernel_source="auto"):
         self._proxy = proxy
         self._wanted = wanted
+        self._kernel_source = kernel_source
         self._made = {}
 
     def of(self, board):
-        """The driver of a board; BadInput where its wiring names one that is not there."""
-        name = self._wanted if self._wanted != "auto" else self._proxy.wiring(board).get("driver", DEFAULT)
+        """The driver of a board; BadInput where its wiring names one that is not there, or asks too much of it."""
+        name = self._wanted
+        if name == "auto":
+            name = self._proxy.wiring(board).get("driver") or default_driver(board)
         if name not in DRIVERS:
             known = ", ".join(sorted(DRIVERS))
             raise BadInput(f"no such boot driver: {name} (known: {known})", board.name, "name another in proxy_boards")
         if name not in self._made:
             self._made[name] = DRIVERS[name](self._proxy)
-        return self._made[name]
+            self._made[name].kernel_source = self._kernel_source
+        driver = self._made[name]
+        if driver.from_flash(board) and not driver.flash:
+            what = f"boot driver {name} knows no kernel_source flash"
+            raise BadInput(what, board.name, "take it out of tftp_proxy_boards, or name driver tilera there")
+        return driver

@@ -19,7 +19,7 @@ from .exports import board_export, exporter
 from .reboot_key import reboot_line, wanted
 from .roots import Root, fingerprint, parse_key
 from .store import ImageStore
-from .tftp import BoardFiles
+from .tftp import BoardFiles, remove_entry
 
 #: A file server lets go of an export's files in 2 to 17 ms.
 UNMOUNT_TIME = 10.0
@@ -38,6 +38,9 @@ class Place:
         self.export = board_export(self.exporter, board, self.root.path)
         self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
         self.disk = DiskFiles(proxy.folder("disks"), board.id)
+        self.console_log = console_log(proxy, board)
+        self._kernel_source = proxy.kernel_source(board)
+
         self.restore_file = self.exporter.restore_file(self.export.pseudo)
 
     def exported(self):
@@ -52,7 +55,14 @@ class Place:
 
     def wanted_files(self, image):
         """{name in the board's folder: file in the store, None where it must not be}."""
-        return {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
+        by_tftp = self._kernel_source == "tftp"
+        files = {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
+        return files if by_tftp else dict.fromkeys(files)
+
+
+def console_log(proxy, board):
+    """Where the blueprint's driver puts what a board's kernel says; in no board's folder, so TFTP gives it to none."""
+    return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
 
 
 def image_store(proxy):
@@ -177,6 +187,9 @@ def remove(proxy, board, change, report):
             before["folder"] = place.files.folder
         if change.note(f"{board.name} files", before, {}) and not change.check:
             place.files.remove()
+        if change.note(place.console_log, {"present": os.path.lexists(place.console_log)}, {"present": False}):
+            if not change.check:
+                remove_entry(place.console_log)
         before = {"present": os.path.lexists(place.restore_file)}
         change.note(place.restore_file, before, {"present": False})
         if not change.check:
@@ -196,8 +209,7 @@ def leftovers(proxy, board):
     found = made_ready(proxy, board)
     found += [f"file {place.files.path(name)}" for name in place.files.names()]
     found += [f"folder {place.files.folder}"] if place.files.exists() else []
-    found += [f"file {place.restore_file}"] if os.path.lexists(place.restore_file) else []
-    return found
+    return found + [f"file {path}" for path in (place.restore_file, place.console_log) if os.path.lexists(path)]
 
 
 def made_ready(proxy, board):

@@ -108,7 +108,7 @@ def read_entry(path):
             return None
 
 
-def write_entry(path, text):
+def write_entry(path, text, mode=0o644):
     """Put a boot entry there, whole, readable for the TFTP server."""
     folder, name = os.path.split(path)
     new = os.path.join(folder, f".{name}.new")
@@ -117,7 +117,7 @@ def write_entry(path, text):
         _unlink(new)
         with open(new, "x", encoding="utf-8") as file:
             file.write(text)
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
         _sync(new)
         os.replace(new, path)
 

@@ -22,6 +22,7 @@ DEFAULTS = {
     "exports": "ganesha",
     "credentials": "/etc/hetero/credentials.json",
     "soft_reboot": True,
+    "tile_monitor": "/usr/local/TileraMDE/bin/tile-monitor",
     "pdus": {},
     "boards": {},
     "ram_images": {},

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from ..boards.boards_file import BoardsFileError, parse
+from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
 from .config import read_config
@@ -139,6 +140,9 @@ def wiring(plan, boards, found):
         thing = f"tftp_proxy_boards, board {board_id}"
         if boards and board_id not in known:
             found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
+        source = wire.get("kernel_source", "tftp")
+        if source not in KERNEL_SOURCES:
+            found.defect(thing, f"no such kernel_source: {source}", f"name one of {', '.join(KERNEL_SOURCES)}")
         pdu, outlet = wire.get("pdu"), wire.get("outlet")
         if (pdu is None) != (outlet is None):
             found.defect(thing, "pdu and outlet belong together", "name both or neither")

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
+import shutil
+import subprocess
 
 import pytest
 
@@ -13,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import lifec
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 
 IMAGE = "ab" * 32
+PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLPYmxFQCbDXOYrVHhQDnHRlHvZnLLhDmTv0Rdq"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 
@@ -116,3 +121,17 @@ class Site:
 @pytest.fixture
 def site(tmp_path):
     return Site(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def sshd_program(tmp_path_factory):
+    """The sshd of this machine, or the one in a package that lies in apt's cache."""
+    found = shutil.which("sshd", path="/usr/sbin:/sbin:/usr/local/sbin")
+    packages = sorted(glob.glob(PACKAGES))
+    if not found and packages:
+        folder = tmp_path_factory.mktemp("openssh-server")
+        subprocess.run(["dpkg-deb", "-x", packages[-1], str(folder)], check=True)
+        found = str(folder / "usr/sbin/sshd")
+    if not found or os.geteuid() != 0:
+        pytest.skip("needs root and sshd: apt-get install openssh-server (or only --download-only)")
+    return found

@@ -58,10 +58,10 @@ def test_drivers_by_wiring_and_by_name(site):
     with site.proxy() as proxy:
         drivers = BootDrivers(proxy)
         assert drivers.of(proxy.board(0)).name == "fake"
-        assert drivers.of(proxy.board(1)).name == "pxe"
+        assert drivers.of(proxy.board(1)).name == "tilera"
         assert drivers.of(proxy.board(0)) is drivers.of(proxy.board(3))
         assert BootDrivers(proxy, "pxe").of(proxy.board(0)).name == "pxe"
-        with pytest.raises(BadInput, match=r"uboat.*known: fake, pxe, uboot"):
+        with pytest.raises(BadInput, match=r"uboat.*known: fake, pxe, tilera, uboot"):
             drivers.of(proxy.board(2))
 
 

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -20,7 +17,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 
 HOST = "127.0.0.1"
-PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"
 
 
 def free_port():
@@ -33,20 +29,6 @@ def make_key(folder, name, kind="ed25519"):
     path = folder / name
     subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(path)], check=True)
     return path, path.with_suffix(".pub").read_text().strip()
-
-
-@pytest.fixture(scope="module")
-def sshd_program(tmp_path_factory):
-    """The sshd of this machine, or the one in a package that lies in apt's cache."""
-    found = shutil.which("sshd", path="/usr/sbin:/sbin:/usr/local/sbin")
-    packages = sorted(glob.glob(PACKAGES))
-    if not found and packages:
-        folder = tmp_path_factory.mktemp("openssh-server")
-        subprocess.run(["dpkg-deb", "-x", packages[-1], str(folder)], check=True)
-        found = str(folder / "usr/sbin/sshd")
-    if not found or os.geteuid() != 0:
-        pytest.skip("needs root and sshd: apt-get install openssh-server (or only --download-only)")
-    return found
 
 
 @pytest.fixture

@@ -375,3 +375,30 @@ def test_the_reboot_line_may_only_reboot(site, proxy, provision):
     assert (change.changed, result["restored"]) == (True, ["reboot line"])
     assert path.read_text() == f"{KEY}\n"
     assert not provision()[1].changed
+
+
+# ---- Tilera boards
+
+
+def test_a_kernel_in_flash_is_not_put_into_the_tftp_folder(site, proxy, provision):
+    """A board wired anew would go on fetching the kernel of its folder, or its folder would grow with each board."""
+    provision()
+    proxy.config["boards"]["0"] = {"kernel_source": "flash"}
+    result, change = provision()
+    assert (result["files"], result["restored"], change.changed) == ([], ["vmlinux_0", "initrd_0"], True)
+    assert list((site.tftp / "10.0.2.1").iterdir()) == []
+    assert not provision()[1].changed
+    proxy.config["boards"]["0"] = {"kernel_source": "tftp"}
+    assert provision()[0]["restored"] == ["vmlinux_0", "initrd_0"]
+    assert (site.tftp / "10.0.2.1" / "vmlinux_0").exists()
+
+
+def test_what_its_kernel_said_goes_with_the_instance(site, proxy, provision, report):
+    """The next tenant's operator would read of the one before."""
+    provision()
+    log = site.tftp / "log_0"
+    log.write_text("Linux version\n")
+    assert f"file {log}" in leftovers(proxy, proxy.board(0))
+    remove_one(proxy, report)
+    assert not log.exists()
+    assert leftovers(proxy, proxy.board(0)) == []

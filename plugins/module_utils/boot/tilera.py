@@ -1,0 +1,203 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tilera boards, as Nova's bare-metal driver booted them: the board asks for its kernel by a name of its own, or has it
+in its Compact Flash; once its system is up, tile-monitor gives it network and ssh.
+
+The sequences are the original's; that each command's end is checked, and in time, is new. How tile-monitor is called is
+tile_monitor.py's.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from ..errors import BadInput, HeteroError, StepFailed, TimedOut
+from ..images.provision import console_log
+from ..images.tftp import write_entry
+from . import ssh, ssh_reboot
+from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT
+from .pxe import Pxe, initrd_name, kernel_name
+from .tile_monitor import TileMonitor, TileShell, last_words, passed_on, runs, said
+
+#: The interface that is the users' network, and the port by which tile-monitor acts on a board; both as Nova's driver
+#: has them.
+INTERFACE = "xgbe0"
+MONITOR_PORT = 963
+#: Longest try to connect, and longest command (seconds). The original waited 5 s after each, without looking.
+CONNECT = 10.0
+STEP = 60.0
+#: Between two tries to connect: each is a process, so not more often than anybody could tell.
+NAP = 0.2
+
+#: Phase → what to do when it fails.
+REMEDIES = {
+    "monitor": "look at the board's console, and whether this node reaches it",
+    "network": f"see that the image's kernel has {INTERFACE}, and the image ifconfig",
+    "sshd": "see that the image has /usr/sbin/sshd and all it needs",
+    "firewall": "see that the image has iptables, or take firewall out of tftp_proxy_boards",
+    "console": "see that the image has dmesg",
+}
+
+
+class Tilera(Pxe):
+    """vmlinux_N over TFTP or from flash, root over NFS, network and sshd by tile-monitor."""
+
+    name = "tilera"
+    flash = True
+
+    def __init__(self, proxy):
+        super().__init__(proxy)
+        self._booting = set()
+
+    # ---- what it boots from
+
+    def entry_paths(self, board):
+        return []
+
+    def entry(self, board, system):
+        """None is needed; what would stop the boot half-way is said here, before any power."""
+        if self.from_flash(board):
+            if system.root != NFS_ROOT:
+                what = f"has its kernel in flash, so it cannot boot with its root on {system.root}"
+                raise BadInput(what, board.name, "use boot_source nfs, or kernel_source tftp")
+        elif self.proxy.kernel_source(board) == "flash":
+            what = "its wiring says kernel_source flash, so no kernel is put into its TFTP folder"
+            raise BadInput(what, board.name, "correct tftp_proxy_boards, or leave kernel_source out here")
+        fault = self._monitor(board).fault()
+        if fault:
+            raise HeteroError(fault, board.name)
+        self._steps(board)
+        return {}
+
+    def needed(self, board):
+        return [] if self.from_flash(board) else super().needed(board)
+
+    def files(self, board):
+        return {} if self.from_flash(board) else {kernel_name(board): KERNEL, initrd_name(board): INITRD}
+
+    def self_test(self, board):
+        fault = self._monitor(board).fault()
+        return [*([fault] if fault else []), *super().self_test(board)]
+
+    # ---- what it needs once it is up
+
+    def address(self, board):
+        return str(self.proxy.wiring(board).get("address") or board.ip)
+
+    def known_hosts(self, board, host_key):
+        return ssh.known_hosts_line(self.address(board), host_key)
+
+    def switched(self, board, state):
+        if state == "on":
+            self._booting.add(board.id)
+        else:
+            self._booting.discard(board.id)
+
+    def under_way(self, board):
+        self._booting.add(board.id)
+        return super().under_way(board)
+
+    def told_to_reboot(self, board, system, private_key, mark, deadline):
+        self._booting.add(board.id)
+        return ssh_reboot.asked(self.address(board), system.host_key, private_key, mark, deadline)
+
+    def alive(self, board, limit):
+        return ssh.alive(self.address(board), limit)
+
+    def answers(self, board, system, deadline, cancelled, report):
+        """A board whose boot is followed gets what it needs by tile-monitor first, a system in RAM nothing but that.
+
+        One that was found on is only asked: what runs there may be anybody's, and its network may be in use.
+        """
+        if board.id in self._booting:
+            if not self._connects(board, deadline, cancelled):
+                return False
+            report("monitor", "tile-monitor connects")
+            if system.root == RAM_ROOT:
+                return True
+            for phase, text, words in self._steps(board):
+                if cancelled.is_set():
+                    return False
+                done = self._step(board, phase, words, deadline)
+                if phase == "console":
+                    write_entry(console_log(self.proxy, board), done.stdout, mode=0o600)
+                elif said(done):
+                    text += f" (it said: {last_words(done)})"
+                report(phase, text)
+        return ssh.answers(self.address(board), system.host_key, deadline, cancelled)
+
+    def shell(self, board, system):
+        return TileShell(self._monitor(board))
+
+    def _monitor(self, board):
+        return TileMonitor(self.proxy.config["tile_monitor"], board.ip, board.name)
+
+    def _connects(self, board, deadline, cancelled):
+        """Wait until tile-monitor runs a command there; False when cancelled."""
+        monitor, output = self._monitor(board), ""
+        while not deadline.passed:
+            if cancelled.is_set():
+                return False
+            try:
+                done = monitor.do(runs(["true"]), deadline.within(CONNECT))
+            except TimedOut as error:
+                output = error.facts["said"]
+            except HeteroError as error:
+                raise _failed(board, "monitor", error.what) from error
+            else:
+                if done.returncode == 0:
+                    return True
+                output = said(done)
+            deadline.nap(NAP)
+        last = output.splitlines()[-1] if output else "nothing"
+        raise _failed(board, "monitor", f"no connection within {deadline.seconds:.0f} s; it said last: {last}", output)
+
+    def _step(self, board, phase, words, deadline):
+        """One call of tile-monitor, which has to succeed."""
+        try:
+            done = self._monitor(board).do(words, deadline.within(STEP))
+        except HeteroError as error:
+            raise _failed(board, phase, error.what, error.facts.get("said", ""), words) from error
+        if done.returncode:
+            text = f"ended with {done.returncode} and said: {last_words(done)}"
+            raise _failed(board, phase, text, said(done), words)
+        return done
+
+    def _steps(self, board):
+        """(phase, what is true afterwards, words) of each call of tile-monitor, in the original's order."""
+        address, wiring = self.address(board), self.proxy.wiring(board)
+        try:
+            ipaddress.IPv4Address(address)
+        except ValueError as error:
+            remedy = "correct its address in tftp_proxy_boards"
+            raise BadInput(f"its address {address!r} is not an IPv4 address", board.name, remedy) from error
+        network = runs(["ifconfig", INTERFACE, "hw", "ether", board.mac], ["ifconfig", INTERFACE, address])
+        steps = [
+            ("network", f"{INTERFACE} is {address}, {board.mac}", network),
+            ("sshd", "sshd started", runs(["/usr/sbin/sshd"])),
+        ]
+        if wiring.get("firewall"):
+            friends = self._friends(board, wiring["firewall"])
+            rule = ["iptables", "-A", "INPUT", "-p", "tcp", "!", "-s", friends]
+            rule += ["--dport", str(MONITOR_PORT), "-j", "DROP"]
+            steps.append(("firewall", f"port {MONITOR_PORT} is closed to all but {friends}", runs(rule)))
+        log = console_log(self.proxy, board)
+        return [*steps, ("console", f"what its kernel said is in {log}", passed_on("dmesg"))]
+
+    def _friends(self, board, wanted):
+        """The only addresses that may use tile-monitor on the board; this node must be among them."""
+        try:
+            network = ipaddress.ip_network(str(wanted))
+        except ValueError as error:
+            remedy = "correct firewall in tftp_proxy_boards"
+            raise BadInput(f"its firewall {wanted!r} is no address or network", board.name, remedy) from error
+        if ipaddress.ip_address(self.proxy.config["server"]) not in network:
+            what = f"its firewall {wanted} would keep this node ({self.proxy.config['server']}) out, too"
+            raise BadInput(what, board.name, "name an address or network with this node in it")
+        return str(wanted)
+
+
+def _failed(board, phase, text, output="", words=None):
+    what = f"tile-monitor, step {phase}: {text}"
+    return StepFailed(phase, what, board.name, REMEDIES[phase], step=phase, command=words, output=output)
