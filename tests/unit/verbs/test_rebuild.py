@@ -55,7 +55,7 @@ def test_a_rebuild_that_was_cut_off_is_finished_by_a_provision_too(jackie):
     boards = dict(boards=[0], instance="jackie")
     assert jackie.module("board_image", **boards)["boards"][0]["restored"][0] == "root"
     assert jackie.module("tilera_boot", timeout=10, **boards)["changed"] is False  # the played board runs on
-    assert (root / ".ssh" / "authorized_keys").read_text() == f"{OTHER_KEY}\n"
+    assert (root / ".ssh" / "authorized_keys").read_text().splitlines()[0] == OTHER_KEY
     assert not (root / "data").exists()
 
 
