@@ -13,26 +13,30 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
-from conftest import FOLDER
+from conftest import FOLDER, ROOT
 
 #: Seconds from power to ssh that these tests give a boot: an undisturbed one takes a third of it.
 TIMEOUT = 25
 
 
 @contextlib.contextmanager
-def described(pdu, change):
-    """The lab with something else at a PDU: `change(settings)`; as before afterwards."""
+def described(change):
+    """The lab with something else in its description; the PDUs, and so all boards, are off and on before and after."""
     path = FOLDER / "lab.json"
     before = path.read_text()
     description = json.loads(before)
-    change(description["pdus"][pdu])
+    change(description)
 
     def put(text):
+        lab = [sys.executable, ROOT / "roles/lab/files/lab.py", path, "pdus"]
+        subprocess.run([*lab, "down"], check=True)
         path.write_text(text)
-        os.kill(json.loads((FOLDER / "run" / f"{pdu}.json").read_text())["pid"], signal.SIGHUP)
+        subprocess.run([*lab, "up"], check=True)
 
     put(json.dumps(description))
     try:
@@ -174,14 +178,15 @@ def test_a_kernel_that_is_none(lab):
 def test_a_board_that_never_asks_for_anything(lab):
     """Lost: every user waits once for the board whose network card is dead."""
 
-    def dead(pdu):
-        pdu["outlets"]["5"]["argv"] = ["sleep", "600"]
+    def dead(description):
+        description["pdus"]["pdu-a"]["outlets"]["5"]["argv"] = ["sleep", "600"]
 
-    with described("pdu-a", dead):
+    with described(dead):
         played = lab.provision("paul", hetero_boot_timeout=TIMEOUT)
         assert played.board("paul") == 1
         assert re.search(r"kept out of use: no boot request within 2[56] s, twice; console: board0.log", played.output)
         assert states(lab) == {"error": 1, "running": 1, "power off": 8}
+        lab.terminate("paul")
     lab.play("repair", node="board0")
 
 

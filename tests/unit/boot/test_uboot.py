@@ -61,7 +61,7 @@ def test_entry_without_initrd(uboot):
 def test_a_root_that_such_a_board_cannot_have_is_refused(uboot):
     """A board would boot the proxy's root where its disk's was asked for."""
     driver, board = uboot
-    with pytest.raises(BadInput, match="board1: cannot boot with its root on disk"):
+    with pytest.raises(BadInput, match="board1: no local disk is configured"):
         driver.entry(board, System(Image(), root=DISK_ROOT))
 
 
