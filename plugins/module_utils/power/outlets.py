@@ -132,7 +132,7 @@ def session(name, settings, secrets, deadline, run_folder):
             opened.log_out()
 
 
-def set_outlets(opened, wanted, deadline, check=False, report=None, verify=True, window=WINDOW):
+def set_outlets(opened, wanted, deadline, check=False, report=None, verify=True, window=None):
     """Make outlets "on", "off" or "cycled" (off seen, then on seen; never the PDU's own reboot, which leaves off off).
 
     :param opened: a Session.
@@ -140,13 +140,13 @@ def set_outlets(opened, wanted, deadline, check=False, report=None, verify=True,
     :param check: read, and say what would become of it.
     :param report: called with (outlet, before, after, seconds) as each outlet is done.
     :param verify: read back. Without, `after` is None, as nobody looked; the off of a cycle is read back all the same.
-    :param window: seconds an outlet may take to show its new state.
+    :param window: seconds an outlet may take to show its new state; None for WINDOW.
     :returns: {outlet: {"before", "after", "seconds"}}.
     :raises OutletsFailed: with the results of the good outlets, which were still done.
     """
     if not check:
         opened.take_turn()
-    batch = _Batch(opened, deadline, report, window)
+    batch = _Batch(opened, deadline, report, WINDOW if window is None else window)
     to_off, to_on = batch.plan(wanted, check)
     batch.switch(to_off, "off", verify, halfway=set(to_on))
     batch.switch([outlet for outlet in to_on if outlet not in batch.errors], "on", verify)

@@ -8,6 +8,7 @@ JSON because the system's Python has no YAML. Which boards there are is the boar
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 
@@ -31,7 +32,7 @@ DEFAULTS = {
 
 def read_config(path):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
-    return dict(DEFAULTS, **_read(path))
+    return dict(copy.deepcopy(DEFAULTS), **_read(path))
 
 
 def files_of(path):
