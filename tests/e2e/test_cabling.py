@@ -81,6 +81,7 @@ def boot_id(lab):
     return lab.ssh("jackie", "cat /proc/sys/kernel/random/boot_id")
 
 
+@pytest.mark.long
 def test_a_reboot_without_a_power_cut(lab):
     """Lost: what a tenant's board had not written yet; and the proof that an instance is really off at its end."""
     lab.provision("jackie", board=BOARD)

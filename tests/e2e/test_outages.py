@@ -76,6 +76,7 @@ def failed(lab, instance, **extra):
     return played.output
 
 
+@pytest.mark.long
 def test_a_database_that_is_locked(lab):
     """Lost: a play that hangs for ever, or a board claimed twice."""
     script = (
@@ -119,6 +120,7 @@ def test_a_disk_that_is_full(lab):
     assert works(lab, "jan") == 0
 
 
+@pytest.mark.long
 def test_a_state_folder_that_cannot_be_written(lab):
     """Lost: a traceback instead of the mount option that somebody forgot."""
     lab.provision("kim")

@@ -22,6 +22,7 @@ def test_two_plays_get_two_boards(lab):
         assert lab.ssh(name, "uname -n").strip() == name
 
 
+@pytest.mark.long
 def test_twelve_plays_on_ten_boards(lab):
     """Lost: a board given twice, or a refusal without a word, when a class of students starts at once."""
     names = [f"student-{number}" for number in range(12)]

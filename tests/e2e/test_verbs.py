@@ -134,6 +134,7 @@ def test_maintenance(life):
     assert play(life, "maintenance", node="board1", state="off").changed == 0
 
 
+@pytest.mark.long
 def test_console_and_reconcile(life):
     """Lost: hours with a database that says one thing and racks that do another; or a tenant's machine, tidied away."""
     life.provision("kim", board=0)
