@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError, Lost, Refused, TimedOut
+from ..errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
 from ..images.provision import made_ready
 from ..images.ram import has_ram_image
 from . import disks, states
@@ -29,6 +29,8 @@ from .wipe_disk import DISCARD, wipe_disk
 PHASE = "wipe"
 #: A few files of /proc and /sys are read.
 LOOK_TIME = 60.0
+#: Errors that say nothing against a disk: what was asked for, and a board that went away.
+NO_DISK_FAULT = (BadInput, Lost, Refused, StepFailed, TimedOut)
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,8 @@ def _failed(work, errors):
     """A disk that fails costs its board; a board that went away, or a method that its disk has not, does not."""
     text = "; ".join(str(error) for error in errors)
     gone = any(isinstance(error, (Lost, TimedOut)) for error in errors)
-    if any(type(error) is HeteroError for error in errors) and work.state != states.MAINTENANCE:
+    guilty = any(not isinstance(error, NO_DISK_FAULT) for error in errors)
+    if guilty and work.state != states.MAINTENANCE:
         work.quarantine(f"its disk cannot be wiped: {text}")
     else:
         work.say("error", f"not wiped: {text}")
