@@ -90,7 +90,7 @@ def test_each_board_has_its_root_and_no_other(two):
     assert exports(two) == all_exports()
     assert " overlay " in two.on_proxy(f"grep ' {ROOTS['alice']} ' /proc/self/mountinfo"), "not a copy of the image"
     assert mount(two, "bert", ROOTS["bert"]) == ""
-    assert "permission denied" in mount(two, "bert", ROOTS["alice"]).lower()
+    assert f"cannot mount 10.0.2.254:{ROOTS['alice']}" in mount(two, "bert", ROOTS["alice"])
 
 
 def test_groups_are_those_of_the_board(two):
@@ -169,7 +169,7 @@ def test_nothing_is_left(two):
         two.terminate(name)
     look = (
         "exportfs -s; ls /etc/exports.d; grep -o '/roots/fs_[^ ]*' /proc/self/mountinfo;"
-        " find /var/lib/hetero/roots /var/lib/hetero/exports -name 'fs_*';"
+        " find /var/lib/hetero/roots -name 'fs_*'; test ! -e /var/lib/hetero/exports || ls /var/lib/hetero/exports;"
         " find /tftpboot -name '*_[0-9]' -o -name '01-*'"
     )
     assert two.on_proxy(f"{look}; true") == ""
