@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 #: Steps of boot drivers that act on a board (boot/tilera.py).
 STEPS = ("monitor", "network", "sshd", "firewall", "console")
-#: Events that people follow. Changes of state and claims are history; other lines tell of them.
 #: Steps of what is done with a board from RAM.
 IN_RAM = ("ram", "upload", "unpack", "wipe")
+#: Events that people follow. Changes of state and claims are history; other lines tell of them.
 SHOWN = ("image", "power", "reboot", "tftp", "flash", "nfs", *STEPS, *IN_RAM, "running", "cabling", "error", "wait")
 QUERY = (
     "SELECT id, board, instance, phase, text, seconds FROM events"

@@ -183,7 +183,7 @@ from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
 from ..module_utils.proxy_node import preflight, selftest
-from ..module_utils.proxy_node.config import read_config
+from ..module_utils.proxy_node.config import CONFIG, read_config
 from ..module_utils.spec import ArgumentSpec
 
 SPEC = ArgumentSpec(
@@ -224,7 +224,7 @@ def services(params, change):
     with change.step("tftp"):
         selftest.check_tftp(params["server"], params["tftp_root"], deadline)
     with change.step("nfs"):
-        chosen = read_config(preflight.CONFIG)["exports"] if params["exports"] == "auto" else params["exports"]
+        chosen = read_config(CONFIG)["exports"] if params["exports"] == "auto" else params["exports"]
         exports = selftest.check_nfs(params["server"], chosen, deadline)
     if params["dhcp"]:
         with change.step("dhcp"):

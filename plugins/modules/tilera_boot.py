@@ -271,6 +271,8 @@ news:
   type: dict
 """
 
+from dataclasses import fields
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.boards import lifecycle
@@ -297,14 +299,12 @@ SPEC = PROXY + ArgumentSpec(
         background=dict(type="bool", default=False),
     )
 )
-OPTIONS = ("driver", "kernel_source", "timeout", "retries", "wait", "image", "instance", "how", "soft_timeout", "keep")
-OPTIONS += ("boot_source",)
 VERBS = {"running": lifecycle.start, "stopped": lifecycle.stop, "rebooted": lifecycle.reboot}
 
 
 def options(params, check):
     """The verb's options from the module's."""
-    given = {name: params[name] for name in OPTIONS}
+    given = {field.name: params[field.name] for field in fields(lifecycle.Options) if field.name in params}
     return lifecycle.Options(check=check, **given)
 
 

@@ -10,9 +10,8 @@ import os
 import sys
 
 from ..boards import backups
-from .config import read_config
+from .config import CONFIG, files_of
 
-CONFIG = "/etc/hetero/proxy.json"
 VERB = "backup"
 
 
@@ -21,7 +20,7 @@ def main(arguments):
         prog="hetero backup", description="Keep a checked copy of the state database beside it."
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    database = os.path.join(read_config(parser.parse_args(arguments).config)["state_folder"], "state.db")
+    database = files_of(parser.parse_args(arguments).config)["state_db"]
     if not os.path.exists(database):
         sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
         return 0

@@ -14,6 +14,8 @@ import os
 
 from ..errors import BadInput
 
+#: Where role tftp_proxy writes it.
+CONFIG = "/etc/hetero/proxy.json"
 SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
 #: What proxy.json may leave out.
 DEFAULTS = {

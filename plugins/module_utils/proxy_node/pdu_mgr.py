@@ -14,9 +14,7 @@ import sys
 from ..deadline import Deadline
 from ..errors import BadInput
 from ..power.outlets import session, set_outlets
-from .config import SET_UP, pdu, read_config
-
-CONFIG = "/etc/hetero/proxy.json"
+from .config import CONFIG, SET_UP, pdu, read_config
 
 #: The blueprint's numbers; 3, reboot, is off seen and then on seen, as a PDU's own reboot leaves off what is off.
 MODES = {"1": "on", "2": "off", "3": "cycled", "9": "status"}

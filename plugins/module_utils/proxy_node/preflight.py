@@ -20,7 +20,7 @@ from ..boards.boards_file import BoardsFileError, parse
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
-from .config import read_config
+from .config import CONFIG, read_config
 from .machine import (
     KERNEL_SERVER,
     has_nfsd,
@@ -42,8 +42,6 @@ SERVERS = {
     "ganesha": (["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}),
     "nfsd": (["nfs-kernel-server"], {KERNEL_SERVER}),
 }
-#: Where the set-up leaves what it chose.
-CONFIG = "/etc/hetero/proxy.json"
 GIB = 1 << 30
 DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
 #: Free space the state folder needs beside the roots: one unpacked image and the database.

@@ -20,9 +20,8 @@ from ..boards.release import release
 from ..boards.store import left
 from ..change import Change
 from ..deadline import Deadline
-from .config import files_of
+from .config import CONFIG, files_of
 
-CONFIG = "/etc/hetero/proxy.json"
 VERB = "reap"
 #: How long a turn waits for the boards that others work on (seconds); there is a next one.
 PATIENCE = 1.0

@@ -19,9 +19,8 @@ from ..errors import HeteroError, Refused
 from ..images.exports import exporter
 from ..images.provision import Place, image_store, token_of
 from ..locks import lock
-from .config import files_of
+from .config import CONFIG, files_of
 
-CONFIG = "/etc/hetero/proxy.json"
 VERB = "restore"
 
 
