@@ -11,6 +11,7 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
+from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
@@ -124,6 +125,14 @@ def test_what_a_running_board_boots_from_is_put_back(jackie, lost):
     assert jackie.what_is_there() == jackie.running("jackie")
     assert keys.read_text() == "the tenant's own business\n"
     assert json.loads((jackie.run_folder / "fake-boots" / "board0").read_text()) == boots, "its power was touched"
+
+
+def test_a_board_that_waits_for_its_root_answers_once_it_is_back(jackie, monkeypatch):
+    """Lost: a board reported as dead although all it lacked was its export, put back a moment before."""
+    export = jackie.folder / "ganesha.json"
+    monkeypatch.setattr(Fake, "answers", lambda *_asked: json.loads(export.read_text()) != {})
+    export.write_text("{}")
+    mended(jackie, 0, "missing: export", "put back")
 
 
 @pytest.mark.parametrize("played", [{"wrong_key": True}, {"running": 1000.0}])
