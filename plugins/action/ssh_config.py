@@ -13,7 +13,7 @@ import os
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
 
 TEXT = """\
 Host {instance}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import age, left
+from ansible_collections.hetero.compute.plugins.module_utils.instances import age, left
 
 DOCUMENTATION = r"""
 name: status_table

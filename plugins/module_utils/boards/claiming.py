@@ -17,12 +17,13 @@ from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
 from ..images.provision import image_store, wrong_arch
 from ..images.roots import parse_key
+from ..instances import valid_instance
 from ..locks import lock
 from . import states
 from .each import must_own
 from .free import give_back, in_the_way
 from .info import claim_fields
-from .store import valid_instance, why_not_free
+from .store import why_not_free
 
 #: Ten years; a longer lease is a slip of the pen.
 LONGEST_LEASE = 87600

@@ -11,8 +11,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from ..errors import HeteroError, Refused
+from ..instances import valid_instance
 from ..locks import lock
-from .store import must_be_of, valid_instance
+from .store import must_be_of
 
 
 def each(proxy, ids, verb, one, change, deadline, lines, instance=None):

@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 
 from ..errors import BadInput, Refused
+from ..instances import left
 from .claiming import LONGEST_LEASE
 from .each import each, ids_of, must_own
-from .store import left
 
 PHASE = "lease"
 #: An end that is nearer than this to the one asked for is left as it is (seconds): the same play run twice in a row.

@@ -12,9 +12,9 @@ from __future__ import annotations
 from ..errors import Refused
 from ..images.provision import check_arch, image_store
 from ..images.roots import fingerprint, parse_key
+from ..instances import key_body
 from . import states
 from .each import each, ids_of, must_own
-from .store import key_body
 
 PHASE = "rebuild"
 

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from dataclasses import dataclass
 
-from ..errors import BadInput, NoneFree, Refused
+from ..database import Database
+from ..errors import NoneFree, Refused
+from ..instances import age, key_body, valid_instance
 from . import states
-from .database import Database
+from .tables import LAYOUT
 
-#: An instance becomes a host name: the letters of one DNS label (RFC 1123), lower case.
-INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: Phase of the event that each change of state leaves.
 STATE_PHASE = "state"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
 NFS = "nfs"
-#: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
-KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 
 
 @dataclass(frozen=True)
@@ -75,15 +72,6 @@ class Event:
     seconds: float | None
 
 
-def valid_instance(name):
-    """`name`, or BadInput where it is no instance name."""
-    if not isinstance(name, str) or not INSTANCE.fullmatch(name):
-        raise BadInput(
-            "is no instance name", repr(name), "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
-        )
-    return name
-
-
 def must_be_of(claim, instance, board_name):
     """Refused where a board was given to another instance meanwhile.
 
@@ -92,35 +80,6 @@ def must_be_of(claim, instance, board_name):
     if instance is not None and claim is not None and instance not in (claim.instance, claim.request):
         what = f"is not {instance}'s any more, it was given to {claim.instance} meanwhile"
         raise Refused(what, board_name, f"run this again, which looks up where {instance} is")
-
-
-def age(seconds):
-    """A time span as people say it: 41 s, 2 min, 1 h, 3 d."""
-    seconds = max(0, int(seconds))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
-def left(seconds):
-    """What is left of a lease: "3 h left", or "over since 2 min"."""
-    if seconds <= 0:
-        return f"over since {age(-seconds)}"
-    # Three hours are three hours, not 2.99 and so two, right after they were given.
-    return f"{age(seconds if seconds < 60 else seconds + 59)} left"
-
-
-def key_body(text):
-    """The keys in a text as (type, base64) pairs; comments and options do not make another key."""
-    keys = []
-    for line in text.splitlines():
-        words = line.split()
-        for word, following in zip(words, words[1:]):
-            if word.startswith(KEY_TYPES):
-                keys.append((word, following))
-                break
-    return keys or text.split()
 
 
 def why_not_free(record, now):
@@ -146,7 +105,7 @@ class Store:
     def __init__(self, path, actor=None, create=True, busy=10.0):
         self.path = path
         self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
-        self._db = Database(path, create=create, busy=busy)
+        self._db = Database(path, LAYOUT, create=create, busy=busy)
 
     def __enter__(self):
         return self

@@ -17,9 +17,9 @@ from ..boards.board_work import BoardWork, locked
 from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
 from ..boards.release import release
-from ..boards.store import left
 from ..change import Change
 from ..deadline import Deadline
+from ..instances import left
 from .config import CONFIG, files_of
 
 VERB = "reap"

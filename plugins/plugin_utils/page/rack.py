@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import age
+from ansible_collections.hetero.compute.plugins.module_utils.instances import age
 
 from .html import tag
 from .timeline import is_seconds

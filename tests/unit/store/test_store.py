@@ -17,16 +17,15 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import backups, database, states
+from ansible_collections.hetero.compute.plugins.module_utils.boards import backups, states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import (
     Record,
     Store,
-    age,
-    key_body,
-    valid_instance,
     why_not_free,
 )
+from ansible_collections.hetero.compute.plugins.module_utils.boards.tables import LAYOUT
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.instances import age, key_body, valid_instance
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst alice@laptop"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther alice@laptop"
@@ -298,6 +297,7 @@ def test_a_transaction_is_all_or_nothing_and_a_dry_one_nothing(store):
 
 def test_threads_share_one_store(store):
     """One module serves many boards at once."""
+
     def work(board):
         for turn in range(20):
             with store.transaction():
@@ -408,7 +408,7 @@ def test_a_damaged_database_is_named_and_kept(path):
     assert os.path.getsize(path) == size
 
 
-@pytest.mark.parametrize(("number", "word"), [(database.SCHEMA + 1, "a newer release"), (-1, "an older release")])
+@pytest.mark.parametrize(("number", "word"), [(LAYOUT.schema + 1, "a newer release"), (-1, "an older release")])
 def test_another_schema_asks_for_the_set_up_playbook(store, path, number, word):
     store.close()
     other = sqlite3.connect(path)

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SQLite file below the store: opening, its schema number, transactions, and what SQLite's errors mean to a person.
+"""The SQLite file below a store: opening, its schema number, transactions, and what SQLite's errors mean to a person.
 
-What the rows mean is the store's. The file is never deleted or repaired here: that is a person's decision.
+Which tables there are and what their rows mean is the stores' business. The file is never deleted or repaired here:
+that is a person's decision.
 """
 
 from __future__ import annotations
@@ -13,28 +14,26 @@ import os
 import sqlite3
 import threading
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Callable
 
-from ..deadline import Deadline
-from ..errors import HeteroError, TimedOut
-from ..proxy_node.config import SET_UP
-from .backups import how_to_restore
+from .deadline import Deadline
+from .errors import HeteroError, TimedOut
 
-#: Raised with each change of the tables; kept in the file as PRAGMA user_version.
-SCHEMA = 1
-TABLES = (
-    """CREATE TABLE boards (
-        board INTEGER PRIMARY KEY, state TEXT NOT NULL, since REAL,
-        power TEXT, power_seen REAL, note TEXT NOT NULL DEFAULT '')""",
-    """CREATE TABLE claims (
-        board INTEGER PRIMARY KEY, instance TEXT NOT NULL UNIQUE, request TEXT NOT NULL, owner TEXT NOT NULL,
-        flavor TEXT NOT NULL, image TEXT NOT NULL, ssh_public_key TEXT NOT NULL, created REAL NOT NULL, expires REAL,
-        host_key TEXT, image_hash TEXT, boot_source TEXT)""",
-    """CREATE TABLE events (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, board INTEGER, instance TEXT,
-        phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
-    "CREATE INDEX events_of_board ON events (board, id)",
-)
+
+@dataclass(frozen=True)
+class Layout:
+    """The tables of one kind of database.
+
+    :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version.
+    :param set_up: what a person does about a file of another schema.
+    :param restore: from the path of a damaged file to what a person does about it.
+    """
+
+    schema: int
+    tables: tuple
+    set_up: str
+    restore: Callable[[str], str]
 
 
 #: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
@@ -55,14 +54,16 @@ HOLDER = "see who holds it (fuser -v {path}), then run this again"
 class Database:
     """An open database; one connection that threads may share.
 
+    :param layout: its tables.
     :param create: make a missing file (0600) and its folder (0700). With False a missing or still empty file reads as
         empty and nothing written is kept, so that check mode and information leave no trace.
     :param busy: seconds to wait for another process's transaction.
     :raises HeteroError: locked, damaged, unreadable, or of another schema; the file is left as it is.
     """
 
-    def __init__(self, path, create=True, busy=10.0):
+    def __init__(self, path, layout, create=True, busy=10.0):
         self.path = path
+        self.layout = layout
         self.busy = busy
         self._turn = threading.RLock()
         self._db: Any = None  # a sqlite3.Connection, until close
@@ -122,7 +123,7 @@ class Database:
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
         db = sqlite3.connect(name, timeout=self.busy, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
-        # FULL: a transaction that was reported done survives a power cut of the proxy (NORMAL under WAL may lose it).
+        # FULL: a transaction that was reported done survives a power cut (NORMAL under WAL may lose it).
         db.execute("PRAGMA synchronous = FULL")
         return db
 
@@ -144,13 +145,12 @@ class Database:
         with self.snapshot():  # another process may be writing the tables just now
             number = self._db.execute("PRAGMA user_version").fetchone()[0]
             tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if number == SCHEMA:
+        if number == self.layout.schema:
             return True
         if number:
-            older = "an older" if number < SCHEMA else "a newer"
-            raise HeteroError(
-                f"has schema {number}, written by {older} release (this one reads {SCHEMA})", self.path, SET_UP
-            )
+            older = "an older" if number < self.layout.schema else "a newer"
+            what = f"has schema {number}, written by {older} release (this one reads {self.layout.schema})"
+            raise HeteroError(what, self.path, self.layout.set_up)
         if tables:
             raise HeteroError("is a database of something else", self.path, "set state_db to another path")
         return False
@@ -189,9 +189,9 @@ class Database:
 
     def _write_tables(self):
         with self.transaction():
-            for table in TABLES:
+            for table in self.layout.tables:
                 self._db.execute(table)
-            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+            self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
 
     @property
     def _folder(self):
@@ -209,7 +209,7 @@ class Database:
                 "folder": self._folder,
                 "busy": self.busy,
                 "user": f"user id {os.geteuid()}",
-                "broken": how_to_restore(self.path),
+                "broken": self.layout.restore(self.path),
                 "holder": HOLDER.format(path=self.path),
             }
             for part, what, remedy in MEANINGS:

@@ -1,0 +1,53 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said of an instance whatever it runs on: its name, its key, how long it has been and how long it may stay."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import BadInput
+
+#: An instance becomes a host name: the letters of one DNS label (RFC 1123), lower case.
+INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+
+
+def valid_instance(name):
+    """`name`, or BadInput where it is no instance name."""
+    if not isinstance(name, str) or not INSTANCE.fullmatch(name):
+        raise BadInput(
+            "is no instance name", repr(name), "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
+        )
+    return name
+
+
+def age(seconds):
+    """A time span as people say it: 41 s, 2 min, 1 h, 3 d."""
+    seconds = max(0, int(seconds))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def left(seconds):
+    """What is left of a lease: "3 h left", or "over since 2 min"."""
+    if seconds <= 0:
+        return f"over since {age(-seconds)}"
+    # Three hours are three hours, not 2.99 and so two, right after they were given.
+    return f"{age(seconds if seconds < 60 else seconds + 59)} left"
+
+
+def key_body(text):
+    """The keys in a text as (type, base64) pairs; comments and options do not make another key."""
+    keys = []
+    for line in text.splitlines():
+        words = line.split()
+        for word, following in zip(words, words[1:]):
+            if word.startswith(KEY_TYPES):
+                keys.append((word, following))
+                break
+    return keys or text.split()
