@@ -1,0 +1,304 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the hardware of an accelerator host cannot tell: who claimed an instance of which size, to whom each GPU is
+allocated, and what happened. A claim of memory, processors, disk and GPUs is one transaction.
+
+Which GPUs are free is gpus/allocation.py's to say; making and starting what was claimed is for others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+
+from ..database import Database
+from ..errors import BadInput, NoneFree, Refused
+from ..gpus.allocation import Allocation, Wanted, allocate
+from ..instances import age, key_body, valid_instance
+from .tables import LAYOUT
+
+STATE_DB = "/var/lib/hetero/host.db"
+KINDS = ("lxc", "kvm")
+#: State of an instance that is claimed and of which nothing is there yet.
+CLAIMED = "claimed"
+#: Phase of the event that each change of state leaves.
+STATE_PHASE = "state"
+#: What a flavor takes of a host → how people say it.
+AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
+#: What `put` may change of a claim.
+FIELDS = (
+    *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
+    *("flavor", *AMOUNTS),
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of this host given to an instance of an owner.
+
+    :param container: key of its container (lxc/identity.py), None until it has one.
+    """
+
+    instance: str
+    request: str
+    owner: str
+    kind: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    memory_mb: int
+    vcpus: int
+    local_gb: int
+    state: str
+    since: float
+    note: str
+    created: float
+    expires: float | None = None
+    container: str | None = None
+    address: str | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+
+    @property
+    def holder(self):
+        """By what its GPUs are allocated: its container, or its name until it has one."""
+        return self.container or holder_of(self.instance)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened; `address` is a GPU's."""
+
+    id: int
+    time: float
+    actor: str
+    instance: str | None
+    address: str | None
+    phase: str
+    text: str
+    seconds: float | None
+
+
+def holder_of(instance):
+    """Holder of GPUs for an instance that has no container yet; a container's key begins with a /."""
+    return f"instance:{instance}"
+
+
+class Store:
+    """The database of an accelerator host; a context manager.
+
+    :param actor: who acts, for the events (default: user and process).
+    :param create: see Database: with False a missing file reads as empty and stays missing.
+    """
+
+    def __init__(self, path=STATE_DB, actor=None, create=True, busy=10.0):
+        self.path = path
+        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
+        self._db = Database(path, LAYOUT, create=create, busy=busy)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        self._db.close()
+
+    def transaction(self, dry=False):
+        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
+        return self._db.transaction(dry)
+
+    # ---- instances
+
+    def claims(self, request=None):
+        """All claims, or those of one request, by instance."""
+        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
+
+    def claim_of(self, instance):
+        """The claim of an instance, or None."""
+        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
+
+    def _claims(self, where="", values=()):
+        rows = self._db.rows(f"SELECT * FROM instances {where} ORDER BY instance", values)
+        return [Claim(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
+
+    def claim(
+        self,
+        instance,
+        owner,
+        flavor,
+        image,
+        ssh_public_key,
+        kind,
+        capacity,
+        wanted=None,
+        live=None,
+        gpus=(),
+        lease_hours=None,
+        request=None,
+    ):
+        """Give an instance its memory, processors, disk and GPUs; all of it, or nothing.
+
+        :param capacity: dict of what all instances of this host may have together, by AMOUNTS.
+        :param wanted: a gpus.allocation.Wanted, or None for no GPU.
+        :param live: asks the kernel who can open which GPU; called inside the transaction.
+        :param gpus: the GPUs that discovery found.
+        :param request: where it is one of several instances: their common name.
+        :returns: (the claim, whether it is new). Asked for again, an instance keeps what it has.
+        :raises Refused: the name is another owner's, or was claimed with another flavor, image or key.
+        :raises NoneFree: `facts['rejected']` says of what there is too little, and of each GPU why it is not given.
+        """
+        valid_instance(instance)
+        if kind not in KINDS:
+            raise BadInput(f"is {kind!r}", "kind", f"give one of {', '.join(KINDS)}")
+        asked = dict(owner=owner, flavor=flavor, image=image, ssh_public_key=ssh_public_key, kind=kind)
+        with self._db.transaction():
+            old = self.claim_of(instance)
+            if old is not None:
+                _refuse_other(old, asked)
+            else:
+                takes = self._fitting(instance, flavor, capacity)
+                self._insert(instance, request or instance, takes, lease_hours, asked)
+            claim = self._must_have(instance)
+            if wanted is not None:
+                allocate(self, claim.holder, wanted, gpus, live)
+        return claim, old is None
+
+    def _fitting(self, instance, flavor, capacity):
+        """What the flavor takes, or NoneFree where the host has less than that left."""
+        takes = {key: int(flavor.get(key) or 0) for key in AMOUNTS}
+        claims = self._claims()
+        short = {}
+        for key, unit in AMOUNTS.items():
+            left = capacity[key] - sum(getattr(claim, key) for claim in claims)
+            if takes[key] > left:
+                short[key] = f"{takes[key]} {unit} wanted, {max(0, left)} of {capacity[key]} left"
+        if short:
+            raise NoneFree("; ".join(short.values()), instance, "wait, or ask for less", rejected=short)
+        return takes
+
+    def _insert(self, instance, request, takes, lease_hours, asked):
+        now = time.time()
+        row = dict(asked, instance=instance, request=request, state=CLAIMED, since=now, created=now, **takes)
+        row["flavor"] = json.dumps(asked["flavor"], sort_keys=True)
+        row["expires"] = now + 3600 * lease_hours if lease_hours is not None else None
+        places = ", ".join("?" for column in row)
+        self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        self.event(instance, "claim", f"claimed by {asked['owner']}")
+
+    def put(self, instance, **fields):
+        """Change FIELDS of a claim. A new container takes over the GPUs that the instance has."""
+        unknown = set(fields) - set(FIELDS)
+        if unknown:
+            raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
+        with self._db.transaction():
+            old = self._must_have(instance)
+            if fields.get("state", old.state) != old.state:
+                note = fields.get("note")
+                fields["since"] = time.time()
+                self.event(instance, STATE_PHASE, f"{old.state} → {fields['state']}" + (f": {note}" if note else ""))
+            if "flavor" in fields:
+                fields["flavor"] = json.dumps(fields["flavor"], sort_keys=True)
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE instances SET {columns} WHERE instance = ?", (*fields.values(), instance))
+            new = self._must_have(instance)
+            if new.holder != old.holder:
+                self._db.write("UPDATE allocations SET holder = ? WHERE holder = ?", (new.holder, old.holder))
+            return new
+
+    def release(self, instance, owner=None):
+        """End a claim, with what it holds; the caller has seen that its container is gone.
+
+        :param owner: where given, another owner's is refused.
+        :returns: the claim that ended, or None.
+        """
+        with self._db.transaction():
+            claim = self.claim_of(instance)
+            if claim is None:
+                return None
+            if owner is not None and owner != claim.owner:
+                raise Refused(f"belongs to {claim.owner}", instance, f"have {claim.owner} do it")
+            for allocation in self.allocations(claim.holder):
+                self.free(allocation)
+            self._db.write("DELETE FROM instances WHERE instance = ?", (instance,))
+            self.event(instance, "release", f"released by {claim.owner if owner is None else owner}")
+            return claim
+
+    def instance_of(self, holder):
+        """Name of the instance whose GPUs are allocated to `holder`, or None."""
+        return next((claim.instance for claim in self._claims() if claim.holder == holder), None)
+
+    def _must_have(self, instance):
+        claim = self.claim_of(instance)
+        if claim is None:
+            raise Refused("is no instance of this host", instance, "provision it first")
+        return claim
+
+    # ---- GPUs and other PCI devices
+
+    def allocations(self, holder=None):
+        """To whom what is allocated, by address; or what one holder has."""
+        where, values = ("", ()) if holder is None else ("WHERE holder = ?", (holder,))
+        rows = self._db.rows(f"SELECT * FROM allocations {where} ORDER BY address, since", values)
+        return [_allocation(row) for row in rows]
+
+    def grant(self, allocation):
+        """Write an allocation down, new or changed."""
+        row = dict(vars(allocation), wanted=json.dumps(vars(allocation.wanted), sort_keys=True))
+        places = ", ".join("?" for column in row)
+        # Not INSERT OR REPLACE: that would drop another holder's row where the table's own index refuses this one.
+        renewed = ", ".join(f"{column} = excluded.{column}" for column in row)
+        self._db.write(
+            f"INSERT INTO allocations ({', '.join(row)}) VALUES ({places})"
+            f" ON CONFLICT (address, holder) DO UPDATE SET {renewed}",
+            tuple(row.values()),
+        )
+
+    def free(self, allocation):
+        """Take an allocation back; the caller has seen that its holder cannot open the device."""
+        key = (allocation.address, allocation.holder)
+        self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
+
+    # ---- events
+
+    def event(self, instance, phase, text, seconds=None, address=None):
+        """Write an event down and return its id."""
+        return self._db.write(
+            "INSERT INTO events (time, actor, instance, address, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (time.time(), self.actor, instance, address, phase, text, seconds),
+        )
+
+    def events(self, after=0, instance=None, address=None, limit=500):
+        """Events with an id above `after`, the oldest first, at most `limit`; of an instance or GPU where given."""
+        where, values = "id > ?", [after]
+        for column, value in (("instance", instance), ("address", address)):
+            if value is not None:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id LIMIT ?", [*values, limit])
+        return [Event(**dict(row)) for row in rows]
+
+
+def _allocation(row):
+    wanted = json.loads(row["wanted"])
+    wanted["gpus"] = tuple(wanted["gpus"])
+    more = dict(wanted=Wanted(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
+    return Allocation(**dict(row, **more))
+
+
+def _refuse_other(claim, asked):
+    """Refused unless a claim is of this owner, kind, flavor, image and key; neither key is shown."""
+    if claim.owner != asked["owner"]:
+        raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
+    other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != asked[name]]
+    if key_body(claim.ssh_public_key) != key_body(asked["ssh_public_key"]):
+        other.append("ssh key")
+    if other:
+        remedy = "rebuild it to change that (playbook hetero.compute.rebuild_instance), or terminate it first"
+        if "flavor" in other or "kind" in other:
+            remedy = "terminate it first, a flavor stays"
+        what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
+        raise Refused(what, claim.instance, remedy)

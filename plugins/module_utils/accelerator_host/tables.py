@@ -1,0 +1,40 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of an accelerator host's database; what their rows mean is the store's."""
+
+from __future__ import annotations
+
+from ..database import Layout
+
+SET_UP = "run the set-up playbook hetero.compute.gpu_host on this node"
+
+
+def _restore(_path):
+    """The kernel knows who can open which GPU, and each container's own files what it asked for."""
+    aside = "move it and its -wal and -shm files aside (keep them), then run the playbook hetero.compute.reconcile"
+    return f"{aside}; who owned which instance must be claimed again"
+
+
+LAYOUT = Layout(
+    schema=1,
+    tables=(
+        """CREATE TABLE instances (
+            instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
+            flavor TEXT NOT NULL, image TEXT NOT NULL, ssh_public_key TEXT NOT NULL,
+            memory_mb INTEGER NOT NULL, vcpus INTEGER NOT NULL, local_gb INTEGER NOT NULL,
+            state TEXT NOT NULL, since REAL NOT NULL, note TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
+            expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT)""",
+        """CREATE TABLE allocations (
+            address TEXT NOT NULL, holder TEXT NOT NULL, uuid TEXT, share INTEGER NOT NULL, state TEXT NOT NULL,
+            since REAL NOT NULL, wanted TEXT NOT NULL, persistent INTEGER NOT NULL, method TEXT NOT NULL,
+            PRIMARY KEY (address, holder))""",
+        # Whatever else goes wrong: one GPU is never exclusively two holders'.
+        "CREATE UNIQUE INDEX one_exclusive_holder ON allocations (address) WHERE share = 0",
+        """CREATE TABLE events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, instance TEXT, address TEXT,
+            phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
+    ),
+    set_up=SET_UP,
+    restore=_restore,
+)

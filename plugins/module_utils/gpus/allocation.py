@@ -1,0 +1,204 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who gets which GPU: what the kernel and the table say of each, reconciled, and then the choice; in the caller's
+transaction, so that of any number of askers one gets it.
+
+Knows nothing of how a GPU is given; a holder is a container's key, or an instance that has no container yet.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+
+from ..errors import BadInput, NoneFree, Refused
+from ..instances import age
+
+#: States of an allocation: written down before any write; proven; being taken back.
+ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
+PHASE = "gpu"
+VFIO = "vfio-pci"
+RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What somebody asks for: so many GPUs, or these.
+
+    :param count: how many it is to have; None where `gpus` says which.
+    :param arch: architecture, such as fermi; None takes any.
+    :param gpus: addresses, UUIDs or indexes.
+    :param share: others may have them too.
+    """
+
+    count: int | None = None
+    arch: str | None = None
+    gpus: tuple = ()
+    share: bool = False
+
+    def check(self):
+        """BadInput for what cannot be meant."""
+        if (self.count is None) == (not self.gpus):
+            raise BadInput("is asked for by number and by name, or not at all", "GPU", "give one of count and gpus")
+        if self.count is not None and self.count < 1:
+            raise BadInput(f"is {self.count}", "count", "ask for 1 or more")
+        return self
+
+    def __str__(self):
+        what = "GPU" if self.arch is None else f"{self.arch} GPU"
+        if self.gpus:
+            return f"{what} {', '.join(map(str, self.gpus))}"
+        return f"{self.count} {what}{'s' if self.count != 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A GPU given to a holder.
+
+    :param wanted: the request it comes from: another host serves that with other GPUs.
+    """
+
+    address: str
+    holder: str
+    uuid: str | None
+    share: bool
+    state: str
+    since: float
+    wanted: Wanted
+    persistent: bool = True
+    method: str = "host"
+
+
+def allocate(store, holder, wanted, gpus, live, persistent=True, method="host"):
+    """Write down which GPUs `holder` has; those that it has already stay.
+
+    :param live: asks the kernel who can open which GPU: returns a reach.Live.
+    :returns: its allocations that serve the request, by address.
+    :raises NoneFree: `facts['rejected']` says for each GPU that is not given why.
+    :raises Refused: a GPU that it has is no more on this host.
+    """
+    wanted.check()
+    named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
+    seen = live()
+    forget_the_gone(store, seen)
+    table = store.allocations()
+    _none_lost(holder, table, gpus)
+    rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
+    fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
+    rejected = {address: why for address, why in rejected.items() if why}
+    own = {row.address for row in table if row.holder == holder and row.state != DETACHING}
+    count = len(named) if named else wanted.count
+    chosen = choose(fit, own, count)
+    if len(chosen) < count:
+        raise _none_free(holder, wanted, chosen, rejected)
+    rows = {row.address: row for row in table if row.holder == holder}
+    given = []
+    for gpu in chosen:
+        row = rows.get(gpu.address)
+        new = _row(row, gpu, holder, wanted, persistent, method)
+        if new != row:
+            store.grant(new)
+        if row is None:
+            shared = ", shared" if wanted.share else ""
+            store.event(store.instance_of(holder), PHASE, f"allocated to {holder}{shared}", address=gpu.address)
+        given.append(new)
+    return sorted(given, key=lambda row: row.address)
+
+
+def _row(row, gpu, holder, wanted, persistent, method):
+    fields = dict(share=wanted.share, wanted=wanted, persistent=persistent, method=method)
+    if row is None:
+        return Allocation(gpu.address, holder, gpu.uuid, state=ATTACHING, since=time.time(), **fields)
+    return replace(row, uuid=gpu.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
+
+
+def _none_lost(holder, table, gpus):
+    """A GPU that vanished is said, not replaced in silence: its holder may be in the middle of something."""
+    here = {gpu.address for gpu in gpus}
+    lost = [row for row in table if row.holder == holder and row.address not in here]
+    if lost:
+        names = ", ".join(f"{row.address} ({row.uuid})" for row in lost)
+        remedy = "put it back, or detach it (module hetero.compute.lxc_gpu_attach, state detached) and ask again"
+        raise Refused(f"has GPU {names}, which is no more on this host", short(holder), remedy)
+
+
+def find(name, gpus):
+    """The GPU that an address, a UUID or an index names."""
+    text = str(name).strip()
+    for gpu in gpus:
+        if text.lower() in (gpu.address.lower(), (gpu.uuid or "").lower()) or text == str(gpu.index):
+            return gpu
+    known = ", ".join(f"{gpu.index}: {gpu.address}" for gpu in gpus) or "none"
+    raise BadInput("is no GPU of this host", f"GPU {text}", f"name one by index, address or UUID: {known}")
+
+
+def why_not(gpu, holder, wanted, table, seen):
+    """Why a GPU cannot be given to `holder`, in words; None where it can."""
+    if gpu.unsupported:
+        return gpu.unsupported
+    has = any(row.address == gpu.address and row.holder == holder and row.state != DETACHING for row in table)
+    if not gpu.healthy and not has:
+        return f"is not healthy: {gpu.why_unhealthy}"
+    if wanted.arch is not None and gpu.arch != wanted.arch:
+        return f"is {gpu.arch or 'of unknown architecture'}, not {wanted.arch}"
+    if gpu.driver == VFIO:
+        return f"is bound to {VFIO}, for a virtual machine or a program of a user: give it back with pci_driver"
+    others = [row for row in table if row.address == gpu.address and row.holder != holder]
+    for row in others:
+        if not row.share:
+            return f"allocated to {short(row.holder)} since {age(time.time() - row.since)}"
+    if others and not wanted.share:
+        return f"shared by {', '.join(short(row.holder) for row in others)}: share it too (share: true), or wait"
+    if not wanted.share:
+        for reach in seen.open(gpu.address):
+            if reach.holder != holder:
+                return f"container {reach.container} can open it, nobody allocated it ({reach.why}): {RECONCILE}"
+    return None
+
+
+def choose(fit, own, count):
+    """`count` of the GPUs: the holder's own, then those on the same NUMA node, then whole nodes that fit best."""
+    chosen = sorted((gpu for gpu in fit if gpu.address in own), key=lambda gpu: gpu.address)[:count]
+    nodes = {}
+    for gpu in sorted(fit, key=lambda gpu: gpu.address):
+        if gpu.address not in own:
+            nodes.setdefault(gpu.numa_node, []).append(gpu)
+    near = {gpu.numa_node for gpu in chosen}
+    while len(chosen) < count and nodes:
+        missing = count - len(chosen)
+        # near ones first; then the smallest node that has enough, else the largest: others find whole nodes then
+        best = min(
+            nodes,
+            key=lambda node: (node not in near, len(nodes[node]) < missing, abs(len(nodes[node]) - missing), str(node)),
+        )
+        chosen += nodes.pop(best)[:missing]
+        near.add(best)
+    return chosen
+
+
+def forget_the_gone(store, seen):
+    """Take back what is allocated to containers that are no more; the rows that went.
+
+    What an instance has it keeps without a container too: its claim ends by `release`.
+    """
+    claimed = {claim.holder for claim in store.claims()}
+    gone = [row for row in store.allocations() if row.holder not in claimed and not seen.is_there(row.holder)]
+    for row in gone:
+        store.free(row)
+        store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)
+    return gone
+
+
+def short(holder):
+    """A holder as people name it: the container's name, or the instance's."""
+    if holder.startswith("/"):
+        return os.path.basename(holder.rpartition("#")[0] or holder)
+    return holder.partition(":")[2] or holder
+
+
+def _none_free(holder, wanted, chosen, rejected):
+    told = "; ".join(f"{address} {why}" for address, why in sorted(rejected.items())) or "there is no GPU here"
+    what = f"wants {wanted}, {len(chosen) or 'none'} free: {told}"
+    return NoneFree(what, short(holder), "wait, or ask for less", rejected=rejected)
