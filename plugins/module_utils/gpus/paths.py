@@ -1,0 +1,61 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the kernel shows devices: /proc, /sys and /dev of this machine, and small reads from them.
+
+A device's name for people and containers is always its path below /dev, wherever it was looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ..errors import naming
+
+
+@dataclass(frozen=True)
+class Paths:
+    proc: str = "/proc"
+    sys: str = "/sys"
+    dev: str = "/dev"
+
+    @classmethod
+    def below(cls, root):
+        """The same three folders of a tree that is not this machine's own."""
+        return cls(*(os.path.join(root, name) for name in ("proc", "sys", "dev")))
+
+
+#: This machine's own.
+HERE = Paths()
+
+
+def text_of(*parts) -> str | None:
+    """The text of a file of /proc or /sys without the white space around it; None where there is none."""
+    path = os.path.join(*parts)
+    with naming(path):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read().strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def names_in(*parts):
+    """The sorted names in a folder; none where there is no such folder."""
+    path = os.path.join(*parts)
+    with naming(path):
+        try:
+            return sorted(os.listdir(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def link_name(*parts) -> str | None:
+    """The last name of what a link points to, as sysfs names drivers and groups; None where there is no link."""
+    path = os.path.join(*parts)
+    with naming(path):
+        try:
+            return os.path.basename(os.readlink(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None

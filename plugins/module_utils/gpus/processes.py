@@ -1,0 +1,139 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who has a device node open, or mapped: found by the numbers of what each process holds, whatever path it came by.
+
+A revoked permission closes no file, so a GPU is given back only when nobody is found here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+
+from ..errors import HeteroError
+from .paths import HERE, names_in, text_of
+
+#: LXC's cgroup of a container: lxc.payload.NAME (LXC 4 and later, with -1, -2, … behind it where the name was taken),
+#: lxc/NAME before.
+PAYLOAD = re.compile(r"(?:^|/)lxc(?:\.payload\.|/)([^/]+)")
+#: libvirt's scope of a domain under systemd: machine-qemu\x2d3\x2dNAME.scope (systemd writes - as \x2d).
+DOMAIN = re.compile(r"/machine-(?:qemu|lxc)\\x2d\d+\\x2d([^/]+)\.scope")
+#: A line of /proc/PID/maps that maps a file: range, device and inode.
+MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process and what it belongs to: a container (its LXC name) or a libvirt domain, or neither.
+
+    :param command: the name of its program; its arguments may hold secrets, and are not read.
+    """
+
+    pid: int
+    command: str
+    container: str | None = None
+    domain: str | None = None
+
+
+def holders_of(numbers, paths=HERE):
+    """The Processes that hold any of the devices `numbers`, [(kind, major, minor)], by pid."""
+    by_pid = {process.pid: process for held in holders(numbers, paths).values() for process in held}
+    return [by_pid[pid] for pid in sorted(by_pid)]
+
+
+def holders(numbers, paths=HERE):
+    """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices."""
+    # a driver that is not loaded has no major, and nobody has it open
+    found = {number: [] for number in numbers if number[1] is not None}
+    if not found:
+        return found
+    wanted = {(kind, os.makedev(major, minor)): (kind, major, minor) for kind, major, minor in found}
+    known = {}
+    own = _payloads(text_of(paths.proc, "self", "cgroup") or "")
+    for pid in (name for name in names_in(paths.proc) if name.isdigit()):
+        folder = os.path.join(paths.proc, pid)
+        try:
+            held = {wanted[device] for device in _held(folder, known) if device in wanted}
+            if held:
+                process = _process(pid, folder, own)
+                for number in held:
+                    found[number].append(process)
+        except (FileNotFoundError, ProcessLookupError):
+            # it ended while it was looked at, and holds nothing any more
+            continue
+        except PermissionError as error:
+            _not_for_us(pid, folder, own, error)
+    for held in found.values():
+        held.sort(key=lambda process: process.pid)
+    return found
+
+
+def _not_for_us(pid, folder, own, error):
+    """What the kernel shows not even to root, such as a guarded init, is in no container; all others must be seen."""
+    process = _process(pid, folder, own)
+    if os.geteuid() == 0 and not (process.container or process.domain):
+        return
+    who = f"process {pid} ({process.command})"
+    raise HeteroError("its open files cannot be looked at", who, "run this as root of the host") from error
+
+
+def _device(seen):
+    """(kind, number) of a device, None for any other file."""
+    if stat.S_ISCHR(seen.st_mode):
+        return ("c", seen.st_rdev)
+    if stat.S_ISBLK(seen.st_mode):
+        return ("b", seen.st_rdev)
+    return None
+
+
+def _held(folder, known):
+    """The devices that a process holds open or mapped.
+
+    :param known: (device, inode) of mapped files that were looked at → what they are; most are libraries of all.
+    """
+    held = set()
+    for name in os.listdir(os.path.join(folder, "fd")):
+        try:
+            held.add(_device(os.stat(os.path.join(folder, "fd", name))))
+        except FileNotFoundError:
+            # closed meanwhile
+            continue
+    with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            match = MAPPED.match(line)
+            if match:
+                file = (match[2], match[3])
+                if file not in known:
+                    known[file] = _mapping(os.path.join(folder, "map_files", match[1]))
+                held.add(known[file])
+    return held
+
+
+def _mapping(path):
+    try:
+        return _device(os.stat(path))
+    except FileNotFoundError:
+        # unmapped meanwhile
+        return None
+
+
+def _process(pid, folder, own):
+    cgroups = text_of(folder, "cgroup") or ""
+    payloads = _payloads(cgroups)
+    # this machine may be a container itself: what lies in it is told by what its own cgroup does not say
+    payloads = payloads[len(own) :] if payloads[: len(own)] == own else payloads
+    domain = DOMAIN.search(cgroups)
+    return Process(
+        int(pid),
+        text_of(folder, "comm") or "?",
+        payloads[0] if payloads else None,
+        domain[1].replace("\\x2d", "-") if domain else None,
+    )
+
+
+def _payloads(cgroups):
+    """Names of the LXC containers around a process, the outermost first; all hierarchies say the same."""
+    return max((PAYLOAD.findall(line) for line in cgroups.splitlines()), key=len, default=[])
