@@ -8,57 +8,17 @@ Knows what a board is, not what it does just now: the caller adds reasons such a
 
 from __future__ import annotations
 
-import operator
 import re
 
 from ..boards.boards_file import Board, geometry
 from ..errors import BadInput
+from . import extra_specs as operators
 
 #: Share of a flavor's memory_mb that firmware and kernel may keep: the sample's boards show 16218 of 16384 MB.
 TOLERANCE = 0.02
 
 _AMOUNTS = ("memory_mb", "vcpus", "local_gb")
 _KEYS = ("name", *_AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
-
-#: Nova's operators (extra_specs_ops). `=` means "at least", for which Nova has no other sign than `>=`.
-_NUMBERS = {
-    "=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    "<=": operator.le,
-}
-_TEXTS = {
-    "s==": operator.eq,
-    "s!=": operator.ne,
-    "s<": operator.lt,
-    "s<=": operator.le,
-    "s>": operator.gt,
-    "s>=": operator.ge,
-}
-
-
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _satisfies(value, requirement):
-    """Whether a node's value meets one extra_specs requirement such as `>= 2`, `s== LXC` or `<or> a <or> b`."""
-    sign, _space, operand = str(requirement).strip().partition(" ")
-    operand = operand.strip()
-    if sign in _NUMBERS:
-        have, want = _number(str(value)), _number(operand)
-        return None not in (have, want) and _NUMBERS[sign](have, want)
-    if sign in _TEXTS:
-        return _TEXTS[sign](str(value), operand)
-    if sign in ("<in>", "<all-in>"):
-        return all(word in value for word in operand.split()) if isinstance(value, (list, str)) else False
-    if sign == "<or>":
-        return str(value) in [word.strip() for word in operand.split("<or>")]
-    return str(value) == str(requirement).strip()
 
 
 def _facts(board):
@@ -123,8 +83,12 @@ def _extra_reasons(extra_specs, facts):
         wanted = requirement
         if path == ["cpu_arch"]:
             value, wanted = str(value).lower(), str(requirement).lower()
-        if not _satisfies(value, wanted):
-            yield f"{'.'.join(path)} {value} does not satisfy '{requirement}'"
+        try:
+            if not operators.satisfies(value, wanted, key):
+                yield f"{'.'.join(path)} {value} does not satisfy '{requirement}'"
+        except BadInput as error:
+            # the node's fault, for `validate` saw the flavor; it must not stop a search among others
+            yield f"{'.'.join(path)}: {error.what}"
 
 
 def rejections(flavor, board, tolerance=TOLERANCE):
@@ -141,17 +105,6 @@ def rejections(flavor, board, tolerance=TOLERANCE):
         *_cpu_info_reasons(flavor.get("cpu_info") or {}, facts["cpu_info"]),
         *_extra_reasons(flavor.get("extra_specs") or {}, facts),
     ]
-
-
-def _extra_defect(key, requirement):
-    if isinstance(requirement, bool) or not isinstance(requirement, (str, int, float)):
-        return f"extra_specs.{key} is {requirement!r}", "give it as text such as '= 2' or 's== LXC'"
-    sign, _space, operand = str(requirement).strip().partition(" ")
-    if sign in _NUMBERS and _number(operand) is None:
-        return f"extra_specs.{key} is {requirement!r}", f"give '{sign}' a number, or compare text with 's=='"
-    if (sign in _TEXTS or sign in ("<in>", "<all-in>", "<or>")) and not operand.strip():
-        return f"extra_specs.{key} is {requirement!r}", f"give '{sign}' something to compare with"
-    return None
 
 
 def _defect(flavor):
@@ -174,9 +127,9 @@ def _defect(flavor):
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
             return f"{key} is {value!r}", "give a mapping with texts as keys"
     for key, requirement in flavor.get("extra_specs", {}).items():
-        defect = _extra_defect(key, requirement)
+        defect = operators.defect(requirement)
         if defect:
-            return defect
+            return f"extra_specs.{key} {defect[0]}", defect[1]
     return None
 
 

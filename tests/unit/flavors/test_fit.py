@@ -105,7 +105,7 @@ def test_cpu_info_requirements(cpu_info, expected):
         ("geometry", "<or> 4x4 <or> 6x6", False),
         ("features", "<all-in> 8x8Grid 4DDR2", True),
         ("features", "<all-in> 8x8Grid 8DDR3", False),
-        ("vcpus", "<in> 1", False),
+        ("vcpus", "<in> 1", True),
         ("cpu_arch", "s== tilepro64", True),
         ("cpu_arch", "s!= tilepro64", False),
         ("capabilities:cpu_info:arch", "s== TILEPro64", True),

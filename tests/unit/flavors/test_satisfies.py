@@ -1,0 +1,45 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""extra_specs in a template and in a search. That they decide as Nova does is shown in tests/unit/parity."""
+
+from __future__ import annotations
+
+import jinja2
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import rejections, validate
+from ansible_collections.hetero.compute.plugins.test.satisfies import TestModule as Plugin
+
+
+@pytest.mark.parametrize(
+    ("expression", "met"),
+    [
+        ("[1, 2] | length is satisfies('>= 2')", True),
+        ("'LXC' is satisfies('s== KVM')", False),
+        ("['sse4', 'aes'] is satisfies('<all-in> aes sse4')", True),
+        ("none is satisfies('>= 0')", False),
+        ("5 is satisfies('>= 3 <= 4')", True),
+    ],
+)
+def test_in_a_template(expression, met):
+    """A play's `when` uses it; a test that returned a text would always be true."""
+    jinja = jinja2.Environment()
+    jinja.tests.update(Plugin().tests())
+    assert jinja.compile_expression(expression)() is met
+
+
+def test_what_nova_raises_at_is_an_error_that_names_the_key():
+    """A number asked of a text is a mistake in the flavor: "false" would hide it."""
+    satisfies = Plugin().tests()["satisfies"]
+    with pytest.raises(AnsibleFilterError, match="satisfies: gpu_arch: '>= 2' compares numbers, and 'fermi' is none"):
+        satisfies("fermi", ">= 2", "gpu_arch")
+
+
+def test_one_node_that_says_nonsense_is_a_rejected_node():
+    """It must not stop the search among the others; that Nova would is no use to anybody."""
+    flavor = dict(name="x", extra_specs={"gpus": ">= 2 <= 8"})
+    validate(flavor)
+    assert rejections(flavor, {"gpus": 2}) == []
+    assert rejections(flavor, {"gpus": "many"}) == ["gpus: '>= 2 <= 8' compares numbers, and 'many' is none"]
