@@ -9,11 +9,11 @@ JSON because the system's Python has no YAML. Which GPUs there are is gpus/disco
 from __future__ import annotations
 
 import copy
-import json
 import os
 import platform
 
 from ..errors import BadInput, naming
+from ..json_file import read_object
 
 #: Where role gpu_lxc writes it.
 CONFIG = "/etc/hetero/host.json"
@@ -36,7 +36,7 @@ DEFAULTS = {
 
 def read_config(path, meminfo=MEMINFO):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
-    config = dict(copy.deepcopy(DEFAULTS), **_read(path))
+    config = dict(copy.deepcopy(DEFAULTS), **read_object(path, SET_UP))
     config["name"] = config["name"] or platform.node().split(".")[0]
     for key in CAPACITY:
         if config.get(key) is None:
@@ -79,16 +79,3 @@ def _local_gb(config, _meminfo):
 
 
 _HAS = {"memory_mb": _memory_mb, "vcpus": _vcpus, "local_gb": _local_gb}
-
-
-def _read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, SET_UP) from error
-    except ValueError as error:
-        raise BadInput(f"is not JSON ({error})", path, SET_UP) from error
-    if not isinstance(data, dict):
-        raise BadInput("is not a JSON object", path, SET_UP)
-    return data
