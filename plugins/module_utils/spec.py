@@ -44,3 +44,5 @@ PROXY = ArgumentSpec(
         state_db=dict(type="path", default="/var/lib/hetero/state.db"),
     )
 )
+#: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
+HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))

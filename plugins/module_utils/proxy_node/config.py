@@ -9,10 +9,10 @@ JSON because the system's Python has no YAML. Which boards there are is the boar
 from __future__ import annotations
 
 import copy
-import json
 import os
 
 from ..errors import BadInput
+from ..json_file import read_object
 
 #: Where role tftp_proxy writes it.
 CONFIG = "/etc/hetero/proxy.json"
@@ -34,7 +34,7 @@ DEFAULTS = {
 
 def read_config(path):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
-    return dict(copy.deepcopy(DEFAULTS), **_read(path))
+    return dict(copy.deepcopy(DEFAULTS), **read_object(path, SET_UP))
 
 
 def files_of(path):
@@ -58,17 +58,4 @@ def pdu(config, name):
     if settings.get("transport") == "ssh":
         settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
     path = config["credentials"]
-    return settings, _read(path).get(name, {}) if os.path.exists(path) else {}
-
-
-def _read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, SET_UP) from error
-    except ValueError as error:
-        raise BadInput(f"is not JSON ({error})", path, SET_UP) from error
-    if not isinstance(data, dict):
-        raise BadInput("is not a JSON object", path, SET_UP)
-    return data
+    return settings, read_object(path, SET_UP).get(name, {}) if os.path.exists(path) else {}

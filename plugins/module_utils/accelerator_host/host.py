@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An accelerator host as its files describe it: configuration, open store, the GPUs that are in it.
+
+What the files may hold is known to config.py and gpus/discovery.py.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+
+from ..flavors.hosts import LXC
+from ..gpus import discovery
+from .config import capacity, read_config, state_db
+from .store import Store
+
+
+class Host:
+    """Configuration, store and GPUs of one accelerator host; a context manager that closes the store.
+
+    :param path: the configuration file.
+    :param actor: who acts, for events and locks (default: the process).
+    :param create: False reads a missing database as empty and does not make it.
+    :raises BadInput: the file is missing or wrong.
+    """
+
+    hypervisor = LXC
+
+    def __init__(self, path, actor=None, create=True):
+        self.config = read_config(path)
+        self.name = self.config["name"]
+        self.actor = actor or f"pid {os.getpid()}"
+        self.cpu_arch = platform.machine()
+        self.capacity = capacity(self.config)
+        self._found = None
+        self.store = Store(state_db(self.config), self.actor, create=create)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.store.close()
+
+    @property
+    def found(self):
+        """What discovery finds, looked up once: GPUs, nodes that they share, the driver's version."""
+        if self._found is None:
+            self._found = discovery.find(self.config["gpu_overrides"])
+        return self._found
+
+    @property
+    def gpus(self):
+        return self.found.gpus
+
+    def folder(self, *parts):
+        """A path below the state folder."""
+        return os.path.join(self.config["state_folder"], *parts)

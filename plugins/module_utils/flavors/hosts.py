@@ -1,0 +1,69 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flavors against accelerator hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
+host cannot serve it.
+
+What a host has free just now is its database's business, and who gets which GPU is gpus/allocation.py's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import BadInput
+from .extra_specs import satisfies
+from .fit import rejections as rejections_of_facts
+
+#: What an LXC host calls itself, as the blueprint's flavor asks for it (`hypervisor: s== LXC`).
+LXC = "LXC"
+#: Signs with which a number of GPUs is asked for; that many are given.
+_COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
+
+
+def _requirement(flavor, key):
+    """What a flavor's extra_specs say of `key`, in Nova's scope or in none; None where they say nothing."""
+    extra = flavor.get("extra_specs") or {}
+    return extra.get(key, extra.get(f"capabilities:{key}"))
+
+
+def asks_for(flavor, hypervisor):
+    """Whether a flavor names this hypervisor; one that names none is for boards."""
+    requirement = _requirement(flavor, "hypervisor")
+    return requirement is not None and satisfies(hypervisor, str(requirement))
+
+
+def gpu_count(flavor):
+    """How many GPUs an instance of this flavor gets; BadInput for a requirement that is no number to give."""
+    requirement = _requirement(flavor, "gpus")
+    if requirement is None:
+        return 0
+    found = _COUNT.fullmatch(str(requirement).strip())
+    if not found:
+        what = f"extra_specs.gpus is {requirement!r}"
+        raise BadInput(what, f"flavor {flavor.get('name')}", "give the number of GPUs, such as '= 2'")
+    return int(found.group(1))
+
+
+def gpu_arch(flavor):
+    """The requirement on the architecture of each GPU (`s== fermi`), or None for any."""
+    requirement = _requirement(flavor, "gpu_arch")
+    return None if requirement is None else str(requirement)
+
+
+def rejections(flavor, host):
+    """Why a host cannot serve a flavor, whoever has what; an empty list where it can.
+
+    :param flavor: a flavor that fit.validate lets pass.
+    :param host: what host_info returns: cpu_arch, hypervisor, capacity (dicts with total) and gpus (dicts with arch).
+    """
+    wanted = gpu_arch(flavor)
+    archs = [gpu["arch"] for gpu in host["gpus"] if not gpu.get("unsupported")]
+    matching = [arch for arch in archs if wanted is None or satisfies(arch or "", wanted)]
+    facts = {key: amount["total"] for key, amount in host["capacity"].items()}
+    facts.update(hypervisor_type=host["hypervisor"], cpu_info={"arch": host["cpu_arch"]}, gpus=len(matching or archs))
+    facts["gpu_arch"] = matching[0] if matching else ", ".join(sorted({arch or "unknown" for arch in archs})) or None
+    reasons = rejections_of_facts(flavor, facts, tolerance=0)
+    if not reasons and not asks_for(flavor, host["hypervisor"]):
+        reasons = [f"the flavor does not ask for it (extra_specs: hypervisor: s== {host['hypervisor']})"]
+    return reasons

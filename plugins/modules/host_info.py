@@ -1,0 +1,159 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Show an accelerator host's GPUs, instances and capacity; put together in module_utils/accelerator_host/info.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_info
+short_description: Show the GPUs of an accelerator host, who has them, and what is left
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Shows the GPUs that are in the host and who has them, the instances on it, and what of its memory, processors and disk
+    is free.
+  - Changes nothing. A host on which nothing was claimed yet has everything free.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup_host
+  - hetero.compute.host
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: N/A
+    details:
+      - Nothing is changed.
+  idempotent:
+    support: full
+options:
+  instance:
+    description: Show only this instance, or this request with all its instances, and its GPUs.
+    type: str
+  events:
+    description: How many of its newest events each instance comes with.
+    type: int
+    default: 0
+seealso:
+  - module: hetero.compute.lxc_instance
+  - module: hetero.compute.gpu_facts
+"""
+
+EXAMPLES = r"""
+- name: Who has which GPU
+  hetero.compute.host_info:
+  register: host
+
+- name: Show the free ones
+  ansible.builtin.debug:
+    msg: "{{ host.gpus | rejectattr('holder') | map(attribute='address') }}"
+"""
+
+RETURN = r"""
+name:
+  description: Name of the host.
+  returned: always
+  type: str
+hypervisor:
+  description: What runs instances on it, as flavors ask for it.
+  returned: always
+  type: str
+  sample: LXC
+cpu_arch:
+  description: Architecture of its processors.
+  returned: always
+  type: str
+  sample: x86_64
+driver_version:
+  description: Version of NVIDIA's driver, or none.
+  returned: always
+  type: str
+unsupported:
+  description: Why no GPU of this machine can be given away, or none.
+  returned: always
+  type: str
+capacity:
+  description: What instances may have together, and what of it is free, for C(memory_mb), C(vcpus) and C(local_gb).
+  returned: always
+  type: dict
+  sample: {memory_mb: {total: 65536, free: 49152}, vcpus: {total: 32, free: 24}, local_gb: {total: 640, free: 480}}
+gpus:
+  description: The GPUs.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    address: {description: PCI address., type: str}
+    uuid: {description: 'UUID, or none.', type: str}
+    index: {description: Number by which the driver counts., type: int}
+    minor: {description: Minor of its device node., type: int}
+    vendor: {description: Vendor., type: str}
+    model: {description: Model., type: str}
+    arch: {description: 'Architecture, such as fermi.', type: str}
+    driver: {description: 'The driver it is bound to, or none.', type: str}
+    numa_node: {description: 'NUMA node, or none.', type: int}
+    healthy: {description: Whether it works., type: bool}
+    why_unhealthy: {description: 'Why not, or none.', type: str}
+    unsupported: {description: 'Why it is never given away, or none.', type: str}
+    holder: {description: 'Who has it, or none.', type: str}
+    instance: {description: 'The instance of this host that has it, or none.', type: str}
+    since: {description: 'Since when (seconds since 1970), or none.', type: float}
+instances:
+  description: The instances, by name.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: Name of the instance., type: str}
+    request: {description: The request it belongs to., type: str}
+    name: {description: Name of the host., type: str}
+    kind: {description: 'What it is: lxc or kvm.', type: str}
+    ip: {description: 'Its address, once it has one.', type: str}
+    owner: {description: Its owner., type: str}
+    flavor: {description: Name of its flavor., type: str}
+    image: {description: Its image., type: str}
+    created: {description: When it was claimed (seconds since 1970)., type: float}
+    expires: {description: 'When the claim expires, or none.', type: float}
+    host_key: {description: 'The ssh host key put into its root, once there is one.', type: str}
+    image_hash: {description: 'Hash of its image, once its root is made.', type: str}
+    state: {description: 'V(claimed), V(starting), V(running), V(stopped), V(shutting down) or V(error).', type: str}
+    note: {description: What was noted with the state., type: str}
+    since: {description: Since when it is in this state (seconds since 1970)., type: float}
+    since_seconds: {description: For how many seconds., type: float}
+    lease_seconds: {description: 'For how many seconds more, below 0 where it is over, or none.', type: float}
+    gpus: {description: Addresses of its GPUs., type: list, elements: str}
+    memory_mb: {description: Its memory., type: int}
+    vcpus: {description: Its processors., type: int}
+    local_gb: {description: Its disk., type: int}
+    events: {description: 'Its newest events, the oldest of them first.', type: list, elements: dict}
+claims:
+  description: The claims of these instances, in the words of M(hetero.compute.board_info).
+  returned: always
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.accelerator_host.host import Host
+from ..module_utils.accelerator_host.info import information
+from ..module_utils.module import run
+from ..module_utils.spec import HOST, ArgumentSpec
+
+SPEC = HOST + ArgumentSpec(dict(instance=dict(type="str"), events=dict(type="int", default=0)))
+
+
+def work(params, check):
+    with Host(params["config"], create=False) as host:
+        return dict(changed=False, **information(host, params["instance"], params["events"]))
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()
