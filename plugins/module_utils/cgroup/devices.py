@@ -55,7 +55,8 @@ class DeviceCgroup(NamedTuple):
     def verdict(self, rule):
         """How much of what a rule names is allowed: "allowed", "denied" or "partly".
 
-        "allowed" is all of them; "denied" is none, not even one access alone.
+        "allowed" is all of them; "denied" is none, not even one access alone. For a rule with wildcards, exceptions
+        that a v1 list does not show are not seen.
         """
         seen = set()
         for asked in self._questions(rule):
@@ -77,12 +78,13 @@ class DeviceCgroup(NamedTuple):
         return found
 
     def allows_everything(self):
-        """Whether no device is denied: then only the absence of nodes keeps anything from it."""
+        """Whether it is open to each device: then only the absence of nodes keeps anything from it.
+
+        A v1 list that allows everything but exceptions counts as that: the kernel does not show them (`may` asks it).
+        """
         if self.v1 and EVERYTHING not in self.v1.rules:
             return False
-        if self.v2 and not self.v2.effective and not self.v1:
-            return True
-        return all(self.may(*asked) for asked in self._questions(EVERYTHING, whole=True))
+        return not self.v2 or all(self.v2.may(*asked) for asked in self._questions(EVERYTHING, whole=True))
 
     def allow_v1(self, rule):
         self._side(self.v1, "v1").allow(rule)

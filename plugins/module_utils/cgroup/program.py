@@ -25,25 +25,31 @@ TYPE, ACCESS, MAJOR, MINOR, REST = 2, 3, 4, 5, 6
 
 
 class Own(NamedTuple):
-    """A program of ours, read back."""
+    """A program of ours, read back.
+
+    :param kind: "allow" (these and nothing else) or "forbid" (these and nothing else).
+    :param mark: whose it is.
+    """
 
     kind: str
     rules: List[Rule]
+    mark: bytes
 
 
 def name_of(owner):
     """How the program of `owner` (a ledger id: any text) is called in the kernel."""
-    return PREFIX + hashlib.sha256(owner.encode()).digest()[:NAMES].hex()
+    return PREFIX + mark_of(owner)[:NAMES].hex()
 
 
-def _mark(kind, owner):
-    digest = hashlib.sha256(owner.encode()).digest()
-    return [MARKS[kind], *(int.from_bytes(digest[at : at + 4], "little") for at in (0, 4))]
+def mark_of(owner):
+    """The eight bytes of an owner's name that its program carries."""
+    return hashlib.sha256(owner.encode()).digest()[:8]
 
 
-def compile_rules(kind, rules, owner):
+def compile_rules(kind, rules, mark):
     """Instructions of a program that allows ("allow") only these, or forbids ("forbid") only these."""
-    out = [mov(0, word) for word in _mark(kind, owner)]
+    words = (MARKS[kind], *(int.from_bytes(mark[at : at + 4], "little") for at in (0, 4)))
+    out = [mov(0, word) for word in words]
     # struct bpf_cgroup_dev_ctx: access << 16 | type, major, minor
     out += [load(TYPE, 1, 0), copy(ACCESS, TYPE), both(TYPE, 0xFFFF), right(ACCESS, 16)]
     out += [load(MAJOR, 1, 4), load(MINOR, 1, 8)]
@@ -69,40 +75,38 @@ def compile_rules(kind, rules, owner):
     return [*out, mov(0, int(not allowing)), EXIT]
 
 
-def read_rules(instructions, owner=None):
-    """What a program of ours says, or None for anybody else's; of that owner's only, where one is given.
+def read_rules(instructions):
+    """What a program of ours says, or None for anybody else's.
 
-    Trusted only where compiling what was read gives the same program again.
+    Ours is what compiling gives again from what was read.
     """
     plain = _unblinded(instructions)
     words = [one.imm & 0xFFFFFFFF for one in plain[:3]]
-    for kind, mark in MARKS.items():
-        if len(plain) < 5 or words[0] != mark:
-            continue
-        if owner is not None and words != _mark(kind, owner):
-            return None
-        rules = _rules(kind, plain[9:])
-        again = compile_rules(kind, rules, owner or "")[3:]
-        if [one._replace(off=0) for one in again] == [one._replace(off=0) for one in plain[3:]]:
-            return Own(kind, rules)
+    for kind, first in MARKS.items():
+        if words and words[0] == first:
+            mark = b"".join(word.to_bytes(4, "little") for word in words[1:])
+            rules = _rules(kind, plain[9:])
+            again = compile_rules(kind, rules, mark)
+            # blinding makes programs longer, and jumps with them
+            if [one._replace(off=0) for one in again] == [one._replace(off=0) for one in plain]:
+                return Own(kind, rules, mark)
     return None
 
 
 def _rules(kind, instructions):
-    found, where, bits = [], {}, None
-    for at, one in enumerate(instructions):
-        if one.code == JMP | 0x50 and one.dst in (TYPE, MAJOR, MINOR):
-            where[one.dst] = one.imm
-        elif one.code == ALU | 0x50 and one.dst == REST:
-            bits = ~one.imm if kind == "allow" else one.imm
+    """The rules of the part that says them: each ends with an exit, and so does the answer to all else."""
+    found, numbers, bits, answer = [], {}, 7, None
+    for one in instructions:
+        if one.code == unless(TYPE, 0, 0).code and one.dst in (TYPE, MAJOR, MINOR):
+            numbers[one.dst] = one.imm
+        elif one.code == both(REST, 0).code and one.dst == REST:
+            bits = (~one.imm if kind == "allow" else one.imm) & 7
         elif one == EXIT:
-            last = at == len(instructions) - 1
-            answer = instructions[at - 1].imm
-            if not (last and answer == int(kind != "allow")):
-                letter = {number: name for name, number in KINDS.items()}.get(where.get(TYPE), "a")
-                access = "rwm" if bits is None else letters(bits & 7)
-                found.append(Rule(letter, where.get(MAJOR), where.get(MINOR), access))
-            where, bits = {}, None
+            if answer == int(kind == "allow"):
+                letter = {number: name for name, number in KINDS.items()}.get(numbers.get(TYPE), "a")
+                found.append(Rule(letter, numbers.get(MAJOR), numbers.get(MINOR), letters(bits)))
+            numbers, bits = {}, 7
+        answer = one.imm
     return found
 
 

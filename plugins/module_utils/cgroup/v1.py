@@ -17,7 +17,7 @@ import tempfile
 from typing import NamedTuple
 
 from ..errors import HeteroError, Refused, naming
-from .rules import ACCESS, EVERYTHING, covered, parse, questions
+from .rules import ACCESS, EVERYTHING, covered, letters, parse, questions
 
 #: How many cgroups below one are looked at, so that a strange tree ends.
 MOST_INNER = 10000
@@ -49,23 +49,45 @@ class V1(NamedTuple):
         """
         before = set(self.rules)
         self._write("devices.allow", rule)
-        rules = self.rules
-        if EVERYTHING not in rules and not any(one.holds(rule) for one in rules):
-            what = "was accepted, and is not in devices.list"
-            raise HeteroError(what, self._thing(rule), "see who else writes there")
+        if not self._says(rule, True):
+            what = "was accepted and changed nothing: a wider rule that was denied stays"
+            raise Refused(
+                what, self._thing(rule), "allow the wider rule itself, and deny what is to stay closed one by one"
+            )
         for below in self.inner:
             if before <= set(below.rules):
                 below._write("devices.allow", rule)
 
     def deny(self, rule):
-        """Write the rule to devices.deny and see that nothing in the list still gives any of it."""
-        self._write("devices.deny", rule)
-        left = [] if EVERYTHING in self.rules else self.giving(rule)
-        if left:
-            wide = "; ".join(map(str, left))
-            what = f"was accepted and changed nothing: the wider rule '{wide}' stays"
+        """Write the rule to devices.deny, with those of the list that are within it, and see that none of it is left.
+
+        :raises Refused: a wider rule gives it; nothing was written.
+        """
+        wider = self.wider(rule)
+        if wider:
+            wide = "; ".join(map(str, wider))
+            what = f"the kernel would accept it and change nothing: the wider rule '{wide}' would stay"
             remedy = f"deny '{wide}' itself, and allow the devices that are to stay one by one"
-            raise Refused(what, self._thing(rule), remedy, rules=[str(one) for one in left])
+            raise Refused(what, self._thing(rule), remedy, rules=[str(one) for one in wider])
+        for one in [rule] if EVERYTHING in (rule, *self.rules) else self.giving(rule):
+            self._write("devices.deny", one._replace(access=letters(one.mask & rule.mask)))
+        if not self._says(rule, False):
+            raise HeteroError("was accepted, and is still allowed", self._thing(rule), "see who else writes there")
+
+    def wider(self, rule):
+        """The rules of the list that give some of `rule` and more devices besides: denying it leaves them as they are."""
+        found = [] if EVERYTHING in self.rules else self.giving(rule)
+        return [one for one in found if not rule.holds(one._replace(access=rule.access))]
+
+    def _says(self, rule, allowed):
+        """Whether all of the rule is allowed, or none of it, read back."""
+        rules = self.rules
+        if EVERYTHING not in rules:
+            return any(one.holds(rule) for one in rules) if allowed else not self.giving(rule)
+        if rule == EVERYTHING:
+            return allowed
+        device = (rule.kind, rule.major or 0, rule.minor or 0)
+        return all(inside(self.path, *device, letter) == allowed for letter in rule.access)
 
     def giving(self, rule):
         """The rules of the list that give some of `rule`."""
@@ -73,7 +95,7 @@ class V1(NamedTuple):
 
     @property
     def inner(self):
-        """The cgroups below it, each with a list of its own: the kernel hands on what is denied here, not what is allowed."""
+        """The cgroups below it, each with a list of its own: what is denied here is denied there, by the kernel."""
         found = []
         for folder, names, _files in os.walk(self.path):
             found += [V1(os.path.join(folder, name)) for name in sorted(names)]

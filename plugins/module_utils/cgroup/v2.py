@@ -18,7 +18,7 @@ from ..errors import HeteroError, Refused, naming
 from . import bpf
 from .evaluate import CannotTell, allows
 from .instructions import Instruction
-from .program import compile_rules, name_of, read_rules
+from .program import compile_rules, mark_of, name_of, read_rules
 from .rules import questions
 
 #: How often a list of programs is read again when one of it went away in between.
@@ -82,7 +82,8 @@ class V2(NamedTuple):
     def of(self, owner):
         """The program of this owner, or None: by its name and by the mark inside."""
         for program in self.direct:
-            if program.name == name_of(owner) and program.instructions and read_rules(program.instructions, owner):
+            own = program.own if program.name == name_of(owner) else None
+            if own and own.mark == mark_of(owner):
                 return program
         return None
 
@@ -110,14 +111,15 @@ class V2(NamedTuple):
                 raise self._explained(error) from error
         return None
 
-    def replace(self, program, kind, rules, owner):
-        """Put another program of ours in the place of `program`, which is ours, in one step; its id."""
-        if program.own is None:
+    def rewrite(self, program, rules):
+        """Put these rules into a program of ours, in one step, its kind and owner staying; its new id."""
+        own = program.own
+        if own is None:
             raise Refused("is not ours to replace", f"{program} of {self.path}", "ask whoever loaded it")
-        return self._attach(compile_rules(kind, rules, owner), name_of(owner), program)
+        return self._attach(compile_rules(own.kind, rules, own.mark), program.name, program)
 
     def _put(self, kind, rules, owner):
-        wanted = compile_rules(kind, rules, owner)
+        wanted = compile_rules(kind, rules, mark_of(owner))
         there = self.of(owner)
         if there is not None and there.own == read_rules(wanted):
             return there.id
