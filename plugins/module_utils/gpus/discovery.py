@@ -12,6 +12,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from ..errors import BadInput
 from . import architectures, health, nodes, pci_devices, refused
 from .nodes import DeviceNode
 from .overrides import UUID, Overrides
@@ -123,12 +124,19 @@ def _nvidia(devices, known, version, faults, said, paths):
     on_bus = {device.address: device for device in devices if device.vendor == pci_devices.NVIDIA and device.is_display}
     counted = [address for address in sorted(known) if not refused.excluded(known[address])]
     indices = {address: index for index, address in enumerate(counted)}
-    return [
+    gpus = [
         _nvidia_gpu(
             address, on_bus.get(address), known.get(address), indices.get(address), version, faults, said, paths
         )
         for address in sorted({*on_bus, *known})
     ]
+    for first in gpus:
+        twins = [gpu.address for gpu in gpus if gpu.index == first.index is not None]
+        if len(twins) > 1:
+            raise BadInput(
+                f"is the index of {', '.join(twins)}", f"GPU {first.index}", "give each its own by overrides"
+            )
+    return gpus
 
 
 def _nvidia_gpu(address, device, information, index, version, faults, said, paths):
