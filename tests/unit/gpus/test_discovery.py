@@ -266,7 +266,9 @@ def test_a_machine_with_nvswitches_is_refused(four, device, vpd):
         (folder / "vpd").write_bytes(b"\x82\0SMDL=NETWORK\0")
         assert four.find().unsupported is None
         (folder / "vpd").write_bytes(vpd)
-    assert four.find().unsupported.startswith("NVSwitch at 0000:c1:00.0: ")
+    found = four.find()
+    assert found.unsupported.startswith("NVSwitch at 0000:c1:00.0: ")
+    assert {gpu.unsupported for gpu in found.gpus} == {found.unsupported}
 
 
 def test_a_gpu_that_the_driver_was_told_to_leave_alone(four):
