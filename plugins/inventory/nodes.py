@@ -20,14 +20,18 @@ description:
   - The file's name must be C(hetero.yml) or end in C(.hetero.yml).
   - >-
     Groups made without a template: C(arch_<architecture>), C(state_<state>), C(proxy_<name>) for boards and
-    C(hypervisor_<hypervisor>) for accelerator hosts; characters that group names cannot have become C(_)
-    (C(state_power_off)).
+    C(hypervisor_<hypervisor>) and C(gpu_arch_<architecture>) for accelerator hosts; characters that group names
+    cannot have became C(_) (C(state_power_off)).
   - >-
     Host variables of a board: C(ansible_host), every column of the boards file as C(hetero_<column>)
     (C(hetero_id), C(hetero_ip), C(hetero_mac), C(hetero_vcpus), C(hetero_memory_mb), C(hetero_local_gb),
     C(hetero_memory_mb_used), C(hetero_local_gb_used), C(hetero_hypervisor_type), C(hetero_hypervisor_version),
     C(hetero_cpu_info)), C(hetero_arch), C(hetero_geometry), C(hetero_proxy), C(hetero_state), C(hetero_instance),
     and whatever else the snapshot says of the board (C(hetero_owner)).
+  - >-
+    Host variables of an accelerator host, from its snapshot: C(hetero_gpus) (of each GPU C(address), C(uuid), C(model),
+    C(arch), C(healthy), C(holder) and what else the snapshot says), C(hetero_gpus_total), C(hetero_gpus_free),
+    C(hetero_instances) and C(hetero_capacity). A snapshot that is too old still shows which GPUs there are.
   - The inventory shows what was seen last; the plays of this collection ask the owners before they do anything.
 extends_documentation_fragment:
   - ansible.builtin.constructed
@@ -85,7 +89,8 @@ options:
         default: {}
   snapshots:
     description:
-      - Folder with a file C(<proxy>.json) for each proxy, as playbook C(hetero.compute.status) writes them.
+      - Folder with a file C(<name>.json) for each proxy and each accelerator host.
+      - Playbook C(hetero.compute.status) writes them.
       - A relative path starts at the inventory file's folder.
     type: str
   snapshot_max_age:
@@ -121,11 +126,8 @@ groups:
   large: hetero_local_gb >= 1000
 """
 
-import json
 import os
 import re
-import time
-from datetime import datetime, timezone
 from functools import lru_cache
 
 from ansible.errors import AnsibleParserError
@@ -133,6 +135,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils.boards.boards_file import COLUMNS, BoardsFileError, geometry, read
+from ..plugin_utils import snapshots
+from ..plugin_utils.snapshots import UNKNOWN
 
 try:
     # ansible-core 2.19 and later template only what is marked as trusted ...
@@ -149,7 +153,6 @@ else:
         return text
 
 
-UNKNOWN = "unknown"
 #: The proxy that `boards_files` speaks of.
 ONE_PROXY = "proxy"
 #: What may be put into a host's or a proxy's name.
@@ -207,29 +210,6 @@ def from_outside(value):
     return value
 
 
-def _timestamp(taken_at):
-    """Unix seconds of a snapshot's taken_at, which is a number or ISO 8601 (in UTC where it names no zone)."""
-    if isinstance(taken_at, (int, float)) and not isinstance(taken_at, bool):
-        return taken_at
-    if not isinstance(taken_at, str):
-        raise ValueError("has no taken_at")
-    # Python before 3.11 does not know the letter Z.
-    moment = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", taken_at))
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-
-
-def _states(text, max_age):
-    """Board id → what a snapshot's text says of it; nothing where it is older than `max_age` seconds (0: any age)."""
-    snapshot = json.loads(text)
-    boards = snapshot.get("boards") if isinstance(snapshot, dict) else None
-    if not isinstance(boards, list) or not all(isinstance(board, dict) and "id" in board for board in boards):
-        raise ValueError('is not {"taken_at": ..., "boards": [{"id": 0, "state": "running", ...}]}')
-    # A time far in the future is as wrong as an old one.
-    if max_age and not abs(time.time() - _timestamp(snapshot.get("taken_at"))) <= max_age:
-        return {}
-    return {str(board["id"]): board for board in boards}
-
-
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     NAME = "hetero.compute.nodes"
 
@@ -248,14 +228,14 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         ]
         taken = {}
         for proxy, boards in zip(proxies, self._cached(path, proxies, cache)):
-            states = self._snapshot(proxy["name"], options)
+            states = self._snapshot(proxy["name"], options, snapshots.states)
             for columns in boards:
                 name = f"{proxy['prefix']}board{columns['id']}"
                 self._take(taken, name, f"{proxy['boards_file']} of proxy {proxy['name']}")
                 self._add_board(name, proxy["name"], columns, states.get(str(columns["id"])))
         for host in options["accelerator_hosts"]:
             self._take(taken, host["name"], "accelerator_hosts")
-            self._add_accelerator_host(host)
+            self._add_accelerator_host(host, self._snapshot(host["name"], options, snapshots.gpus))
         self._compose_all(taken)
 
     def _checked(self, path):
@@ -311,18 +291,18 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             raise AnsibleParserError(f"the boards cannot be read:\n{BoardsFileError(defects)}")
         return boards
 
-    def _snapshot(self, proxy, options):
-        """Board id → last seen state. A snapshot is a hint: a missing one says nothing, a broken one is a warning."""
+    def _snapshot(self, owner, options, reading):
+        """What `reading` makes of an owner's snapshot; a missing one says nothing, a broken one is a warning."""
         if not options["snapshots"]:
             return {}
-        path = os.path.join(self._resolved(options["snapshots"]), f"{proxy}.json")
+        path = os.path.join(self._resolved(options["snapshots"]), f"{owner}.json")
         try:
             with open(path, encoding="utf-8") as file:
-                return _states(file.read(), options["snapshot_max_age"])
+                return reading(file.read(), options["snapshot_max_age"])
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, OverflowError, RecursionError) as error:
-            self.display.warning(f"{path}: {error}; its boards are shown as {UNKNOWN}: run hetero.compute.status again")
+            self.display.warning(f"{path}: {error}; its nodes are shown as {UNKNOWN}: run hetero.compute.status again")
             return {}
 
     def _take(self, taken, name, source):
@@ -353,12 +333,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for key, value in variables.items():
             self.inventory.set_variable(name, f"hetero_{key}", from_outside(value))
 
-    def _add_accelerator_host(self, host):
+    def _add_accelerator_host(self, host, seen):
         """The variables are the inventory author's own words, so templates in them stay templates."""
         self.inventory.add_host(host["name"])
         if host["hypervisor"]:
             self.inventory.add_child(self._group("hypervisor", host["hypervisor"]), host["name"])
             self.inventory.set_variable(host["name"], "hetero_hypervisor", host["hypervisor"])
+        for key, value in seen.items():
+            self.inventory.set_variable(host["name"], f"hetero_{key}", from_outside(value))
+        arches = {gpu["arch"] for gpu in seen.get("gpus", ()) if isinstance(gpu.get("arch"), str)}
+        for arch in sorted(arches - {""}):
+            self.inventory.add_child(self._group("gpu_arch", arch), host["name"])
         for key, value in host["vars"].items():
             self.inventory.set_variable(host["name"], key, value)
 

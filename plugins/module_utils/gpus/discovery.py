@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..errors import BadInput
 from . import architectures, health, nodes, pci_devices, refused
 from .nodes import DeviceNode
 from .overrides import UUID, Overrides
@@ -59,7 +60,8 @@ class Found:
 
     :param shared: nodes that every container with an NVIDIA GPU gets.
     :param caps: nodes of MIG and its management: handed to nobody.
-    :param unsupported: why no GPU of this machine can be handed to a container, None where they can.
+    :param unsupported: why no GPU of this machine can be handed to a container (each GPU says so, too), None where
+        they can.
     :param unused_overrides: names in the overrides that no GPU here has.
     """
 
@@ -82,14 +84,16 @@ def find(overrides=None, paths=HERE):
     version = driver_version(paths)
     known = _driver_knows(paths)
     faults = health.faults(health.kernel_log(paths)) if known else {}
+    switched = refused.nvswitch(devices) if known else None
     gpus = _nvidia(devices, known, version, faults, said, paths)
+    gpus = [replace(gpu, unsupported=gpu.unsupported or switched) for gpu in gpus]
     gpus += [_other(device, paths) for device in devices if device.is_display and device.vendor in _FACTS_ONLY]
     return Found(
         sorted(gpus, key=lambda gpu: gpu.address),
         nodes.nvidia_shared(paths) if version else [],
         nodes.nvidia_caps(paths),
         version,
-        refused.nvswitch(devices) if known else None,
+        switched,
         said.unused,
     )
 
@@ -123,12 +127,19 @@ def _nvidia(devices, known, version, faults, said, paths):
     on_bus = {device.address: device for device in devices if device.vendor == pci_devices.NVIDIA and device.is_display}
     counted = [address for address in sorted(known) if not refused.excluded(known[address])]
     indices = {address: index for index, address in enumerate(counted)}
-    return [
+    gpus = [
         _nvidia_gpu(
             address, on_bus.get(address), known.get(address), indices.get(address), version, faults, said, paths
         )
         for address in sorted({*on_bus, *known})
     ]
+    for first in gpus:
+        twins = [gpu.address for gpu in gpus if gpu.index == first.index is not None]
+        if len(twins) > 1:
+            raise BadInput(
+                f"is the index of {', '.join(twins)}", f"GPU {first.index}", "give each its own by overrides"
+            )
+    return gpus
 
 
 def _nvidia_gpu(address, device, information, index, version, faults, said, paths):

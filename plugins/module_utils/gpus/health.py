@@ -47,7 +47,7 @@ def kernel_log(paths):
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.EPERM, errno.EACCES, errno.ENXIO):
                 raise
-            return _journal()
+            return _journal(paths)
     try:
         with naming(path):
             return _records(file)
@@ -71,9 +71,9 @@ def _records(file):
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def _journal():
+def _journal(paths):
     """systemd's copy, where /dev/kmsg is not for us (as in some containers)."""
-    if not os.path.isdir("/run/systemd/system"):
+    if not os.path.isdir(os.path.join(paths.run, "systemd", "system")):
         return ""
     done = ended(["journalctl", "--quiet", "--dmesg", "--boot", "--output=cat", "--no-pager"], "kernel log")
     return done.stdout if done.returncode == 0 else ""

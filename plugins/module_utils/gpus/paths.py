@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the kernel shows devices: /proc, /sys and /dev of this machine, and small reads from them.
+"""Where the kernel shows devices: /proc, /sys, /dev and /run of this machine, and small reads from them.
 
 A device's name for people and containers is always its path below /dev, wherever it was looked at.
 """
@@ -19,11 +19,12 @@ class Paths:
     proc: str = "/proc"
     sys: str = "/sys"
     dev: str = "/dev"
+    run: str = "/run"
 
     @classmethod
     def below(cls, root):
-        """The same three folders of a tree that is not this machine's own."""
-        return cls(*(os.path.join(root, name) for name in ("proc", "sys", "dev")))
+        """The same folders of a tree that is not this machine's own."""
+        return cls(*(os.path.join(root, name) for name in ("proc", "sys", "dev", "run")))
 
 
 #: This machine's own.

@@ -44,8 +44,11 @@ def holders_of(numbers, paths=HERE):
     return [by_pid[pid] for pid in sorted(by_pid)]
 
 
-def holders(numbers, paths=HERE):
-    """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices."""
+def holders(numbers, paths=HERE, pids=None):
+    """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices.
+
+    :param pids: look at these only (a container's cgroup.procs); a look at all takes 0.1 ms each.
+    """
     # a driver that is not loaded has no major, and nobody has it open
     found = {number: [] for number in numbers if number[1] is not None}
     if not found:
@@ -53,7 +56,7 @@ def holders(numbers, paths=HERE):
     wanted = {(kind, os.makedev(major, minor)): (kind, major, minor) for kind, major, minor in found}
     known = {}
     own = _payloads(text_of(paths.proc, "self", "cgroup") or "")
-    for pid in (name for name in names_in(paths.proc) if name.isdigit()):
+    for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
         folder = os.path.join(paths.proc, pid)
         try:
             held = {wanted[device] for device in _held(folder, known) if device in wanted}

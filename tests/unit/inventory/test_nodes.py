@@ -159,6 +159,42 @@ def test_proxies_states_accelerator_hosts_and_the_users_own_groups(site):
     assert "are shown as unknown" in " ".join(said.split())
 
 
+GPUS = [
+    {"address": "0000:05:00.0", "model": "M2090", "arch": "fermi", "healthy": True, "holder": "ml-7"},
+    {"address": "0000:06:00.0", "model": "M2090", "arch": "fermi", "healthy": True, "holder": None},
+    {"address": "0000:07:00.0", "model": "{{ 6 * 7 }}", "arch": "kepler", "healthy": False, "holder": None},
+    {"address": "0000:03:00.0", "arch": None, "healthy": True, "holder": None, "unsupported": "is shown only"},
+]
+
+
+def test_gpus_of_accelerator_hosts_by_their_snapshots(site):
+    """Who asks for group gpu_arch_fermi gets the hosts that have one, also when status was last run yesterday."""
+    seen = site.folder / "seen"
+    seen.mkdir()
+
+    def snapshot(host, taken_at, **more):
+        content = dict({"gpus": GPUS, "instances": [{"instance": "ml-7"}], "capacity": {}, "error": None}, **more)
+        (seen / f"{host}.json").write_text(json.dumps(dict(content, taken_at=taken_at)))
+
+    snapshot("gpu1", time.time())
+    snapshot("gpu2", time.time() - 86400)
+    snapshot("gpu3", time.time(), gpus=[], error="did not answer")
+    snapshot("gpu4", time.time(), gpus="many")
+    hosts = [{"name": f"gpu{number}", "hypervisor": "lxc"} for number in range(1, 6)]
+    groups, hosts, said = site.list(accelerator_hosts=hosts, snapshots="seen")
+    assert groups["gpu_arch_fermi"] == groups["gpu_arch_kepler"] == ["gpu1", "gpu2"]
+    gpu1, gpu2 = hosts["gpu1"], hosts["gpu2"]
+    assert (gpu1["hetero_gpus_total"], gpu1["hetero_gpus_free"]) == (3, 1)
+    assert [gpu["holder"] for gpu in gpu1["hetero_gpus"]] == ["ml-7", None, None, None]
+    assert gpu1["hetero_gpus"][2]["model"] == {"__ansible_unsafe": "{{ 6 * 7 }}"}
+    assert gpu1["hetero_instances"] == [{"instance": "ml-7"}]
+    assert (gpu2["hetero_gpus_total"], gpu2["hetero_gpus_free"], gpu2["hetero_instances"]) == (3, None, None)
+    assert {(gpu["holder"], gpu["healthy"]) for gpu in gpu2["hetero_gpus"]} == {("unknown", None)}
+    assert hosts["gpu3"] == hosts["gpu4"] == hosts["gpu5"] == {"hetero_hypervisor": "lxc"}
+    assert "gpu4.json: is not" in " ".join(said.split())
+    assert "gpu3.json" not in said
+
+
 def test_a_snapshots_age_is_the_users_choice(site):
     """Who takes a snapshot once a day wants to see it; a time zone must not make it old."""
     taken = datetime.now(timezone(timedelta(hours=5))) - timedelta(hours=2)

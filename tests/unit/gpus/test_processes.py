@@ -1,0 +1,167 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who holds a device: real processes with real device nodes, and a /proc of containers and domains in a folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders, holders_of
+
+#: /dev/zero by its numbers, which everybody may open.
+ZERO = ("c", 1, 5)
+HOLDING = """
+import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+mapping = mmap.mmap(file, 4096, flags=mmap.MAP_PRIVATE) if sys.argv[2] == "mapped" else None
+if mapping:
+    os.close(file)
+os.unlink(sys.argv[1])
+print("holding", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holding(tmp_path):
+    """A process that holds a node of /dev/zero's numbers, by a name of its own that is gone meanwhile."""
+    started = []
+
+    def start(how):
+        path = tmp_path / f"innocent-{how}"
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(*ZERO[1:]))
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDING, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        started.append(process)
+        assert process.stdout.readline() == b"holding\n"
+        return process
+
+    yield start
+    for process in started:
+        process.communicate(timeout=10)
+
+
+@pytest.mark.parametrize("how", ["open", "mapped"])
+def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
+    """A revoke closes nothing: a GPU that is mapped, or open by another name, would be given to the next tenant."""
+    process = holding(how)
+    assert process.pid in [held.pid for held in holders_of([ZERO])]
+    assert [held.pid for held in holders([ZERO], pids=[process.pid])[ZERO]] == [process.pid]
+    assert process.pid not in [held.pid for held in holders_of([("c", 195, 0), ("b", 1, 5)])]
+    process.communicate(timeout=10)
+    assert process.pid not in [held.pid for held in holders_of([ZERO])]
+
+
+def test_a_driver_that_is_not_loaded_has_no_holders():
+    """Its nodes have no major, and detaching goes on without it."""
+    assert holders_of([("c", None, 0)]) == []
+
+
+class Proc:
+    """Processes as /proc shows them; their files are links to device nodes, as those of /proc lead to them."""
+
+    def __init__(self, root):
+        self.root = root
+        self.paths = Paths.below(str(root))
+        (root / "dev").mkdir()
+
+    def device(self, name, minor, kind=stat.S_IFCHR):
+        path = self.root / "dev" / name
+        os.mknod(path, kind | 0o666, os.makedev(195, minor))
+        return path
+
+    def process(self, pid, cgroup, *files, command="python3"):
+        folder = self.root / "proc" / str(pid)
+        (folder / "fd").mkdir(parents=True)
+        (folder / "cgroup").write_text(f"{cgroup}\n")
+        (folder / "comm").write_text(f"{command}\n")
+        (folder / "maps").write_text("")
+        for number, file in enumerate(files):
+            (folder / "fd" / str(number)).symlink_to(file)
+        return folder
+
+
+@pytest.fixture
+def proc(tmp_path):
+    return Proc(tmp_path)
+
+
+def test_a_holder_is_named_by_its_container_or_domain(proc):
+    """Who is asked to stop a program must know in which container to look for it."""
+    gpu0, gpu1 = proc.device("nvidia0", 0), proc.device("nvidia1", 1)
+    proc.process("self", "0::/user.slice/session-1.scope")
+    proc.process(101, "0::/lxc.payload.ml-7/system.slice/train.service", "/dev/null", gpu0, gpu1)
+    proc.process(102, "12:devices:/lxc/ml-8\n0::/", gpu1, command="jupyter")
+    proc.process(103, r"0::/machine.slice/machine-qemu\x2d3\x2dwin\x2d11.scope/libvirt/emulator", gpu1, command="qemu")
+    proc.process(104, "0::/system.slice/dcgm.service", gpu1, command="dcgm")
+    proc.process(105, "0::/lxc.payload.ml-9", "/dev/null", proc.device("disk", 1, stat.S_IFBLK))
+    first, second = ("c", 195, 0), ("c", 195, 1)
+    ml7 = Process(101, "python3", "ml-7")
+    assert holders([first, second], proc.paths) == {
+        first: [ml7],
+        second: [
+            ml7,
+            Process(102, "jupyter", "ml-8"),
+            Process(103, "qemu", None, "win-11"),
+            Process(104, "dcgm"),
+        ],
+    }
+    assert holders_of([first, second], proc.paths)[0] == ml7
+
+
+def test_on_a_host_that_is_a_container_itself_the_inner_name_counts(proc):
+    """A nested host would else take all its containers for one, its own."""
+    gpu = proc.device("nvidia0", 0)
+    proc.process("self", "0::/lxc.payload.gpu1/system.slice/ssh.service")
+    proc.process(101, "0::/lxc.payload.gpu1/lxc.payload.ml-7/init.scope", gpu)
+    proc.process(102, "0::/lxc.payload.gpu1/system.slice/dcgm.service", gpu)
+    assert [held.container for held in holders_of([("c", 195, 0)], proc.paths)] == ["ml-7", None]
+
+
+def test_a_process_that_ended_meanwhile_holds_nothing(proc):
+    """Hundreds of processes end while all are looked at."""
+    gpu = proc.device("nvidia0", 0)
+    proc.process("self", "0::/")
+    proc.process(101, "0::/lxc.payload.ml-7", gpu)
+    (proc.process(102, "0::/lxc.payload.ml-8", gpu) / "maps").unlink()
+    (proc.process(103, "0::/lxc.payload.ml-9") / "fd" / "3").symlink_to("/nowhere")
+    assert [held.pid for held in holders_of([("c", 195, 0)], proc.paths)] == [101]
+
+
+def test_a_container_that_cannot_be_looked_at_is_told(proc):
+    """Taken for one that holds nothing, its GPU would be given to the next."""
+    gpu = proc.device("nvidia0", 0)
+    proc.process("self", "0::/")
+    proc.process(101, "0::/lxc.payload.ml-7", gpu)
+    (proc.root / "proc" / "101" / "maps").chmod(0)
+    proc.root.chmod(0o755)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "nothing"
+        try:
+            os.chroot(proc.root)
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            holders_of([("c", 195, 0)], Paths.below("/"))
+        except HeteroError as error:
+            said = str(error)
+        finally:
+            os.write(writer, said.encode())
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader) as answer:
+        assert answer.read() == (
+            "process 101 (python3): its open files cannot be looked at: run this as root of the host"
+        )
