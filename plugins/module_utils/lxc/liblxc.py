@@ -117,11 +117,18 @@ class Container:
     @property
     def root_owner(self):
         """(uid, gid) that the container's root is on this host."""
-        found = {"u": 0, "g": 0}
-        for line in self.id_map:
-            if line.inside == 0:
-                found[line.kind] = line.outside
-        return found["u"], found["g"]
+        return self.host_id("u", 0), self.host_id("g", 0)
+
+    def host_id(self, kind, number):
+        """What a user ("u") or group ("g") of the container is on this host; its root for one that it does not have."""
+        lines = [line for line in self.id_map if line.kind == kind]
+        if not lines:
+            return number
+        for wanted in (number, 0):
+            for line in lines:
+                if line.inside <= wanted < line.inside + line.count:
+                    return line.outside + wanted - line.inside
+        raise HeteroError("its lxc.idmap has no root", self.thing, "write one that begins with 0")
 
     # ---- whether it runs
 
