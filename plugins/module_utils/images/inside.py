@@ -10,13 +10,10 @@ nodes and huge files where plain small files should be. What is put where is for
 from __future__ import annotations
 
 import errno
-import json
 import os
-import select
-import signal
 import stat
 
-from ..errors import HeteroError, TimedOut
+from ..child import in_child
 
 #: More than any file that is read here has.
 READ_LIMIT = 1 << 20
@@ -27,54 +24,14 @@ def inside(root, work, deadline):
 
     :raises HeteroError: what the work raised, or that it ended without an answer.
     """
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _child(root, work, writer)
-    os.close(writer)
-    try:
-        answer = _collect(reader, root, deadline)
-    finally:
-        os.close(reader)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    if not answer:
-        raise HeteroError("work inside it ended without an answer", root, "check the root's files, or make it new")
-    value = json.loads(answer.decode())
-    if "failed" in value:
-        raise HeteroError(value["failed"], root, "check the image's files there, or make the root new")
-    return value["done"]
 
+    def there():
+        os.chroot(root)
+        os.chdir("/")
+        os.umask(0o022)
+        return work()
 
-def _child(root, work, writer):
-    """Ends the process, whatever happens: the caller's code must not go on twice."""
-    try:
-        try:
-            os.chroot(root)
-            os.chdir("/")
-            os.umask(0o022)
-            answer = {"done": work()}
-        except OSError as error:
-            answer = {"failed": f"{error.filename or 'its files'}: {error.strerror or error}"}
-        except HeteroError as error:
-            answer = {"failed": str(error)}
-        data = json.dumps(answer).encode()
-        while data:
-            data = data[os.write(writer, data) :]
-    finally:
-        os._exit(0)
-
-
-def _collect(reader, root, deadline):
-    answer = b""
-    while True:
-        if not select.select([reader], [], [], deadline.left)[0]:
-            raise TimedOut(f"work inside it took longer than {deadline.seconds:g} s", root, "check the disk")
-        chunk = os.read(reader, 65536)
-        if not chunk:
-            return answer
-        answer += chunk
+    return in_child(there, deadline, root, "check the files there, or make the root new")
 
 
 def read_file(path):

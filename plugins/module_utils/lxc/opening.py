@@ -1,0 +1,144 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a process in a container can open a device: by doing it, in its namespaces, its cgroup, and as its root.
+
+The answer is open(2)'s: 0, or the error number. ENXIO means that the cgroup lets it pass, and that there is no driver;
+EPERM and EACCES that it does not.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from typing import List, NamedTuple
+
+from ..child import in_child
+from ..deadline import Deadline
+from ..errors import HeteroError
+from . import kernel, private_nodes
+from .private_nodes import KINDS
+
+#: Seconds for opening some devices; a real GPU that nobody uses is set up first, in about a second.
+OPEN_TIME = 20.0
+DENIED = (errno.EPERM, errno.EACCES)
+FLAGS = os.O_RDWR
+
+
+class Cgroup(NamedTuple):
+    """The folder of a cgroup, and which hierarchy it is of ("devices", "" for version 2)."""
+
+    controller: str
+    path: str
+
+
+def opens(container, path, flags=FLAGS, pid=None):
+    """The error number of opening a path inside; 0 where it opens."""
+    return opens_each(container, [path], flags, pid)[path]
+
+
+def opens_each(container, paths, flags=FLAGS, pid=None):
+    """{path: error number}, by one process."""
+    return dict(zip(paths, _tried(container, [(path, None) for path in paths], flags, pid)))
+
+
+def reaches(container, devices, flags=FLAGS, pid=None, base=private_nodes.BASE):
+    """{(kind, major, minor): error number} of opening devices by their numbers, whatever nodes the container has.
+
+    A node that everybody may open is made outside and handed to the process: only the cgroup can keep it from opening.
+    """
+    files, descriptors = [], []
+    os.makedirs(base, mode=0o755, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".try-", dir=base) as folder:
+        try:
+            for number, (kind, major, minor) in enumerate(devices):
+                path = os.path.join(folder, str(number))
+                os.mknod(path, KINDS[kind] | 0o600, os.makedev(major, minor))
+                os.chmod(path, 0o666)
+                descriptors.append(os.open(path, os.O_PATH | os.O_NOFOLLOW))
+                files.append((f"self/fd/{descriptors[-1]}", "/proc"))
+            return dict(zip(devices, _tried(container, files, flags, pid)))
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _tried(container, files, flags, pid):
+    """Error numbers of opening [(path, folder of this host that it is below, or None)]."""
+    pid = pid or container.init_pid
+    if pid is None:
+        raise HeteroError("does not run", container.thing, "start it, or see why it ended")
+
+    def attempt():
+        folders = {below: os.open(below, os.O_PATH) for _path, below in files if below}
+        become_root_of(pid)
+        # A driver's open may wait for the device, and a terminal would become ours.
+        how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return [_errno(path, how, folders.get(below)) for path, below in files]
+
+    return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended")
+
+
+def _errno(path, flags, folder):
+    try:
+        os.close(os.open(path, flags, dir_fd=folder))
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def become_root_of(pid):
+    """Make this process one of a container's root: its cgroup, mounts, user ids, and no capability that its init lacks.
+
+    For a child only: there is no way back.
+    """
+    files = {name: os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("root", "ns/mnt", "ns/user")}
+    bounding = _capabilities(pid, "CapBnd")
+    permitted = _capabilities("self", "CapPrm")
+    other_users = not os.path.sameopenfile(files["ns/user"], os.open("/proc/self/ns/user", os.O_RDONLY))
+    for cgroup in cgroups_of(pid):
+        with open(os.path.join(cgroup.path, "cgroup.procs"), "w", encoding="ascii") as procs:
+            procs.write(str(os.getpid()))
+    kernel.enter(files["ns/mnt"], kernel.CLONE_NEWNS)
+    os.fchdir(files["root"])
+    os.chroot(".")
+    if other_users:
+        kernel.enter(files["ns/user"], kernel.CLONE_NEWUSER)
+        permitted = bounding  # all that there are, in that namespace
+    os.setgroups([])
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    kernel.limit_capabilities(bounding & permitted)
+
+
+def _capabilities(pid, field):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return int(re.search(rf"^{field}:\s*([0-9a-f]+)", file.read(), re.MULTILINE).group(1), 16)
+
+
+def cgroups_of(pid, mountinfo="/proc/self/mountinfo") -> List[Cgroup]:
+    """The cgroups of a process that have a say in which devices it may open: version 1's devices, and version 2's."""
+    paths = {}
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            _number, controllers, path = line.rstrip("\n").split(":", 2)
+            for controller in controllers.split(","):
+                paths[controller] = path
+    found = {}
+    with open(mountinfo, encoding="utf-8", errors="surrogateescape") as table:
+        for line in table:
+            # proc(5): root and mount point are fields 4 and 5; after a lone "-" type, source and options.
+            fields, _dash, rest = line.partition(" - ")
+            kind, _source, options = rest.split()[:3]
+            controller = {"cgroup": "devices", "cgroup2": ""}.get(kind)
+            if controller is None or controller not in paths or (controller and controller not in options.split(",")):
+                continue
+            top, point = fields.split()[3:5]
+            inside = os.path.relpath(paths[controller], top)
+            if not inside.startswith(".."):
+                found[controller] = Cgroup(controller, os.path.normpath(os.path.join(point, inside)))
+    if not found:
+        raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount cgroup2 on /sys/fs/cgroup")
+    return list(found.values())

@@ -1,0 +1,88 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Device nodes on the host that one container has to itself, to be bound into it.
+
+A bind of the host's own node would share its owner and mode: chmod inside would be chmod on the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+
+from ..errors import HeteroError, naming
+
+#: On the host's /dev: never mounted nodev, and empty after a restart, as the majors may then be others. Everybody may
+#: pass, as an unprivileged container's root is another user when its start binds them; the nodes have their own modes.
+BASE = "/dev/hetero-lxc"
+KINDS = {"c": stat.S_IFCHR, "b": stat.S_IFBLK}
+
+
+def folder(container, base=BASE):
+    """Where a container's nodes lie, below it as they are called inside."""
+    place = hashlib.sha256(os.fsencode(container.lxcpath)).hexdigest()[:8]
+    return os.path.join(base, f"{container.name}-{place}")
+
+
+def path_of(container, path, base=BASE):
+    """Where the node lies that is `path` inside."""
+    return folder(container, base) + os.path.normpath(f"/{path}")
+
+
+def ensure(container, node, base=BASE):
+    """Have the node (a DeviceNode) there with the owner that the container's ids make of it; returns its path."""
+    path = path_of(container, node.path, base)
+    owner = container.host_id("u", node.uid), container.host_id("g", node.gid)
+    with naming(path):
+        if numbers(_status(path)) != (node.kind, node.major, node.minor):
+            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            _remove(path)
+            os.mknod(path, KINDS[node.kind] | 0o600, os.makedev(node.major, node.minor))
+        if os.statvfs(path).f_flag & os.ST_NODEV:
+            raise HeteroError("lies on a file system that is mounted nodev", path, "name another folder")
+        os.chown(path, *owner)
+        os.chmod(path, node.mode)
+    return path
+
+
+def there(container, base=BASE):
+    """{path inside: (kind, major, minor)} of all its nodes."""
+    top = folder(container, base)
+    files = (os.path.join(where, name) for where, _folders, names in os.walk(top) for name in names)
+    return {path[len(top) :]: numbers(_status(path)) for path in sorted(files)}
+
+
+def forget(container, keep=(), base=BASE):
+    """Take its nodes away, all but those of the paths to keep. What is bound already is not touched by this."""
+    for path in there(container, base):
+        if path not in keep:
+            _remove(path_of(container, path, base))
+    if not keep:
+        shutil.rmtree(folder(container, base), ignore_errors=not os.path.isdir(folder(container, base)))
+
+
+def numbers(status):
+    """(kind, major, minor) of a file's status; None for what is no device, or nothing."""
+    if status is None:
+        return None
+    for kind, bits in KINDS.items():
+        if stat.S_IFMT(status.st_mode) == bits:
+            return kind, os.major(status.st_rdev), os.minor(status.st_rdev)
+    return None
+
+
+def _status(path):
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

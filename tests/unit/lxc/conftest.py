@@ -1,0 +1,154 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real containers of the real LXC: busybox in a folder, no network, each with a name of its own, ended by the test.
+
+The devices are 195:N, whose driver this machine does not have: where the cgroup allows it, open() says ENXIO.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+
+BUSYBOX = "/bin/busybox"
+COMMANDS = "sh sleep mknod ls ln rm mkdir mv cat chmod mount umount reboot stat touch dd true"
+#: Ends at once when it is asked to, and reaps what lxc-attach leaves behind.
+INIT = 'trap "exit 0" PWR INT\nwhile :; do sleep 3600 & wait; done\n'
+RULES = """
+lxc.{key}.devices.deny = a
+lxc.{key}.devices.allow = c *:* m
+lxc.{key}.devices.allow = c 1:3 rwm
+lxc.{key}.devices.allow = c 1:5 rwm
+lxc.{key}.devices.allow = c 5:2 rwm
+lxc.{key}.devices.allow = c 136:* rwm
+"""
+CLONE_NEWNS = 0x20000
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def pytest_collection_modifyitems(items):
+    why = None
+    if os.geteuid() != 0:
+        why = "containers of the system need root: run as root"
+    elif not shutil.which("lxc-start"):
+        why = "lxc is not installed: tools/setup test"
+    for item in items if why else []:
+        if Path(__file__).parent in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+@dataclass(frozen=True)
+class Node:
+    """What discovery says of a device node."""
+
+    path: str
+    major: int
+    minor: int
+    kind: str = "c"
+    mode: int = 0o666
+    uid: int = 0
+    gid: int = 0
+    present: bool = True
+
+
+GPU0, GPU1 = Node("/dev/nvidia0", 195, 0), Node("/dev/nvidia1", 195, 1)
+CTL, UVM = Node("/dev/nvidiactl", 195, 255), Node("/dev/nvidia-uvm", 238, 0)
+CAPS = Node("/dev/nvidia-caps/nvidia-cap1", 239, 1)
+FIVE = (GPU0, GPU1, CTL, UVM, CAPS)
+
+
+class Boxes:
+    """Makes containers below one folder."""
+
+    def __init__(self, folder):
+        self.lxcpath = str(folder / "lxc")
+        self.private = str(folder / "private")
+        self.made = []
+        # An unprivileged container's root walks through as another user.
+        for place in [folder, *folder.parents][:-1]:
+            if os.stat(place).st_uid == 0 and not os.stat(place).st_mode & 1:
+                os.chmod(place, os.stat(place).st_mode | 0o011)
+
+    def make(self, config="", unprivileged=False, rules=True, name=None, start=True):
+        name = name or f"hetero-test-{uuid.uuid4().hex[:8]}"
+        top = Path(self.lxcpath, name)
+        root = top / "rootfs"
+        for folder in ("bin", "dev", "proc", "sys", "tmp", "etc"):
+            (root / folder).mkdir(parents=True)
+        shutil.copy(BUSYBOX, root / "bin/busybox")
+        for command in COMMANDS.split():
+            (root / "bin" / command).symlink_to("busybox")
+        (root / "init.sh").write_text(INIT)
+        lines = [
+            f"lxc.rootfs.path = dir:{root}",
+            f"lxc.uts.name = {name}",
+            "lxc.net.0.type = empty",
+            "lxc.apparmor.profile = unconfined",
+            "lxc.init.cmd = /bin/sh /init.sh",
+            "lxc.mount.auto = proc:mixed",
+            "lxc.autodev = 1",
+            "lxc.pty.max = 8",
+        ]
+        if unprivileged:
+            lines += ["lxc.idmap = u 0 200000 65536", "lxc.idmap = g 0 200000 65536"]
+            subprocess.run(["chown", "-hR", "200000:200000", root], check=True)
+            top.chmod(0o755)
+        if rules:
+            lines += [RULES.format(key=key) for key in ("cgroup", "cgroup2")]
+        (top / "config").write_text("\n".join(lines) + f"\n{config}\n")
+        container = Container(name, self.lxcpath)
+        self.made.append(container)
+        if start:
+            container.start(30)
+        return container
+
+    def end(self):
+        for container in self.made:
+            if container.defined:
+                Container(container.name, container.lxcpath).stop()
+
+
+@pytest.fixture
+def boxes(tmp_path):
+    made = Boxes(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def box(boxes):
+    """A running container with device rules."""
+    return boxes.make()
+
+
+@pytest.fixture
+def pure_v2():
+    """cgroup v2 alone, as this process and those that it starts see it, for the length of a test."""
+    before = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    assert libc.unshare(CLONE_NEWNS) == 0
+    try:
+        subprocess.run(
+            "mount --make-rprivate / && umount -lR /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup",
+            shell=True,
+            check=True,
+        )
+        yield
+    finally:
+        assert libc.setns(before, CLONE_NEWNS) == 0, os.strerror(ctypes.get_errno())
+        os.close(before)
+
+
+def attach(container, *argv):
+    """Run a command inside, as its root; its exit code."""
+    line = ["lxc-attach", "-P", container.lxcpath, "-n", container.name, "--clear-env", "--", *argv]
+    return subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=False).returncode
