@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab node that is an LXC system container: the namespace and its links are network.py's, what GPUs show gpus.py's."""
+"""A lab node that is an LXC system container. Its namespace and links are network.py's, what GPUs show gpus.py's."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ lxc.mount.auto = cgroup:rw proc:mixed sys:mixed
 lxc.cgroup.devices.allow = a
 lxc.cgroup2.devices.allow = a
 """
-#: systemd joins cpu and cpuacct, which a kernel that has them apart refuses; it leaves links to an empty folder, over which
-#: LXC stumbles ("Not a directory - Failed to open cpuacct").
+#: systemd joins cpu and cpuacct, which a kernel that has them apart refuses; it leaves links to an empty folder, over
+#: which LXC stumbles ("Not a directory - Failed to open cpuacct").
 CGROUPS = """\
 [Unit]
 DefaultDependencies=no

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-ins for NVIDIA GPUs in a lab node: what their driver and the kernel show of them in /proc and /sys.
 
-There is no driver, so that no device opens: with ENXIO where the device cgroup lets one through, with EPERM where it does
-not, which tells one from the other. /dev is left to the node, as a driver without nvidia-modprobe leaves it.
+There is no driver, so that no device opens: with ENXIO where the device cgroup lets one through, with EPERM where it
+does not, which tells one from the other. /dev is left to the node, as a driver without nvidia-modprobe leaves it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 
 #: The last driver that knows Fermi.
 VERSION = "390.157"
-#: nvidia-uvm and nvidia-caps get their majors from the kernel, other ones on each boot: counted down from 511 where 254 to
-#: 234 are taken (Documentation/admin-guide/devices.txt). What else has one like that is there to be swapped with.
+#: nvidia-uvm gets its major from the kernel, another one on another boot: counted down from 511 where 254 to 234 are
+#: taken (Documentation/admin-guide/devices.txt). What else has one like that is there to be swapped with.
 DRIVERS = {195: ("nvidia-frontend", "nvidia", "nvidiactl", "nvidia-modeset"), 510: ("nvidia-uvm",), 509: ("cec",)}
 INFORMATION = """\
 Model: \t\t {model}
