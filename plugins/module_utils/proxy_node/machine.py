@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this machine says of itself: who listens on a port, what a path lies on, which packages there are.
+"""What a proxy node says of itself: who listens on a port, what its kernel lets NFS servers do.
 
 Facts only; whether they are right for a proxy node is preflight.py's business.
 """
@@ -14,6 +14,7 @@ import ipaddress
 import os
 
 from ..command import command
+from ..node.machine import text_of
 
 #: Who holds port 2049 where no program does.
 KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
@@ -64,36 +65,6 @@ def has_nfsd():
         return False
     modules = text_of(f"/lib/modules/{os.uname().release}/modules.dep")
     return "/nfsd/nfsd.ko" in modules or "\tnfsd\n" in text_of("/proc/filesystems")
-
-
-def mount_of(path):
-    """(mount point, file system type) that `path` lies on."""
-    path = os.path.realpath(path)
-    best = ("/", "unknown")
-    for line in text_of("/proc/self/mountinfo").splitlines():
-        left, right = line.split(" - ", 1)
-        point = left.split()[4].encode().decode("unicode_escape")
-        if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[0]):
-            best = (point, right.split()[0])
-    return best
-
-
-def missing_packages(names):
-    """Those of `names` that dpkg does not have installed, in their order."""
-    if not names:
-        return []
-    said = command(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *names], ok=(0, 1))
-    installed = {line.split()[0] for line in said.splitlines() if line.endswith(" installed")}
-    return [name for name in names if name not in installed]
-
-
-def text_of(path):
-    """What a file holds; nothing where it is not there."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
 
 
 def _hex_address(local):

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a machine, a boards file or a wiring plan from becoming a proxy node, all of it in one look.
 
-Looks and changes nothing; how a machine is looked at is machine.py's. Each finding is a HeteroError that is collected,
-not raised: a defect stops the set-up, a note does not.
+Looks and changes nothing; how a machine is looked at is machine.py's and node/'s.
 """
 
 from __future__ import annotations
@@ -20,16 +19,10 @@ from ..boards.boards_file import BoardsFileError, parse
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
+from ..node.findings import Findings, system
+from ..node.machine import missing_packages, mount_of
 from .config import CONFIG, read_config
-from .machine import (
-    KERNEL_SERVER,
-    has_nfsd,
-    may_open_by_handle,
-    missing_packages,
-    mount_of,
-    port_holders,
-    text_of,
-)
+from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
 PORTS = {
@@ -70,21 +63,6 @@ class Plan:
     packages: list = field(default_factory=list)
 
 
-class Findings:
-    """Defects and notes of one look, and the facts the set-up goes on with."""
-
-    def __init__(self):
-        self.defects = []
-        self.notes = []
-        self.facts = {}
-
-    def defect(self, thing, what, remedy):
-        self.defects.append(HeteroError(what, thing, remedy))
-
-    def note(self, thing, what, remedy):
-        self.notes.append(HeteroError(what, thing, remedy))
-
-
 def look(plan):
     """Everything there is to say about `plan` on this machine, as Findings."""
     found = Findings()
@@ -99,14 +77,6 @@ def look(plan):
         found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     return found
-
-
-def summary(found):
-    """All defects as one message, a line each."""
-    count = len(found.defects)
-    things = "thing is" if count == 1 else "things are"
-    head = f"this machine cannot be set up as a proxy node: {count} {things} in the way"
-    return "\n".join([head, *(f"- {defect}" for defect in found.defects)])
 
 
 # --- what the inventory says ---------------------------------------------------------------------------------------
@@ -181,24 +151,6 @@ def disks(plan, thing, disk, arch, found):
 
 
 # --- what the machine is -------------------------------------------------------------------------------------------
-
-
-def system(found):
-    """Root, Debian's family, systemd. False where the other checks could not say anything true."""
-    if os.geteuid() != 0:
-        found.defect("login", "is not root", "set ansible_user: root, or become: true")
-        return False
-    release = text_of("/etc/os-release")
-    ids = re.findall(r'^(?:ID|ID_LIKE)="?([^"\n]*)', release, re.MULTILINE)
-    if "debian" not in " ".join(ids).split():
-        name = re.search(r'^PRETTY_NAME="?([^"\n]*)', release, re.MULTILINE)
-        found.defect("system", f"is {name.group(1) if name else 'unknown'}", "use Debian 12 or Ubuntu 22.04 or newer")
-        return False
-    if not os.path.isdir("/run/systemd/system"):
-        found.defect(
-            "system", "was not started by systemd", "use a machine or system container with systemd as process 1"
-        )
-    return True
 
 
 def address(plan, boards, found):

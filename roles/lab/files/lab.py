@@ -13,93 +13,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
 import machine
-
-#: The seccomp profile of LXC forbids open_by_handle_at, which an NFS server lives on; a node therefore gets none.
-#: A phys interface is a veth end made beforehand: LXC looks for bridges in the host's sysfs, not in a namespace's.
-CONTAINER = """\
-lxc.include = /usr/share/lxc/config/common.conf
-lxc.arch = linux64
-lxc.uts.name = {name}
-lxc.rootfs.path = overlayfs:{base}:{folder}/delta
-lxc.init.cmd = /sbin/init systemd.unified_cgroup_hierarchy=0
-lxc.apparmor.profile = unconfined
-lxc.seccomp.profile =
-lxc.cgroup.devices.allow = b 7:* rwm
-lxc.cgroup.devices.allow = c 10:237 rwm
-lxc.cgroup2.devices.allow = b 7:* rwm
-lxc.cgroup2.devices.allow = c 10:237 rwm
-"""
-
-
-def run(*argv, check=True):
-    done = subprocess.run(
-        argv,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-    )
-    if check and done.returncode:
-        raise SystemExit(f"{' '.join(argv)} ended with {done.returncode}: {done.stdout.strip()}")
-    return done
-
-
-class Process:
-    """A background process of the lab, remembered by pid and start time so that a reused pid is never taken for it."""
-
-    def __init__(self, lab, name):
-        self.file = os.path.join(lab["folder"], "run", name + ".pid")
-
-    @staticmethod
-    def _started(pid):
-        try:
-            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] == "Z" else fields[19]  # proc(5): field 22, starttime
-
-    @property
-    def pid(self):
-        try:
-            with open(self.file, encoding="ascii") as file:
-                pid, started = file.read().split()
-        except (OSError, ValueError):
-            return None
-        return int(pid) if self._started(pid) == started else None
-
-    def start(self, argv, log):
-        with open(log, "ab") as output:
-            child = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-            )
-        with open(self.file, "w", encoding="ascii") as file:
-            file.write(f"{child.pid} {self._started(child.pid)}\n")
-
-    def stop(self):
-        pid = self.pid
-        if pid is not None:
-            os.kill(pid, signal.SIGTERM)
-            wait(lambda: self.pid is None, 10, f"process {pid} does not end on SIGTERM")
-        if os.path.exists(self.file):
-            os.unlink(self.file)
-        return pid is not None
-
-
-def wait(condition, seconds, complaint):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit(f"after {seconds} s: {complaint}")
-        time.sleep(0.02)
+from container import Container
+from network import Network
+from processes import Process, wait
 
 
 class Images:
@@ -127,69 +48,6 @@ class Images:
 
     def leftovers(self):
         return []
-
-
-class Network:
-    """The namespace, its bridges with their addresses, a tap for each board, a veth pair for each node's network."""
-
-    def __init__(self, lab):
-        self.lab = lab
-        self.path = f"/run/netns/{lab['namespace']}"
-
-    @property
-    def exists(self):
-        return os.path.exists(self.path)
-
-    def inside(self, *argv, check=True):
-        return run("nsenter", f"--net={self.path}", *argv, check=check)
-
-    def links(self):
-        return {link["ifname"] for link in json.loads(self.inside("ip", "-j", "link").stdout or "[]")}
-
-    def up(self):
-        lab, changed = self.lab, []
-        if not self.exists:
-            run("ip", "netns", "add", lab["namespace"])
-            self.inside("ip", "link", "set", "lo", "up")
-            changed.append(f"namespace {lab['namespace']}")
-        links, lines = self.links(), []
-        for bridge in lab["bridges"]:
-            if bridge["name"] not in links:
-                lines += [f"link add {bridge['name']} type bridge stp_state 0 forward_delay 0"]
-                lines += [f"addr add {address} dev {bridge['name']}" for address in bridge["addresses"]]
-                lines += [f"link set {bridge['name']} up"]
-                changed.append(f"bridge {bridge['name']}")
-        for board in lab["boards"]:
-            if board["tap"] not in links:
-                lines += [
-                    f"tuntap add {board['tap']} mode tap",
-                    f"link set {board['tap']} master {lab['bridges'][0]['name']} up",
-                ]
-                changed.append(f"tap {board['tap']}")
-        for name, node in lab["nodes"].items():
-            for number, network in enumerate(node["networks"]):
-                outer = f"{name}-{number}"
-                if outer not in links:
-                    made = f"tuntap add {outer} mode tap"
-                    if node["kind"] == "container":
-                        made = f"link add {outer} type veth peer name {outer}i"
-                    lines += [made, f"link set {outer} master {network['bridge']} up"]
-                    changed.append(f"link {outer}")
-        if lines:
-            batch = os.path.join(lab["folder"], "run", "network.batch")
-            with open(batch, "w", encoding="ascii") as file:
-                file.write("\n".join(lines) + "\n")
-            self.inside("ip", "-batch", batch)
-        return changed
-
-    def down(self):
-        if not self.exists:
-            return []
-        run("ip", "netns", "del", self.lab["namespace"])
-        return [f"namespace {self.lab['namespace']}"]
-
-    def leftovers(self):
-        return [f"namespace {self.lab['namespace']}"] if self.exists else []
 
 
 class Pdus:
@@ -232,56 +90,6 @@ class Pdus:
             for name in self.lab["pdus"]
             if Process(self.lab, name).pid
         ]
-
-
-class Container:
-    """A node as an LXC system container over a shared read-only base; what it writes is its own folder's."""
-
-    def __init__(self, lab, name, node):
-        self.lab, self.name, self.node = lab, name, node
-        self.network = Network(lab)
-
-    def _lxc(self, verb, *argv, check=True):
-        # The command socket is abstract and therefore per network namespace: every lxc command runs inside it.
-        path = os.path.join(self.lab["folder"], "nodes")
-        return self.network.inside(f"lxc-{verb}", "-P", path, "-n", self.name, *argv, check=check)
-
-    def running(self):
-        return self.network.exists and "RUNNING" in self._lxc("info", "-s", check=False).stdout
-
-    def start(self, folder, _delta):
-        self._configure(folder)
-        log = os.path.join(self.lab["folder"], "logs", self.name + ".log")
-        self._lxc("start", "--daemon", "-o", log, "-l", "WARN")
-
-    def stop(self):
-        self._lxc("stop", "-k")
-
-    def _configure(self, folder):
-        lines = [CONTAINER.format(name=self.name, base=self.node["base"], folder=folder)]
-        for number, network in enumerate(self.node["networks"]):
-            lines.append(
-                f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {self.name}-{number}i\n"
-                f"lxc.net.{number}.name = eth{number}\n"
-                f"lxc.net.{number}.flags = up\nlxc.net.{number}.ipv4.address = {network['address']}\n"
-            )
-        binds = [
-            (device, device.lstrip("/"), "file")
-            for device in ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
-        ]
-        for path in self.node["folders"]:  # an overlay's upper layer cannot lie on an overlay: these are plain folders
-            own = os.path.join(folder, "data", path.strip("/").replace("/", "-"))
-            os.makedirs(own, exist_ok=True)
-            binds.append((own, path.strip("/"), "dir"))
-        for bind in self.node["binds"]:
-            binds.append(
-                (bind["source"], bind["target"].strip("/"), "dir" if os.path.isdir(bind["source"]) else "file")
-            )
-        for source, target, kind in binds:
-            if os.path.exists(source):
-                lines.append(f"lxc.mount.entry = {source} {target} none bind,create={kind} 0 0\n")
-        with open(os.path.join(folder, "config"), "w", encoding="utf-8") as file:
-            file.writelines(lines)
 
 
 class Machine:

@@ -23,9 +23,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.mounts impor
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_of, prepare
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import tools
+from ansible_collections.hetero.compute.plugins.module_utils.node import tools
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
-from ansible_collections.hetero.compute.plugins.modules import proxy_tools
+from ansible_collections.hetero.compute.plugins.modules import node_tools
 
 AT_FDCWD = -100
 
@@ -221,10 +221,10 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     shutil.copy(site.params["boards_file"], site.tftp / "tilera_boards")
     folder, command = site.folder / "lib", site.folder / "hetero"
     arguments = {"folder": str(folder), "commands": {str(command): "hetero"}}
-    assert proxy_tools.work(arguments, check=True)["changed"]
+    assert node_tools.work(arguments, check=True)["changed"]
     assert not folder.exists()
-    assert str(command) in proxy_tools.work(arguments, check=False)["paths"]
-    assert not proxy_tools.work(arguments, check=False)["changed"]
+    assert str(command) in node_tools.work(arguments, check=False)["paths"]
+    assert not node_tools.work(arguments, check=False)["changed"]
     assert (folder / "hetero" / "errors.py").read_text() == tools.sources()["errors.py"]
 
     def hetero(*words):
@@ -239,4 +239,4 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     assert missing.stderr.startswith("hetero: /nowhere/proxy.json: cannot be read")
     assert "known: " in hetero("restart").stderr
     with pytest.raises(BadInput, match="no such command"):
-        proxy_tools.work({"folder": str(folder), "commands": {"/nowhere": "het"}}, check=True)
+        node_tools.work({"folder": str(folder), "commands": {"/nowhere": "het"}}, check=True)

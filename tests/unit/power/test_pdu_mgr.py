@@ -18,11 +18,11 @@ from ansible_collections.hetero.compute.tests.unit.power.test_pdu_power import C
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """The command as module proxy_tools puts it onto a node."""
+    """The command as module node_tools puts it onto a node."""
     folder = tmp_path_factory.mktemp("node")
     path = folder / "pdu_mgr"
     argv = [sys.executable, "-m", "ansible", "adhoc", "localhost", "-i", "localhost,", "-c", "local"]
-    argv += ["-e", f"ansible_python_interpreter={system_python()}", "-m", "hetero.compute.proxy_tools"]
+    argv += ["-e", f"ansible_python_interpreter={system_python()}", "-m", "hetero.compute.node_tools"]
     argv += ["-a", json.dumps({"folder": str(folder / "lib"), "commands": {str(path): "pdu_mgr"}})]
     env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), "ANSIBLE_LOCAL_TEMP": str(folder / "ansible")}
     done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings, summary
+from ansible_collections.hetero.compute.plugins.module_utils.node.machine import mount_of
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import machine, preflight
 
 BOARDS = """\
@@ -30,7 +32,7 @@ GOOD = preflight.Plan(
 
 def said(**changes):
     """Defects and notes of the inventory part for GOOD with changes, as texts."""
-    plan, found = replace(GOOD, **changes), preflight.Findings()
+    plan, found = replace(GOOD, **changes), Findings()
     preflight.wiring(plan, preflight.boards_of(plan, found), found)
     return [str(defect) for defect in found.defects], [str(note) for note in found.notes]
 
@@ -65,10 +67,10 @@ def test_all_defects_come_at_once():
         boards_text=BOARDS.replace("10.0.2.2", "x").replace("10.0.2.1", "y"), wiring={"0": {"pdu": "z", "outlet": 1}}
     )
     assert len(defects) == 3
-    found = preflight.Findings()
+    found = Findings()
     for text in defects:
         found.defect("x", text, "y")
-    assert preflight.summary(found).count("\n") == 3
+    assert summary(found, "a proxy node").count("\n") == 3
 
 
 def test_what_stops_nothing_is_a_note():
@@ -92,22 +94,22 @@ def test_the_program_that_holds_a_port_is_named(kind, protocol, address):
 
 
 def test_the_file_system_of_a_path_is_its_nearest_mount():
-    assert machine.mount_of("/proc/self") == ("/proc", "proc")
-    assert machine.mount_of("/")[0] == "/"
+    assert mount_of("/proc/self") == ("/proc", "proc")
+    assert mount_of("/")[0] == "/"
 
 
 @pytest.mark.parametrize(
     ("text", "size"), [("", 0), ("64M", 64 << 20), ("8G", 8 << 30), ("8GB", None), ("1M", None), ("much", None)]
 )
 def test_a_size_is_understood_or_refused(text, size):
-    found = preflight.Findings()
+    found = Findings()
     assert preflight._size(text, found) == (size or 0)
     assert len(found.defects) == (size is None)
 
 
 def test_roots_that_do_not_fit_are_refused_and_covered_roots_too(tmp_path):
     (tmp_path / "roots" / "fs_0").mkdir(parents=True)
-    found = preflight.Findings()
+    found = Findings()
     preflight.folders(replace(GOOD, state_folder=str(tmp_path), roots_size="999T"), found)
     texts = "\n".join(str(defect) for defect in found.defects)
     assert "1022977.0 GiB needed" in texts
@@ -117,7 +119,7 @@ def test_roots_that_do_not_fit_are_refused_and_covered_roots_too(tmp_path):
 def test_a_plain_folder_of_roots_needs_no_loop_device(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(preflight, "SPARE", 1)
-    found = preflight.Findings()
+    found = Findings()
     preflight.folders(replace(GOOD, state_folder=str(tmp_path / "new" / "folder")), found)
     assert [str(defect) for defect in found.defects if "overlay" not in defect.what] == []
     assert not os.path.exists(str(tmp_path / "new"))
@@ -141,7 +143,7 @@ def test_the_nfs_server_is_one_that_can_and_stays(
     """Else the second board's root is refused on Debian 12's kernel, or a new kernel makes all boards' files stale."""
     monkeypatch.setattr(preflight, "has_nfsd", lambda: kernel_has_it)
     monkeypatch.setattr(preflight, "may_open_by_handle", lambda: True)
-    config, found = tmp_path / "proxy.json", preflight.Findings()
+    config, found = tmp_path / "proxy.json", Findings()
     if before:
         config.write_text(f'{{"exports": "{before}"}}')
     plan = replace(GOOD, exports=asked, config=str(config))
@@ -154,7 +156,7 @@ def test_whether_overlays_have_an_id_each_is_tried_not_guessed():
     """Linux 6.6 and newer have; what a distribution took over into an older one no version number tells."""
     if os.geteuid() != 0:
         pytest.skip("mounts need root: run as root")
-    found = preflight.Findings()
+    found = Findings()
     release = tuple(map(int, os.uname().release.split(".")[:2]))
     assert preflight.kernel(found) or release < (6, 6)
     assert found.defects == []

@@ -118,7 +118,7 @@ def by_hand(folder, port):
         {"hetero.compute.pdu_power": dict(given, password="{{ secret_of_pdu }}")},
         {"hetero.compute.pdu_power": dict(given, password="{{ secret_of_pdu }}x", timeout=3), "ignore_errors": True},
         {
-            "hetero.compute.proxy_files": {
+            "hetero.compute.node_files": {
                 "files": [{"path": f"{NEW}/credentials.json", "secret": "{{ secret_of_pdu }}", "mode": "0600"}],
                 "folders": {NEW: "0755"},
             }

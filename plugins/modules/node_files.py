@@ -2,18 +2,19 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Folders and files of a proxy node, all in one run. Role tftp_proxy says what is in them."""
+"""Folders and files of a node, all in one run. The node's role says what is in them."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: proxy_files
+module: node_files
 short_description: Keep a set of folders and files
 version_added: 0.1.0
 description:
   - Brings folders and root-owned files to the given content and mode, all in one run; each file is replaced in one
     step.
-  - Used by role P(hetero.compute.tftp_proxy#role). Works in check mode where the folders are yet to be made.
+  - Used by roles P(hetero.compute.tftp_proxy#role) and P(hetero.compute.gpu_lxc#role). Works in check mode where the
+    folders are yet to be made.
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -75,7 +76,7 @@ author:
 
 EXAMPLES = r"""
 - name: Keep the boot script
-  hetero.compute.proxy_files:
+  hetero.compute.node_files:
     folders:
       /tftpboot: "0755"
     files:
@@ -127,7 +128,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.boot.uboot_script import script_image
 from ..module_utils.change import Change
 from ..module_utils.module import run
-from ..module_utils.proxy_node.files import keep_file, keep_folder, source_bytes, units_to_do
+from ..module_utils.node.files import keep_file, keep_folder, source_bytes, units_to_do
 from ..module_utils.spec import ArgumentSpec
 
 FILE = ArgumentSpec(

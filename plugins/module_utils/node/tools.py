@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The commands that run on a proxy node without Ansible, and how they get there: as a copy of these very files.
+"""The commands that run on a node without Ansible, and how they get there: as a copy of these very files.
 
 A module that imports the commands' files brings with it all that they import; `sources` reads it back from there. A
 command starts with its own file and no other, so that a fault in one (a PDU's driver) does not reach another (restore).
@@ -22,12 +22,12 @@ ROOT = __name__.rsplit(".", 2)[0] + "."
 #: -I: neither the user's environment nor the current folder says what is imported.
 SCRIPT = """\
 #!/usr/bin/python3 -I
-# Written by role hetero.compute.tftp_proxy.
+# Written by hetero.compute.node_tools.
 import sys
 
 sys.path.insert(0, {folder!r})
 from {package}.{file} import main
-from {package}.proxy_node.tools import start
+from {package}.node.tools import start
 
 sys.exit(start({name!r}, main, sys.argv[1:]))
 """

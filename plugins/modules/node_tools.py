@@ -2,13 +2,13 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands of a proxy node that run there without Ansible. What they do, module_utils/proxy_node/tools.py knows."""
+"""Commands of a node that run there without Ansible. How they get there, module_utils/node/tools.py knows."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: proxy_tools
-short_description: Install the commands of a proxy node
+module: node_tools
+short_description: Install the commands of a proxy node or an accelerator host
 version_added: 0.1.0
 description:
   - Puts the code that this module runs with itself into O(folder), and for each command a script that starts it.
@@ -16,7 +16,9 @@ description:
   - C(hetero backup) keeps checked copies of the state database in the folder C(backups) beside it.
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
   - C(hetero reap) ends the instances whose lease is over.
-  - Used by role P(hetero.compute.tftp_proxy#role).
+  - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
+  - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
+  - Used by roles P(hetero.compute.tftp_proxy#role) and P(hetero.compute.gpu_lxc#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -41,7 +43,7 @@ author:
 
 EXAMPLES = r"""
 - name: Install command hetero
-  hetero.compute.proxy_tools:
+  hetero.compute.node_tools:
     commands:
       /usr/local/sbin/hetero: hetero
 """
@@ -64,18 +66,20 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.accelerator_host import gpu_nodes
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
-from ..module_utils.proxy_node import hetero, pdu_mgr, reap
-from ..module_utils.proxy_node.files import keep_file, keep_folder
-from ..module_utils.proxy_node.tools import PACKAGE, script, sources
+from ..module_utils.node import hetero
+from ..module_utils.node.files import keep_file, keep_folder
+from ..module_utils.node.tools import PACKAGE, script, sources
+from ..module_utils.proxy_node import pdu_mgr, reap
 from ..module_utils.spec import ArgumentSpec
 
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (reap,)
+LATER = (gpu_nodes, reap)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import files
+from ansible_collections.hetero.compute.plugins.module_utils.node import files
 
 
 @pytest.fixture

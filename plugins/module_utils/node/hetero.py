@@ -1,23 +1,32 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero VERB …`: what a proxy node does by itself, started by systemd or by hand. Each verb is a file of its own."""
+"""`hetero VERB …`: what a node does by itself, started by systemd or by hand. Each verb is a file of its own.
+
+A file is imported when its verb is asked for: a fault in one (a PDU's driver) must not keep another (restore) from its
+work. A verb that is not for this kind of node says that its configuration is missing.
+"""
 
 from __future__ import annotations
 
 from ..errors import BadInput
-from . import backup, restore
+from ..proxy_node import backup, restore
 
 
 def _reap(arguments):
-    # Imported when it is asked for: a fault in a PDU's driver must not keep the roots from being restored.
-    from . import reap
+    from ..proxy_node import reap
 
     return reap.main(arguments)
 
 
+def _gpu_nodes(arguments):
+    from ..accelerator_host import gpu_nodes
+
+    return gpu_nodes.main(arguments)
+
+
 #: Verb → what runs it with the words after it; returns the exit code.
-VERBS = {backup.VERB: backup.main, restore.VERB: restore.main, "reap": _reap}
+VERBS = {backup.VERB: backup.main, restore.VERB: restore.main, "reap": _reap, "gpu-nodes": _gpu_nodes}
 
 
 def main(arguments):
