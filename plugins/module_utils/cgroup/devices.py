@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from ..errors import BadInput, HeteroError, Refused
 from . import mounts
@@ -37,12 +37,12 @@ class DeviceCgroup(NamedTuple):
     """
 
     name: str
-    v1: Optional[V1]
-    v2: Optional[V2]
+    v1: V1 | None
+    v2: V2 | None
 
     @property
     def version(self):
-        """"v1", "v2" or "hybrid"."""
+        """Which lists and programs count: "v1", "v2" or "hybrid"."""
         return "hybrid" if self.v1 and self.v2 else "v1" if self.v1 else "v2"
 
     def may(self, kind, major, minor, access):
@@ -53,7 +53,7 @@ class DeviceCgroup(NamedTuple):
         return all(side.may(kind, major, minor, access) for side in (self.v2, self.v1) if side)
 
     def verdict(self, rule):
-        """"allowed", "denied", or "partly": of the devices and accesses that a rule names.
+        """How much of what a rule names is allowed: "allowed", "denied" or "partly".
 
         "allowed" is all of them; "denied" is none, not even one access alone.
         """
@@ -114,7 +114,7 @@ class DeviceCgroup(NamedTuple):
         """Questions that stand for all devices of a rule: a number that is compared with by no list and no program is
         answered like the next such number.
         """
-        accesses = [rule.access] if whole else [letter for letter in rule.access] + [rule.access]
+        accesses = [rule.access] if whole else list(rule.access) + [rule.access]
         wild = None in rule[1:3]
         majors, minors = self._numbers(rule) if wild else ((rule.major,), (rule.minor,))
         if len(majors) * len(minors) > MOST_QUESTIONS:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a device cgroup's program answers, found by carrying it out: anybody's program, however it was written.
 
-Knows each instruction that needs nothing of the kernel (no helper, no map): what LXC, systemd and runc write, and what a
-compiler makes. Whatever else a program does, the answer is CannotTell, never a guess.
+Knows each instruction that needs nothing of the kernel (no helper, no map): what LXC, systemd and runc write, and what
+a compiler makes. Whatever else a program does, the answer is CannotTell, never a guess.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Run:
 
     def swapped(self, one):
         """Byte order: to little-endian only cuts off, on the machines whose programs these are."""
-        if one.imm not in (16, 32, 64) or one.kind == ALU64 and one.code & X:
+        if one.imm not in (16, 32, 64) or (one.kind == ALU64 and one.code & X):
             raise self.strange(one)
         cut = (self.number(one.dst) & ((1 << one.imm) - 1)).to_bytes(one.imm // 8, "little")
         turned = one.kind == ALU64 or one.code & X
@@ -217,7 +217,7 @@ class Run:
         if one.code == LD | 0x18 and one.src == 0 and self.at < len(self.instructions):
             self.registers[one.dst] = (self.instructions[self.at].imm & WORD) << 32 | one.imm & WORD
             self.at += 1
-        elif one.kind == LDX and (mode == MEM or mode == MEMSX and size < 8):
+        elif one.kind == LDX and (mode == MEM or (mode == MEMSX and size < 8)):
             value = self.load(self.spot(one.src, one.off, size), size)
             if mode == MEMSX:
                 value = _signed(value, 8 * size) & LONG

@@ -63,7 +63,8 @@ def cgroups(pid, proc="/proc"):
                 elif "devices" in controllers.split(","):
                     found[V1] = cgroup
     except OSError as error:
-        raise HeteroError(f"has no cgroup to read ({error.strerror})", f"process {pid}", "see whether it runs") from error
+        what = f"has no cgroup to read ({error.strerror})"
+        raise HeteroError(what, f"process {pid}", "see whether it runs") from error
     return found
 
 

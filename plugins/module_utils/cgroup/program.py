@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from typing import List, NamedTuple
 
-from .instructions import ALU, ALU64, AX, EXIT, JMP, LDX, Instruction, X, both, copy, load, mov, right, signed, unless
+from .instructions import ALU, ALU64, AX, EXIT, JMP, Instruction, X, both, copy, load, mov, right, signed, unless
 from .rules import KINDS, Rule, letters, needed
 
 PREFIX = "hetero_"
@@ -52,7 +52,8 @@ def compile_rules(kind, rules, owner):
         conditions = []
         if rule.kind != "a":
             conditions.append((TYPE, KINDS[rule.kind]))
-        conditions += [(MAJOR, rule.major)] * (rule.major is not None) + [(MINOR, rule.minor)] * (rule.minor is not None)
+        conditions += [(MAJOR, rule.major)] * (rule.major is not None)
+        conditions += [(MINOR, rule.minor)] * (rule.minor is not None)
         if rule.access == "rwm":
             asked = []
         elif allowing:

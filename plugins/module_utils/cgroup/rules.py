@@ -9,7 +9,7 @@ Which list a cgroup has, and how it gets there, is v1's and v2's.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from ..errors import BadInput
 
@@ -19,7 +19,7 @@ KINDS = {"b": 1, "c": 2}
 #: Width of device numbers inside the kernel: 12 bits of major, 20 of minor (linux/kdev_t.h).
 MAJORS, MINORS = 1 << 12, 1 << 20
 
-RULE = re.compile(r"(?P<kind>[abc])(?:\s+(?P<major>\d+|\*):(?P<minor>\d+|\*)(?:\s+(?P<access>[rwm]{1,3}))?)?\Z", re.ASCII)
+RULE = re.compile(r"(?P<kind>[abc])(?: (?P<major>\d+|\*):(?P<minor>\d+|\*)(?: (?P<access>[rwm]{1,3}))?)?\Z", re.ASCII)
 REMEDY = 'write it like "c 195:0 rw"'
 
 
@@ -27,8 +27,8 @@ class Rule(NamedTuple):
     """Device numbers and what may be done with them; None stands for each number, kind "a" for all devices."""
 
     kind: str
-    major: Optional[int]
-    minor: Optional[int]
+    major: int | None
+    minor: int | None
     access: str
 
     def __str__(self):
@@ -78,7 +78,7 @@ def parse(text):
     kind, major, minor, access = found.group("kind", "major", "minor", "access")
     if kind == "a":
         # the kernel looks at no number after an "a": "a 1:3 r" would be everything
-        if major not in (None, "*") or minor not in (None, "*") or access and set(access) != set("rwm"):
+        if major not in (None, "*") or minor not in (None, "*") or (access and set(access) != set("rwm")):
             raise BadInput("means all devices to the kernel, whatever stands behind the a", f"rule '{text}'", REMEDY)
         return EVERYTHING
     if access is None:

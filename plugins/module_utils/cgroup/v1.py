@@ -47,7 +47,8 @@ class V1(NamedTuple):
         self._write("devices.allow", rule)
         rules = self.rules
         if EVERYTHING not in rules and not any(one.holds(rule) for one in rules):
-            raise HeteroError("was accepted, and is not in devices.list", self._thing(rule), "see who else writes there")
+            what = "was accepted, and is not in devices.list"
+            raise HeteroError(what, self._thing(rule), "see who else writes there")
 
     def deny(self, rule):
         """Write the rule to devices.deny and see that nothing in the list still gives any of it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import contextmanager
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple
 
 from ..errors import HeteroError, Refused, naming
 from . import bpf
@@ -30,7 +30,7 @@ class Program(NamedTuple):
 
     id: int
     name: str
-    instructions: Optional[List[Instruction]]
+    instructions: List[Instruction] | None
 
     @property
     def own(self):
@@ -135,7 +135,8 @@ class V2(NamedTuple):
         except OSError as error:
             raise self._explained(error) from error
         if number not in [program.id for program in self.effective]:
-            raise HeteroError("was attached, and is not in effect", f"program {number} of {self.path}", "see who else acts")
+            thing = f"program {number} of {self.path}"
+            raise HeteroError("was attached, and is not in effect", thing, "see who else acts there")
         return number
 
     def _explained(self, error):
