@@ -153,6 +153,12 @@ def of_process(pid, proc="/proc"):
     return _found(f"process {pid}", found)
 
 
+def of_container(pid, name, proc="/proc"):
+    """The DeviceCgroup of a whole container of LXC, by its init's process and its name."""
+    there = mounts.container_cgroups(pid, name, proc)
+    return _found(f"container {name}", {one: mounts.directory(one, cgroup, proc) for one, cgroup in there.items()})
+
+
 def of_path(path, proc="/proc"):
     """The DeviceCgroup of a cgroup: its directory, or its name as LXC and systemd give it to both hierarchies.
 

@@ -8,6 +8,8 @@ Only the two that limit devices: cgroup v1's controller `devices`, and the unifi
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import re
 from typing import NamedTuple
@@ -15,6 +17,7 @@ from typing import NamedTuple
 from ..errors import HeteroError, naming
 
 V1, V2 = "v1", "v2"
+CLONE_NEWCGROUP = 0x02000000  # linux/sched.h
 
 
 class Mount(NamedTuple):
@@ -66,6 +69,55 @@ def cgroups(pid, proc="/proc"):
         what = f"has no cgroup to read ({error.strerror})"
         raise HeteroError(what, f"process {pid}", "see whether it runs") from error
     return found
+
+
+def container_cgroups(pid, name, proc="/proc"):
+    """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
+
+    They are the root of init's cgroup namespace; without one of its own, what LXC names lxc.payload.NAME.
+    """
+    ours, found = cgroups(pid, proc), {}
+    theirs = _seen_inside(pid, proc)
+    pattern = re.compile(rf"(?P<top>.*/lxc\.payload\.{re.escape(name)}(-\d+)?)(/|\Z)")
+    for version, cgroup in ours.items():
+        inside = theirs.get(version, "/").rstrip("/")
+        named = pattern.match(cgroup)
+        if cgroup != theirs.get(version) and cgroup.endswith(inside):
+            found[version] = cgroup[: len(cgroup) - len(inside)] or "/"
+        else:
+            found[version] = named.group("top") if named else cgroup
+    return found
+
+
+def _seen_inside(pid, proc):
+    """`cgroups` of a process as it is told itself: the file is written for its reader's namespace."""
+    space = os.path.join(proc, str(pid), "ns", "cgroup")
+    if not os.path.exists(space) or os.path.samefile(space, os.path.join(proc, "self", "ns", "cgroup")):
+        return cgroups(pid, proc)
+    libc = ctypes.CDLL(None, use_errno=True)
+    with naming(space):
+        fd = os.open(space, os.O_RDONLY)
+        read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = {"error": "it ended early"}
+        try:
+            if libc.setns(fd, CLONE_NEWCGROUP) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            said = cgroups(pid, proc)
+        except (OSError, HeteroError) as error:
+            said = {"error": str(error)}
+        finally:
+            os.write(write, json.dumps(said).encode())
+            os._exit(0)
+    os.close(fd)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = json.loads(pipe.read() or b"{}")
+    os.waitpid(child, 0)
+    if "error" in said:
+        raise HeteroError(f"its cgroup namespace cannot be entered ({said['error']})", f"process {pid}", "run as root")
+    return said
 
 
 def directory(version, cgroup, proc="/proc"):

@@ -43,12 +43,19 @@ class V1(NamedTuple):
         return all(covered(rules, kind, major, minor, bits) for bits in questions(access))
 
     def allow(self, rule):
-        """Write the rule to devices.allow and see that it holds."""
+        """Write the rule to devices.allow and see that it holds.
+
+        The cgroups below get it as well, where they had all that this one had; one that somebody narrowed stays.
+        """
+        before = set(self.rules)
         self._write("devices.allow", rule)
         rules = self.rules
         if EVERYTHING not in rules and not any(one.holds(rule) for one in rules):
             what = "was accepted, and is not in devices.list"
             raise HeteroError(what, self._thing(rule), "see who else writes there")
+        for below in self.inner:
+            if before <= set(below.rules):
+                below._write("devices.allow", rule)
 
     def deny(self, rule):
         """Write the rule to devices.deny and see that nothing in the list still gives any of it."""
@@ -66,7 +73,7 @@ class V1(NamedTuple):
 
     @property
     def inner(self):
-        """The cgroups below it, each with a list of its own: they get what is denied here, not what is allowed."""
+        """The cgroups below it, each with a list of its own: the kernel hands on what is denied here, not what is allowed."""
         found = []
         for folder, names, _files in os.walk(self.path):
             found += [V1(os.path.join(folder, name)) for name in sorted(names)]
