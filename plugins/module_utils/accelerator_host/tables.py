@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from ..database import Layout
-
-SET_UP = "run the set-up playbook hetero.compute.gpu_host on this node"
+from .config import SET_UP
 
 
 def _restore(_path):

@@ -9,12 +9,9 @@ Only looks. What that means for a request is allocation.py's, what is done about
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 
-from ..cgroup.devices import FRESH, DeviceCgroup, of_process
-from ..cgroup.v1 import V1
-from ..cgroup.v2 import V2
+from ..cgroup.devices import FRESH, of_container
 from ..errors import naming
 from ..lxc import device_nodes, identity, liblxc
 from . import processes
@@ -84,7 +81,7 @@ def look(lxcpaths, gpus):
             container = liblxc.Container(name, lxcpath)
             pid = container.init_pid
             if pid:  # it may have ended meanwhile
-                reaches += reach_of(container, pid, cgroup_of(container, pid), gpus)
+                reaches += reach_of(container, pid, of_container(pid, name), gpus)
     return Live(tuple(reaches))
 
 
@@ -108,20 +105,6 @@ def key_or_path(container):
     return identity.key_of(container) or container.folder
 
 
-def cgroup_of(container, pid):
-    """The device cgroup of a whole container; its init may have gone into one further in, as systemd's does."""
-    found = of_process(pid)
-    name = re.escape(container.name)
-    whole = re.compile(rf"(.*/(?:lxc\.payload\.{name}(?:-\d+)?|lxc/{name}(?:-\d+)?))(?:/.*)?")
-
-    def cut(path):
-        match = whole.fullmatch(path)
-        return match[1] if match else path
-
-    v1, v2 = found.v1 and V1(cut(found.v1.path)), found.v2 and V2(cut(found.v2.path))
-    return DeviceCgroup(container.thing, v1, v2)
-
-
 def reach_of(container, pid, cgroup, gpus):
     """One Reach for each GPU."""
     holder = key_or_path(container)
@@ -136,7 +119,7 @@ def _how_far(container, pid, cgroup, gpu):
         if not may_open(cgroup, node):
             continue
         rule = rule_of(node)
-        if device_nodes.look(container, node.path) == node.number:
+        if device_nodes.look(container, node.path, pid) == node.number:
             return OPEN, f"its device cgroup allows {rule}, and {node.path} is in it"
         if not allows_unknown(cgroup):
             return OPEN, f"its device cgroup allows {rule}"
