@@ -112,6 +112,10 @@ class Store:
         """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
         return self._db.transaction(dry)
 
+    def snapshot(self):
+        """Reads in the block see one moment of the database; nobody is kept from writing."""
+        return self._db.snapshot()
+
     # ---- instances
 
     def claims(self, request=None):
@@ -249,6 +253,7 @@ class Store:
     def grant(self, allocation):
         """Write an allocation down, new or changed."""
         row = dict(vars(allocation), wanted=json.dumps(vars(allocation.wanted), sort_keys=True))
+        row["nodes"] = json.dumps(allocation.nodes)
         places = ", ".join("?" for column in row)
         # Not INSERT OR REPLACE: that would drop another holder's row where the table's own index refuses this one.
         renewed = ", ".join(f"{column} = excluded.{column}" for column in row)
@@ -274,11 +279,18 @@ class Store:
 
     def events(self, after=0, instance=None, address=None, limit=500):
         """Events with an id above `after`, the oldest first, at most `limit`; of an instance or GPU where given."""
+        return self._events(after, instance, address, "ASC", limit)
+
+    def newest_events(self, instance, limit):
+        """The last `limit` events of an instance, the oldest of them first."""
+        return self._events(0, instance, None, "DESC", limit)[::-1]
+
+    def _events(self, after, instance, address, order, limit):
         where, values = "id > ?", [after]
         for column, value in (("instance", instance), ("address", address)):
             if value is not None:
                 where, values = f"{where} AND {column} = ?", [*values, value]
-        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id LIMIT ?", [*values, limit])
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
         return [Event(**dict(row)) for row in rows]
 
 
@@ -286,6 +298,7 @@ def _allocation(row):
     wanted = json.loads(row["wanted"])
     wanted["gpus"] = tuple(wanted["gpus"])
     more = dict(wanted=Wanted(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
+    more["nodes"] = tuple(tuple(node) for node in json.loads(row["nodes"]))
     return Allocation(**dict(row, **more))
 
 

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from ..database import Layout
-
-SET_UP = "run the set-up playbook hetero.compute.gpu_host on this node"
+from .config import SET_UP
 
 
 def _restore(_path):
@@ -27,7 +26,8 @@ LAYOUT = Layout(
             expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT)""",
         """CREATE TABLE allocations (
             address TEXT NOT NULL, holder TEXT NOT NULL, uuid TEXT, share INTEGER NOT NULL, state TEXT NOT NULL,
-            since REAL NOT NULL, wanted TEXT NOT NULL, persistent INTEGER NOT NULL, method TEXT NOT NULL,
+            since REAL NOT NULL, wanted TEXT NOT NULL, nodes TEXT NOT NULL, persistent INTEGER NOT NULL,
+            method TEXT NOT NULL,
             PRIMARY KEY (address, holder))""",
         # Whatever else goes wrong: one GPU is never exclusively two holders'.
         "CREATE UNIQUE INDEX one_exclusive_holder ON allocations (address) WHERE share = 0",

@@ -19,7 +19,6 @@ from ..instances import age
 #: States of an allocation: written down before any write; proven; being taken back.
 ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
 PHASE = "gpu"
-VFIO = "vfio-pci"
 RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it"
 
 
@@ -58,6 +57,7 @@ class Allocation:
     """A GPU given to a holder.
 
     :param wanted: the request it comes from: another host serves that with other GPUs.
+    :param nodes: (path, kind, major, minor) of the GPU's own nodes, to be closed where the GPU itself is gone.
     """
 
     address: str
@@ -67,6 +67,7 @@ class Allocation:
     state: str
     since: float
     wanted: Wanted
+    nodes: tuple = ()
     persistent: bool = True
     method: str = "host"
 
@@ -109,6 +110,7 @@ def allocate(store, holder, wanted, gpus, live, persistent=True, method="host"):
 
 def _row(row, gpu, holder, wanted, persistent, method):
     fields = dict(share=wanted.share, wanted=wanted, persistent=persistent, method=method)
+    fields["nodes"] = tuple((node.path, *node.number) for node in gpu.nodes)
     if row is None:
         return Allocation(gpu.address, holder, gpu.uuid, state=ATTACHING, since=time.time(), **fields)
     return replace(row, uuid=gpu.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
@@ -143,8 +145,6 @@ def why_not(gpu, holder, wanted, table, seen):
         return f"is not healthy: {gpu.why_unhealthy}"
     if wanted.arch is not None and gpu.arch != wanted.arch:
         return f"is {gpu.arch or 'of unknown architecture'}, not {wanted.arch}"
-    if gpu.driver == VFIO:
-        return f"is bound to {VFIO}, for a virtual machine or a program of a user: give it back with pci_driver"
     others = [row for row in table if row.address == gpu.address and row.holder != holder]
     for row in others:
         if not row.share:

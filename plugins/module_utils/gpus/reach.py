@@ -11,15 +11,19 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ..cgroup import devices
+from ..cgroup.devices import FRESH, of_container
+from ..errors import naming
 from ..lxc import device_nodes, identity, liblxc
+from . import processes
+from .discovery import HELD_FOR_GUESTS
+from .paths import HERE
 
 #: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
 OPEN = "open"
 #: The device cgroup would let it; only that it has no node and cannot make one keeps it out.
 NODE_ONLY = "node-only"
 CLOSED = "closed"
-#: What the bounding set of a process in /proc/PID/status shows CAP_MKNOD as (linux/capability.h).
+#: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
 
 
@@ -35,8 +39,16 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Holder:
+    """Who can use a GPU now: a container, a libvirt domain, or a driver that keeps it for virtual machines."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Live:
-    """What all running containers of a host can open, as (holder, address) → Reach."""
+    """What all running containers of a host can open."""
 
     reaches: tuple
 
@@ -66,58 +78,83 @@ def look(lxcpaths, gpus):
     reaches = []
     for lxcpath in lxcpaths:
         for name in liblxc.running(lxcpath):
-            reaches.extend(reach_of(liblxc.Container(name, lxcpath), gpus))
+            container = liblxc.Container(name, lxcpath)
+            pid = container.init_pid
+            if pid:  # it may have ended meanwhile
+                reaches += reach_of(container, pid, of_container(pid, name), gpus)
     return Live(tuple(reaches))
 
 
-def reach_of(container, gpus):
-    """One Reach for each GPU; none for a container that is not running (any more)."""
-    pid = container.init_pid
-    if not pid:
-        return []
-    cgroup = devices.of_process(pid)
-    holder = key_or_path(container)
-    return [_reach(container, pid, holder, cgroup, gpu) for gpu in gpus]
+def live_holders(gpus, lxcpaths, paths=HERE):
+    """{address: [Holder]} of those that can use each GPU now; nobody has the others."""
+    found = {gpu.address: [] for gpu in gpus}
+    for reach in look(lxcpaths, gpus).reaches:
+        if reach.state == OPEN:
+            found[reach.address].append(Holder("container", reach.container))
+    users = processes.holders([node.number for gpu in gpus for node in gpu.nodes], paths)
+    for gpu in gpus:
+        domains = {process.domain for node in gpu.nodes for process in users.get(node.number, ()) if process.domain}
+        found[gpu.address] += [Holder("libvirt", domain) for domain in sorted(domains)]
+        if gpu.driver in HELD_FOR_GUESTS:
+            found[gpu.address].append(Holder("vfio", gpu.driver))
+    return found
 
 
 def key_or_path(container):
     """The container's key; for one that never was given an id its folder, which no allocation names."""
-    return identity.key_of(container) or f"{container.lxcpath}/{container.name}"
+    return identity.key_of(container) or container.folder
 
 
-def _reach(container, pid, holder, cgroup, gpu):
+def reach_of(container, pid, cgroup, gpus):
+    """One Reach for each GPU."""
+    holder = key_or_path(container)
+    asked = cgroup.snapshot()
+    return [Reach(holder, container.name, gpu.address, *_how_far(container, pid, asked, gpu)) for gpu in gpus]
+
+
+def _how_far(container, pid, cgroup, gpu):
+    """(state, why) of the node that it gets farthest with."""
     state, why = CLOSED, "its device cgroup denies it"
-    for node in gpu.nodes:
+    for node in own_nodes(gpu):
         if not may_open(cgroup, node):
             continue
-        state, why = NODE_ONLY, f"its device cgroup allows {rule_of(node)}, it has no node and cannot make one"
-        if device_nodes.look(container, node.path) == (node.kind, node.major, node.minor):
-            state, why = OPEN, f"its device cgroup allows {rule_of(node)} and {node.path} is in it"
-        elif not cgroup.allows_everything():
-            state, why = OPEN, f"its device cgroup allows {rule_of(node)}"
-        elif cgroup.may(node.kind, node.major, node.minor, "m") and can_mknod(pid):
-            state, why = OPEN, "its device cgroup allows every device, and it may make nodes"
-        if state == OPEN:
-            break
-    return Reach(holder, container.name, gpu.address, state, why)
+        rule = rule_of(node)
+        if device_nodes.look(container, node.path, pid) == node.number:
+            return OPEN, f"its device cgroup allows {rule}, and {node.path} is in it"
+        if not allows_unknown(cgroup):
+            return OPEN, f"its device cgroup allows {rule}"
+        if cgroup.may(*node.number, "m") and can_mknod(pid):
+            return OPEN, f"its device cgroup allows every device, {rule} too, and it may make nodes"
+        state, why = NODE_ONLY, f"its device cgroup allows {rule}, but it has no node and may make none"
+    return state, why
+
+
+def own_nodes(gpu):
+    """All nodes that reach this GPU and no other; one whose driver is not loaded has no number."""
+    return [node for node in [*gpu.nodes, *gpu.drm_nodes] if node.major is not None]
 
 
 def may_open(cgroup, node):
-    """Whether reading or writing is allowed, one will do: both give ioctl(2), which is all that a GPU needs."""
-    return any(cgroup.may(node.kind, node.major, node.minor, access) for access in "rw")
+    """Whether reading or writing is allowed: either gives ioctl(2), which is all that a GPU needs."""
+    return cgroup.may(*node.number, "r") or cgroup.may(*node.number, "w")
 
 
-def rule_of(node, access=""):
-    """A node as cgroup rules write it."""
-    return f"{node.kind} {node.major}:{node.minor} {access}".strip()
+def allows_unknown(cgroup):
+    """Whether a device that no rule names may be opened: then no rule was given for this GPU either."""
+    return cgroup.may("c", *FRESH, "r")
+
+
+def rule_of(node):
+    """A node as cgroup rules name it."""
+    return f"{node.kind} {node.major}:{node.minor}"
 
 
 def can_mknod(pid):
-    """Whether a process of the container could make a node: root of the host's own user namespace with CAP_MKNOD."""
-    with open(f"/proc/{pid}/uid_map", encoding="ascii") as file:
-        inside, outside, count = file.readline().split()
-    if (inside, outside) != ("0", "0") or int(count) != 2**32 - 1:
-        return False
-    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        bounding = next(line.split()[1] for line in file if line.startswith("CapBnd:"))
+    """Whether the container's processes may make nodes: root of the host's own user namespace, with CAP_MKNOD."""
+    folder = f"/proc/{pid}"
+    with naming(folder):
+        if os.stat(f"{folder}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
+            return False
+        with open(f"{folder}/status", encoding="utf-8", errors="replace") as file:
+            bounding = next(line.split()[1] for line in file if line.startswith("CapBnd:"))
     return bool(int(bounding, 16) >> CAP_MKNOD & 1)

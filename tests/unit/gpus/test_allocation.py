@@ -38,10 +38,10 @@ class Gpu:
     index: int
     numa_node: int = 0
     arch: str = "fermi"
-    driver: str = "nvidia"
     healthy: bool = True
     why_unhealthy: str | None = None
     unsupported: str | None = None
+    nodes: tuple = ()
 
     @property
     def address(self):
@@ -134,8 +134,8 @@ def test_each_gpu_that_is_passed_over_has_its_reason(store):
         Gpu(0),
         Gpu(1, healthy=False, why_unhealthy="Xid 79: fallen off the bus"),
         Gpu(2, arch="kepler"),
-        Gpu(3, driver="vfio-pci"),
-        Gpu(4, unsupported="is split by MIG"),
+        Gpu(3, unsupported="is bound to vfio-pci, for virtual machines: bind it to nvidia"),
+        Gpu(4, unsupported="is cut into 2 MIG instances"),
         Gpu(5),
     ]
     seen = Seen((Reach("/var/lib/lxc/wild", "0000:0a:00.0", "wild", "its device cgroup allows c 195:5"),))
@@ -146,7 +146,7 @@ def test_each_gpu_that_is_passed_over_has_its_reason(store):
     assert rejected["0000:06:00.0"] == "is not healthy: Xid 79: fallen off the bus"
     assert rejected["0000:07:00.0"] == "is kepler, not fermi"
     assert rejected["0000:08:00.0"].startswith("is bound to vfio-pci")
-    assert rejected["0000:09:00.0"] == "is split by MIG"
+    assert rejected["0000:09:00.0"] == "is cut into 2 MIG instances"
     assert "container wild can open it, nobody allocated it" in rejected["0000:0a:00.0"]
     assert "gpu_reconcile" in rejected["0000:0a:00.0"]
     assert "wants 1 fermi GPU, none free" in str(none.value)

@@ -1,0 +1,141 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the cgroup hierarchies are mounted, and which cgroup of each a process is in.
+
+Only the two that limit devices: cgroup v1's controller `devices`, and the unified one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+from typing import NamedTuple
+
+from ..errors import HeteroError, naming
+
+V1, V2 = "v1", "v2"
+CLONE_NEWCGROUP = 0x02000000  # linux/sched.h
+
+
+class Mount(NamedTuple):
+    """A hierarchy: what of it is mounted (a cgroup's path), and where."""
+
+    root: str
+    point: str
+
+    def directory(self, cgroup):
+        """The directory of a cgroup, or None where this mount does not show it."""
+        below = os.path.relpath(cgroup, self.root)
+        if below == ".":
+            return self.point
+        return None if below.split("/")[0] == ".." else os.path.join(self.point, below)
+
+
+def _plain(text):
+    """mountinfo writes blanks and backslashes as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
+
+
+def mounts(proc="/proc"):
+    """{"v1": [Mount], "v2": [Mount]}, the topmost first."""
+    found = {V1: [], V2: []}
+    path = os.path.join(proc, "self", "mountinfo")
+    with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            fields, _dash, more = line.rstrip("\n").partition(" - ")
+            root, point = fields.split(" ")[3:5]
+            kind, _source, options = more.split(" ")[:3]
+            version = V2 if kind == "cgroup2" else V1 if kind == "cgroup" and "devices" in options.split(",") else None
+            if version:
+                found[version].insert(0, Mount(_plain(root), _plain(point)))
+    return found
+
+
+def cgroups(pid, proc="/proc"):
+    """{"v1": path, "v2": path} of a process, as its /proc file says; one that it is not in is left out."""
+    path, found = os.path.join(proc, str(pid), "cgroup"), {}
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+            for line in lines:
+                number, controllers, cgroup = line.rstrip("\n").split(":", 2)
+                if number == "0" and not controllers:
+                    found[V2] = cgroup
+                elif "devices" in controllers.split(","):
+                    found[V1] = cgroup
+    except OSError as error:
+        what = f"has no cgroup to read ({error.strerror})"
+        raise HeteroError(what, f"process {pid}", "see whether it runs") from error
+    return found
+
+
+def container_cgroups(pid, name, proc="/proc"):
+    """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
+
+    They are the root of init's cgroup namespace; without one of its own, what LXC names lxc.payload.NAME.
+    """
+    ours, found = cgroups(pid, proc), {}
+    theirs = _seen_inside(pid, proc)
+    pattern = re.compile(rf"(?P<top>.*/lxc\.payload\.{re.escape(name)}(-\d+)?)(/|\Z)")
+    for version, cgroup in ours.items():
+        inside = theirs.get(version, "/").rstrip("/")
+        named = pattern.match(cgroup)
+        if cgroup != theirs.get(version) and cgroup.endswith(inside):
+            found[version] = cgroup[: len(cgroup) - len(inside)] or "/"
+        else:
+            found[version] = named.group("top") if named else cgroup
+    return found
+
+
+def _seen_inside(pid, proc):
+    """`cgroups` of a process as it is told itself: the file is written for its reader's namespace."""
+    space = os.path.join(proc, str(pid), "ns", "cgroup")
+    if not os.path.exists(space) or os.path.samefile(space, os.path.join(proc, "self", "ns", "cgroup")):
+        return cgroups(pid, proc)
+    libc = ctypes.CDLL(None, use_errno=True)
+    with naming(space):
+        fd = os.open(space, os.O_RDONLY)
+        read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = {"error": "it ended early"}
+        try:
+            if libc.setns(fd, CLONE_NEWCGROUP) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            said = cgroups(pid, proc)
+        except (OSError, HeteroError) as error:
+            said = {"error": str(error)}
+        finally:
+            os.write(write, json.dumps(said).encode())
+            os._exit(0)
+    os.close(fd)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = json.loads(pipe.read() or b"{}")
+    os.waitpid(child, 0)
+    if "error" in said:
+        raise HeteroError(f"its cgroup namespace cannot be entered ({said['error']})", f"process {pid}", "run as root")
+    return said
+
+
+def directory(version, cgroup, proc="/proc"):
+    """The directory of a cgroup in one hierarchy, or None where none is mounted that shows it."""
+    for mount in mounts(proc)[version]:
+        found = mount.directory(cgroup)
+        if found is not None and os.path.isdir(found):
+            return found
+    return None
+
+
+def cgroup_at(path, proc="/proc"):
+    """(version, cgroup) of a directory, or None for one that is in neither hierarchy."""
+    real = os.path.realpath(path)
+    best = None
+    for version, all_mounts in mounts(proc).items():
+        for mount in all_mounts:
+            below = os.path.relpath(real, mount.point)
+            if below.split("/")[0] != ".." and (best is None or len(mount.point) > best[0]):
+                best = (len(mount.point), version, os.path.normpath(os.path.join(mount.root, below)))
+    return best and best[1:]

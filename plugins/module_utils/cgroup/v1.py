@@ -1,0 +1,183 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A device cgroup of cgroup v1: its list read and changed, each write read back, and what the list does not show asked
+of the kernel by a process inside.
+
+Which directory is whose is devices' to know.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from typing import NamedTuple
+
+from ..errors import HeteroError, Refused, naming
+from .rules import ACCESS, EVERYTHING, covered, parse, questions
+
+#: How many cgroups below one are looked at, so that a strange tree ends.
+MOST_INNER = 10000
+
+
+class V1(NamedTuple):
+    """One cgroup: its directory below the hierarchy of controller `devices`."""
+
+    path: str
+
+    version = "v1"
+
+    @property
+    def rules(self):
+        """Its list. EVERYTHING stands first where only exceptions are denied, and those the kernel does not show."""
+        with naming(self.path), open(os.path.join(self.path, "devices.list"), encoding="ascii") as listed:
+            return [parse(line) for line in listed if line.strip()]
+
+    def may(self, kind, major, minor, access):
+        rules = self.rules
+        if EVERYTHING in rules:
+            return inside(self.path, kind, major, minor, access)
+        return all(covered(rules, kind, major, minor, bits) for bits in questions(access))
+
+    def allow(self, rule):
+        """Write the rule to devices.allow and see that it holds.
+
+        The cgroups below get it as well, where they had all that this one had; one that somebody narrowed stays.
+        """
+        before = set(self.rules)
+        self._write("devices.allow", rule)
+        rules = self.rules
+        if EVERYTHING not in rules and not any(one.holds(rule) for one in rules):
+            what = "was accepted, and is not in devices.list"
+            raise HeteroError(what, self._thing(rule), "see who else writes there")
+        for below in self.inner:
+            if before <= set(below.rules):
+                below._write("devices.allow", rule)
+
+    def deny(self, rule):
+        """Write the rule to devices.deny and see that nothing in the list still gives any of it."""
+        self._write("devices.deny", rule)
+        left = [] if EVERYTHING in self.rules else self.giving(rule)
+        if left:
+            wide = "; ".join(map(str, left))
+            what = f"was accepted and changed nothing: the wider rule '{wide}' stays"
+            remedy = f"deny '{wide}' itself, and allow the devices that are to stay one by one"
+            raise Refused(what, self._thing(rule), remedy, rules=[str(one) for one in left])
+
+    def giving(self, rule):
+        """The rules of the list that give some of `rule`."""
+        return [one for one in self.rules if overlap(one, rule)]
+
+    @property
+    def inner(self):
+        """The cgroups below it, each with a list of its own: the kernel hands on what is denied here, not what is allowed."""
+        found = []
+        for folder, names, _files in os.walk(self.path):
+            found += [V1(os.path.join(folder, name)) for name in sorted(names)]
+            if len(found) > MOST_INNER:
+                raise HeteroError(f"has more than {MOST_INNER} cgroups below it", self.path, "see who makes them")
+        return found
+
+    def _thing(self, rule):
+        return f"rule '{rule}' of {self.path}"
+
+    def _write(self, file, rule):
+        text = "a" if rule == EVERYTHING else str(rule)
+        try:
+            # one write(2) a rule: the kernel takes no more
+            fd = os.open(os.path.join(self.path, file), os.O_WRONLY)
+            try:
+                os.write(fd, text.encode())
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise self._explained(error, file, rule) from error
+
+    def _explained(self, error, file, rule):
+        parent = os.path.dirname(self.path)
+        what, remedy = f"{file} says: {error.strerror}", "run as root, where cgroups may be changed"
+        if error.errno == errno.EINVAL and rule == EVERYTHING:
+            what = "all devices at once cannot be allowed or denied while there are cgroups below it"
+            remedy = f"name devices one by one, or remove the cgroups below {self.path}"
+        elif error.errno == errno.EINVAL:
+            what, remedy = "the kernel takes it for no rule", 'write it like "c 195:0 rw"'
+        elif error.errno == errno.EPERM and file == "devices.allow" and not self._granted(parent, rule):
+            what, remedy = f"its parent {parent} does not have it", "allow it there first"
+        elif error.errno == errno.ENOENT:
+            what, remedy = "there is no such cgroup", "see whether its container runs"
+        return Refused(what, self._thing(rule), remedy)
+
+    @staticmethod
+    def _granted(parent, rule):
+        if not os.path.exists(os.path.join(parent, "devices.list")):
+            return True
+        return any(one.holds(rule) for one in V1(parent).rules)
+
+
+def overlap(one, other):
+    """Whether two rules have a device and an access in common."""
+    numbers = all(None in pair or pair[0] == pair[1] for pair in zip(one[1:3], other[1:3]))
+    return numbers and bool(set(one.kinds) & set(other.kinds)) and bool(one.mask & other.mask)
+
+
+def inside(path, kind, major, minor, access):
+    """What the kernel says to a process in this cgroup: access(2) for reading and writing, mknod(2) for m.
+
+    For lists that allow everything but exceptions, which no file shows. Nothing is opened. The process is a child of
+    ours that is in no other of the container's namespaces and cgroups, for a millisecond. Our own v2 programs count
+    for it as well, so its no may be theirs: then it is an error, not an answer.
+    """
+    folder = tempfile.mkdtemp(prefix="hetero-cgroup-")
+    try:
+        answers = [_asked(path, folder, kind, major, minor, bits) for bits in questions(access)]
+        if not all(answers) and not all(_asked(None, folder, kind, major, minor, bits) for bits in questions(access)):
+            what = f"cannot tell whether it may {access} {kind} {major}:{minor}: this process itself may not"
+            raise HeteroError(what, path, "run where devices are not limited")
+        return all(answers)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _asked(path, folder, kind, major, minor, bits):
+    node = os.path.join(folder, "node")
+    mode = {"b": stat.S_IFBLK, "c": stat.S_IFCHR}[kind] | 0o600
+    device = os.makedev(major, minor)
+    making = bool(bits & ACCESS["m"])
+    with naming(node):
+        if not making:
+            os.mknod(node, mode, device)
+        read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # nothing here may raise into the parent's code
+        answer = b"?"
+        try:
+            if path is not None:
+                with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
+                    processes.write("0")
+            try:
+                if making:
+                    os.mknod(node, mode, device)
+                    answer = b"y"
+                else:
+                    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
+                    answer = b"y" if os.access(node, wanted) else b"n"
+            except PermissionError:
+                answer = b"n"
+        except OSError as error:
+            answer = str(error).encode()
+        finally:
+            os.write(write, answer)
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode("utf-8", "replace")
+    os.waitpid(child, 0)
+    if os.path.lexists(node):
+        os.unlink(node)
+    if said not in ("y", "n"):
+        raise HeteroError(f"cannot be entered ({said})", path or "this process", "see whether its container still runs")
+    return said == "y"

@@ -1,0 +1,301 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Containers of LXC as this host has them: what is set, whether they run, their device rules, start and end.
+
+All but the start is done in this process. What belongs into a container, and what its files are, is for others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import tempfile
+import threading
+import weakref
+from dataclasses import dataclass
+
+from ..command import ended
+from ..deadline import Deadline
+from ..errors import BadInput, HeteroError, TimedOut
+from .binding import ANSWER, Library
+
+LXCPATH = "/var/lib/lxc"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+#: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
+#: is still in a hook of its start.
+ANSWER_TIME = 10.0
+#: Seconds from the signal that kills a container's init to its monitor's end, and for taking a root away.
+STOP_TIME = 30.0
+DESTROY_TIME = 300.0
+#: How a line of LXC's log begins, up to its level.
+RECORD = re.compile(r"\S+ .*?\d{14}\.\d+ +(?P<level>[A-Z]+) +(?P<rest>.*)")
+HOOK_SAID = " produced output: "
+
+
+@dataclass(frozen=True)
+class IdMap:
+    """A line of lxc.idmap: `count` ids from `inside` are the host's from `outside`; kind is "u" or "g"."""
+
+    kind: str
+    inside: int
+    outside: int
+    count: int
+
+
+class Container:
+    """A container by its name and the folder of all containers; it need not exist.
+
+    Its configuration is read when it is first asked for, and again after `reload()`.
+    """
+
+    def __init__(self, name, lxcpath=LXCPATH):
+        if not NAME.fullmatch(name):
+            raise BadInput("is no name for a container", repr(name), "use letters, digits, '.', '_' and '-'")
+        self.name = name
+        self.lxcpath = os.path.normpath(lxcpath)
+        self._library = Library.get()
+        self._struct = None
+        self._close = None
+
+    def __str__(self):
+        return f"container {self.name}"
+
+    @property
+    def thing(self):
+        """As errors name it."""
+        return str(self) if self.lxcpath == LXCPATH else f"container {self.name} of {self.lxcpath}"
+
+    # ---- what is set
+
+    @property
+    def folder(self):
+        return os.path.join(self.lxcpath, self.name)
+
+    @property
+    def config_file(self):
+        return os.path.join(self.folder, "config")
+
+    @property
+    def defined(self):
+        return os.path.isfile(self.config_file)
+
+    def reload(self):
+        """Forget what was read of its configuration."""
+        if self._close is not None:
+            self._close()
+        self._struct = self._close = None
+
+    def get(self, key):
+        """What its configuration says, "" where it says nothing; several values stand on a line each."""
+        answer = ctypes.create_string_buffer(ANSWER)
+        size = self._ask("get_config_item", key.encode(), answer, ANSWER)
+        if size >= ANSWER:
+            raise HeteroError(f"{key} is longer than {ANSWER} letters", self.thing, "shorten it")
+        return os.fsdecode(answer.value).rstrip("\n") if size > 0 else ""
+
+    @property
+    def root(self):
+        """The folder its root is in, or that is put on top of an overlay."""
+        text = self.get("lxc.rootfs.path")
+        kind, colon, rest = text.partition(":")
+        if not colon or text.startswith("/"):
+            return text
+        return rest.rsplit(":", 1)[-1]
+
+    @property
+    def id_map(self):
+        """Its [IdMap]; empty for a privileged container."""
+        found = (line.split() for line in self.get("lxc.idmap").splitlines())
+        return [IdMap(kind, *(int(number) for number in numbers)) for kind, *numbers in found]
+
+    @property
+    def unprivileged(self):
+        return bool(self.id_map)
+
+    @property
+    def root_owner(self):
+        """(uid, gid) that the container's root is on this host."""
+        found = {"u": 0, "g": 0}
+        for line in self.id_map:
+            if line.inside == 0:
+                found[line.kind] = line.outside
+        return found["u"], found["g"]
+
+    # ---- whether it runs
+
+    @property
+    def state(self):
+        """RUNNING, STOPPED, STARTING, STOPPING, ABORTING, FREEZING, FROZEN or THAWED."""
+        return self._ask("state").decode()
+
+    @property
+    def running(self):
+        return self.state not in ("STOPPED", "STARTING")
+
+    @property
+    def init_pid(self):
+        """Its init as this host numbers it; None where it does not run."""
+        pid = self._ask("init_pid")
+        return pid if pid > 0 else None
+
+    def running_item(self, key):
+        """What the running container was started with, "" for nothing; its file may say otherwise by now."""
+        pointer = self._ask("get_running_config_item", key.encode())
+        return (self._library.text(pointer) or "").rstrip("\n")
+
+    # ---- what it may open
+
+    def allow(self, rule):
+        """Have the running container's device rules allow this ("c 195:0 rw").
+
+        On cgroup v2 this makes a container that has no rules deny all else (lxc.cgroup2.devices): evaluate first.
+        """
+        self._set_rule("devices.allow", rule)
+
+    def deny(self, rule):
+        """Take a rule away; on cgroup v2 one that equals none of its rules does nothing: evaluate afterwards."""
+        self._set_rule("devices.deny", rule)
+
+    def _set_rule(self, item, rule):
+        done, number = self._asked("set_cgroup_item", item.encode(), str(rule).encode())
+        if not done:
+            why = self._library.said() or (os.strerror(number) if number else "liblxc says no more")
+            remedy = "it must run, and its cgroup's parent must allow the device"
+            raise HeteroError(f"{item} = {rule} was not taken ({why})", self.thing, remedy)
+
+    # ---- start and end
+
+    def start(self, timeout=60.0):
+        """Start it, by lxc-start: its monitor lives as long as the container, and started from here would keep this
+        process's memory, files and name for that time.
+
+        :raises HeteroError: with what a hook of its start said, if one refused it.
+        """
+        self._must_be_defined()
+        with tempfile.NamedTemporaryFile(prefix="hetero-lxc-", suffix=".log") as log:
+            argv = ["lxc-start", "-P", self.lxcpath, "-n", self.name, "-o", log.name, "-l", "DEBUG"]
+            try:
+                done = ended(argv, self.thing, "lxc-start says why", timeout=timeout)
+            except TimedOut as error:
+                raise TimedOut(error.what, self.thing, "raise timeout, or see its hooks and its log") from error
+            if done.returncode != 0:
+                said, errors = _words(log.read().decode("utf-8", "replace"))
+                raise HeteroError(
+                    said or f"does not start: {errors or done.stderr.strip() or 'lxc-start does not say why'}",
+                    self.thing,
+                    None if said else f"see its configuration, {self.config_file}",
+                    log=errors,
+                )
+        self.reload()
+
+    def shutdown(self, timeout=60.0):
+        """Ask its init to end it (lxc.signal.halt), and wait for the end.
+
+        :raises TimedOut: it still runs.
+        """
+        if self.state == "STOPPED":
+            return
+        deadline = Deadline(timeout)
+        if not self._ask("shutdown", max(1, int(timeout)), timeout=timeout + ANSWER_TIME):
+            remedy = "stop it by force, or raise timeout; does its init know the signal lxc.signal.halt?"
+            raise TimedOut(f"still runs {timeout:g} s after it was asked to end", self.thing, remedy)
+        self._wait_stopped(deadline.within(timeout) if not deadline.passed else Deadline(ANSWER_TIME))
+
+    def stop(self, timeout=STOP_TIME):
+        """End it at once."""
+        if self.state == "STOPPED":
+            return
+        if not self._ask("stop", timeout=timeout) and self.state != "STOPPED":
+            raise HeteroError(f"cannot be stopped ({self._library.said()})", self.thing, "see ps and dmesg")
+        self._wait_stopped(Deadline(timeout))
+
+    def reboot(self, timeout=60.0):
+        """End and start it. LXC's own reboot takes the configuration of the last start, not what is in the file."""
+        deadline = Deadline(timeout)
+        self.shutdown(timeout)
+        self.start(max(1.0, deadline.left))
+
+    def destroy(self):
+        """Take away its root and its folder; it must not run."""
+        if not self.defined:
+            return
+        if not self._ask("destroy", timeout=DESTROY_TIME) or os.path.lexists(self.config_file):
+            why = self._library.said() or f"it is {self.state}"
+            raise HeteroError(f"cannot be destroyed ({why})", self.thing, "stop it first, and see who uses its root")
+        self.reload()
+
+    def _wait_stopped(self, deadline):
+        if not self._ask("wait", b"STOPPED", max(1, int(deadline.left)), timeout=deadline.left + ANSWER_TIME):
+            raise TimedOut(f"is {self.state}, not STOPPED", self.thing, "see its log")
+
+    # ---- asking
+
+    def _must_be_defined(self):
+        if not self.defined:
+            known = ", ".join(containers(self.lxcpath)[:10]) or "none"
+            raise BadInput(f"no such container (known: {known})", self.thing, "check name and lxcpath")
+
+    def _open(self):
+        if self._struct is None:
+            self._must_be_defined()
+            self._library.said()
+            struct = self._library.new(os.fsencode(self.name), os.fsencode(self.lxcpath))
+            if not struct:
+                why = self._library.said() or "liblxc says no more"
+                remedy = "correct it; a file that it includes must be there"
+                raise HeteroError(f"its configuration cannot be read ({why})", self.config_file, remedy)
+            self._struct = struct
+            self._close = weakref.finalize(self, self._library.put, struct)
+        return self._struct
+
+    def _ask(self, function, *arguments, timeout=ANSWER_TIME):
+        return self._asked(function, *arguments, timeout=timeout)[0]
+
+    def _asked(self, function, *arguments, timeout=ANSWER_TIME):
+        """(what the function says, the error number after it), in bounded time."""
+        struct = self._open()
+        answer = []
+
+        def call():
+            answer.append((getattr(struct.contents, function)(struct, *arguments), ctypes.get_errno()))
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if not answer:
+            remedy = "is it in a hook of its start, or its monitor stopped (ps, '[lxc monitor]')?"
+            raise TimedOut(f"its monitor did not answer ({function}) within {timeout:g} s", self.thing, remedy)
+        return answer[0]
+
+
+def containers(lxcpath=LXCPATH):
+    """Names of all containers that are defined there, sorted."""
+    return sorted(Library.get().listed("all", lxcpath)) if os.path.isdir(lxcpath) else []
+
+
+def running(lxcpath=LXCPATH):
+    """Names of those that run, sorted."""
+    return sorted(Library.get().listed("active", lxcpath)) if os.path.isdir(lxcpath) else []
+
+
+def _words(log):
+    """(what a hook said before LXC gave up, LXC's errors) of a log; None or "" where there is nothing."""
+    said, errors, hook = None, [], None
+    for line in log.splitlines():
+        record = RECORD.match(line)
+        if record is None:
+            if hook is not None:
+                hook.append(line.strip())  # a hook's further lines
+            continue
+        hook = None
+        text = record.group("rest").split(" - ", 2)[-1]
+        if HOOK_SAID in line:
+            hook = [line.split(HOOK_SAID, 1)[1].strip()]
+        elif record.group("level") == "ERROR":
+            errors.append(text)
+        if hook is not None:
+            said = hook
+    refused = any("Failed to run lxc.hook" in error for error in errors)
+    return " ".join(filter(None, said)) if said and refused else None, "; ".join(errors[:4])
