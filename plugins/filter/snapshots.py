@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.snapshots`: what several proxy nodes answered to board_info, by node, in one format for all.
+"""Filter `hetero.compute.snapshots`: what several owners answered to board_info or host_info, by node, in one format.
 
 Playbook status prints it as JSON, writes it for the inventory plugin, and makes its page of it.
 """
@@ -14,21 +14,26 @@ from ansible.errors import AnsibleFilterError
 
 DOCUMENTATION = r"""
 name: snapshots
-short_description: Put together what several proxy nodes know
+short_description: Put together what several proxy nodes or GPU hosts know
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Turns the results of a loop of M(hetero.compute.board_info) over proxy nodes into a dictionary by node.
+  - Turns the results of a loop of M(hetero.compute.board_info) over proxy nodes, or of M(hetero.compute.host_info) over
+    GPU hosts, into a dictionary by node.
   - What belongs to one node is what the inventory plugin P(hetero.compute.nodes#inventory) reads from a snapshot.
-  - A node that could not be asked has no boards, and says why.
-positional: _input
+  - A node that could not be asked has no boards or GPUs, and says why.
+positional: _input, hosts
 options:
   _input:
     description: C(results) of the loop, whose items are names of nodes.
     type: list
     elements: dict
     required: true
+  hosts:
+    description: Whether the nodes are GPU hosts.
+    type: bool
+    default: false
 seealso:
   - plugin: hetero.compute.status_page
     plugin_type: filter
@@ -49,23 +54,30 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    By node, C(taken_at) (seconds since 1970), C(boards) and C(claims) as M(hetero.compute.board_info) returns them, and
-    C(error), which is none where the node answered.
+    By node, C(taken_at) (seconds since 1970), C(error), which is none where the node answered, and, as
+    M(hetero.compute.board_info) returns them, C(boards) and C(claims); or, as M(hetero.compute.host_info) does,
+    C(gpus), C(instances), C(claims), C(capacity), C(hypervisor), C(cpu_arch) and C(unsupported).
   type: dict
 """
 
 
-def snapshots(results):
+#: What each kind of owner is asked for, and what one that did not answer has of it.
+OF_PROXY = {"boards": [], "claims": []}
+OF_HOST = {"gpus": [], "instances": [], "claims": [], "capacity": {}, "hypervisor": None, "cpu_arch": None}
+OF_HOST["unsupported"] = None
+
+
+def snapshots(results, hosts=False):
     if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
         raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
     taken_at = round(time.time(), 3)
+    kept = OF_HOST if hosts else OF_PROXY
     found = {}
     for result in results:
-        answered = "boards" in result
+        answered = "claims" in result
         found[result["item"]] = {
             "taken_at": taken_at,
-            "boards": result["boards"] if answered else [],
-            "claims": result["claims"] if answered else [],
+            **{key: result[key] if answered else nothing for key, nothing in kept.items()},
             "error": None if answered else result.get("msg") or "did not answer",
         }
     return found

@@ -11,12 +11,12 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import st
 
 DOCUMENTATION = r"""
 name: status_page
-short_description: Show boards as an HTML page
+short_description: Show boards and GPU hosts as an HTML page
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Makes one self-contained HTML page, without scripts, of what proxy nodes know of their boards.
+  - Makes one self-contained HTML page, without scripts, of what proxy nodes know of their boards, and GPU hosts of their GPUs.
   - Shows what needs a look, each PDU's boards by outlet, instances and how each booted, leases, and the newest events.
   - Texts are escaped, whoever wrote them.
 positional: _input
@@ -29,6 +29,10 @@ options:
     description: Title of the page.
     type: str
     default: Boards
+  hosts:
+    description: The same of GPU hosts.
+    type: dict
+    default: {}
 seealso:
   - plugin: hetero.compute.snapshots
     plugin_type: filter
@@ -49,12 +53,16 @@ _value:
 """
 
 
-def status_page(snapshots, title="Boards"):
-    if not isinstance(snapshots, dict) or not all(
-        isinstance(seen, dict) and {"taken_at", "boards", "claims"} <= set(seen) for seen in snapshots.values()
-    ):
-        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes before the bar")
-    return page(snapshots, title)
+def status_page(snapshots, title="Boards", hosts=None):
+    if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
+        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxy nodes before the bar")
+    return page(snapshots, title, hosts)
+
+
+def _are_snapshots(snapshots, of):
+    return isinstance(snapshots, dict) and all(
+        isinstance(seen, dict) and {"taken_at", of, "claims"} <= set(seen) for seen in snapshots.values()
+    )
 
 
 class FilterModule:

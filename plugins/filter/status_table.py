@@ -1,24 +1,28 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.status_table`: nodes as an aligned table. What is in it was found out by board_info."""
+"""Filter `hetero.compute.status_table`: nodes as an aligned table. What is in it was found out by board_info and
+host_info.
+"""
 
 from __future__ import annotations
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age, left
 
 DOCUMENTATION = r"""
 name: status_table
-short_description: Show boards as a table
+short_description: Show boards and GPU hosts as a table
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Turns boards into lines with aligned columns, a heading first, for M(hetero.compute.show).
-positional: _input, fits
+  - Turns boards and GPU hosts into lines with aligned columns, a heading first, for M(hetero.compute.show).
+  - A GPU host has a line for each instance on it. Its state is how many of its GPUs are free.
+positional: _input, fits, hosts
 options:
   _input:
     description: Boards as M(hetero.compute.board_info) returns them.
@@ -26,7 +30,11 @@ options:
     elements: dict
     required: true
   fits:
-    description: Instance types by name. Column FITS names those that a board can serve.
+    description: Instance types by name. Column FITS names those that a node can serve.
+    type: dict
+    default: {}
+  hosts:
+    description: GPU hosts by name, as filter P(hetero.compute.snapshots#filter) makes them; those that answered are shown.
     type: dict
     default: {}
 seealso:
@@ -41,6 +49,7 @@ EXAMPLES = r"""
 # NODE    KIND   ARCH       FITS      STATE      INSTANCE  SINCE  NOTE
 # board0  board  TILEPro64  tp64.8x8  running    jackie    2 min
 # board1  board  TILEPro64  tp64.8x8  power off  -         -
+# gpu1    gpu    fermi ×4   cg1.xlarge  2 of 4 free  ml-7  3 d  0000:05:00.0, 0000:06:00.0
 """
 
 RETURN = r"""
@@ -70,6 +79,51 @@ def row(board, fits):
     )
 
 
+def host_rows(name, host, fits):
+    """A GPU host's cells: one line for each instance, the host itself in the first; GPUs of others and broken ones last."""
+    gpus = host["gpus"]
+    free = sum(1 for gpu in gpus if is_free(gpu))
+    own = [
+        name,
+        "gpu",
+        architectures(gpus),
+        ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
+        f"{free} of {len(gpus)} free",
+    ]
+    seen = [
+        (one["instance"], age(one["since_seconds"]), ", ".join(filter(None, (lease(one), said_of(one)))))
+        for one in host["instances"]
+    ]
+    seen += [("-", "-", f"{gpu['address']}: {why}") for gpu in gpus for why in [trouble(gpu)] if why]
+    if host["unsupported"]:
+        seen.append(("-", "-", host["unsupported"]))
+    for number, cells in enumerate(seen or [("-", "-", "")]):
+        yield (*(own if number == 0 else [""] * len(own)), *cells)
+
+
+def is_free(gpu):
+    return not (gpu["holder"] or gpu["unsupported"]) and gpu["healthy"]
+
+
+def architectures(gpus):
+    """ "fermi ×4", or of several kinds "fermi ×2, kepler ×1" """
+    archs = [gpu["arch"] or "unknown" for gpu in gpus]
+    return ", ".join(f"{arch} ×{archs.count(arch)}" for arch in sorted(set(archs))) or "-"
+
+
+def said_of(instance):
+    """Its GPUs, and its state where that is not running."""
+    state = "" if instance["state"] == "running" else ": ".join(filter(None, (instance["state"], instance["note"])))
+    return "; ".join(filter(None, (", ".join(instance["gpus"]), state)))
+
+
+def trouble(gpu):
+    """Why a GPU that none of our instances has is not free; none where it is."""
+    if gpu["unsupported"] or not gpu["healthy"]:
+        return gpu["unsupported"] or gpu["why_unhealthy"]
+    return f"{gpu['holder']} has it" if gpu["holder"] and not gpu["instance"] else None
+
+
 def lease(board):
     """What is left of a board's lease ("lease 3 h left"), nothing where it has no end."""
     seconds = board.get("lease_seconds")
@@ -82,12 +136,16 @@ def aligned(rows):
     return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
 
 
-def status_table(boards, fits=None):
+def status_table(boards, fits=None, hosts=None):
     if isinstance(boards, (str, dict)) or not all(isinstance(board, dict) and "state" in board for board in boards):
         raise AnsibleFilterError(
             "hetero.compute.status_table needs a list of boards, as board_info returns them, before the bar"
         )
-    return aligned([HEADING] + [row(board, fits or {}) for board in boards])
+    rows = [row(board, fits or {}) for board in boards]
+    for name, host in (hosts or {}).items():
+        if not host["error"]:
+            rows += host_rows(name, host, fits or {})
+    return aligned([HEADING, *rows])
 
 
 class FilterModule:

@@ -23,9 +23,15 @@ STEPS = ("monitor", "network", "sshd", "firewall", "console")
 IN_RAM = ("ram", "upload", "unpack", "wipe")
 #: Events that people follow. Changes of state and claims are history; other lines tell of them.
 SHOWN = ("image", "power", "reboot", "tftp", "flash", "nfs", *STEPS, *IN_RAM, "running", "cabling", "error", "wait")
-QUERY = (
-    "SELECT id, board, instance, phase, text, seconds FROM events"
+OF_BOARDS = (
+    "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
     " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
+)
+#: Events of containers that people follow; their texts name the phase themselves.
+SHOWN_OF_INSTANCES = ("image", "container", "gpus", "ssh", "release", "error", "wait")
+OF_INSTANCES = (
+    "SELECT id, ?, instance, '', text, seconds FROM events"
+    " WHERE id > ? AND instance IN ({}) AND phase IN ({}) ORDER BY id"
 )
 #: How long a look waits for news (seconds): below the 2 s within which each phase is to be seen, and long enough to be
 #: cheap.
@@ -39,17 +45,18 @@ TICK = 0.02
 def look(follow):
     """News of a job.
 
-    :param follow: dict of `job` (its file), `state_db`, `boards` (ids) and `after` (the newest event known).
-    :returns: dict of `events` (rows of QUERY), `done`, and `result` (what the job printed; None before its end).
+    :param follow: dict of `job` (its file), `state_db`, `after` (the newest event known), and whose events tell of it:
+        `boards` (ids), or `instances` (names) with their `node`.
+    :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
+        None before its end).
     """
-    boards = ", ".join(str(int(board)) for board in follow["boards"])
-    query = QUERY.format(boards, ", ".join("?" for phase in SHOWN))
     db = sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
+    query, values = _query(follow)
     end = time.monotonic() + LOOK
     with open(follow["job"], encoding="utf-8") as job:
         while True:
             done = ended(job)
-            events = db.execute(query, (follow["after"], *SHOWN)).fetchall()
+            events = db.execute(query, values).fetchall()
             if done or time.monotonic() > end:
                 break
             if events:
@@ -60,6 +67,18 @@ def look(follow):
     if done:
         os.unlink(follow["job"])
     return dict(events=[list(event) for event in events], done=done, result=result)
+
+
+def _query(follow):
+    if "instances" in follow:
+        names, shown = follow["instances"], SHOWN_OF_INSTANCES
+        return OF_INSTANCES.format(_places(names), _places(shown)), (follow["node"], follow["after"], *names, *shown)
+    boards = ", ".join(str(int(board)) for board in follow["boards"])
+    return OF_BOARDS.format(boards, _places(SHOWN)), (follow["after"], *SHOWN)
+
+
+def _places(values):
+    return ", ".join("?" for value in values)
 
 
 def ended(job):

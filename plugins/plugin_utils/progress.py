@@ -39,7 +39,7 @@ class ShowsLines(ActionBase):
 
 
 class Follows(ShowsLines):
-    """Starts the module in the background and prints each board's phase as it happens, until the module ends.
+    """Starts the module in the background and prints each phase as it happens, until the module ends.
 
     The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.
     """
@@ -57,9 +57,9 @@ class Follows(ShowsLines):
         printed = set()
         end = time.monotonic() + job["limit"] + GRACE
         while True:
-            for number, board, instance, phase, text, seconds in news["events"]:
+            for number, node, instance, phase, text, seconds in news["events"]:
                 job["after"] = number
-                text = as_text(dict(instance=instance, node=f"board{board}", phase=phase, text=text, seconds=seconds))
+                text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
                 printed.add(text)
                 display.display(text)
             if news["done"]:
@@ -117,6 +117,7 @@ def as_text(line):
     if not isinstance(line, dict):
         return str(line)
     text = (line["text"].splitlines() or [""])[0]
-    where = f"{line['node']:<7} {line['phase']:<9} " if line.get("node") else ""
+    phase = f"{line['phase']:<9} " if line.get("phase") else ""
+    where = f"{line['node']:<7} {phase}" if line.get("node") else ""
     said = f"{line['instance'] or '-':<7} {where}{text}"
     return said if line.get("seconds") is None else f"{said:<71} {line['seconds']:>5.1f} s"

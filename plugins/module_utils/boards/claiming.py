@@ -18,6 +18,7 @@ from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
 from ..images.provision import image_store, wrong_arch
 from ..images.roots import parse_key
 from ..instances import valid_instance
+from ..leases import must_be_hours
 from ..locks import lock
 from . import states
 from .each import must_own
@@ -25,8 +26,6 @@ from .free import give_back, in_the_way
 from .info import claim_fields
 from .store import why_not_free
 
-#: Ten years; a longer lease is a slip of the pen.
-LONGEST_LEASE = 87600
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
 
@@ -72,8 +71,8 @@ class Wish:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
         if self.count > 1 and self.board is not None:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
-        if self.lease_hours is not None and not 0 < self.lease_hours <= LONGEST_LEASE:
-            raise BadInput(f"is {self.lease_hours:g}", "lease_hours", f"give more than 0 and at most {LONGEST_LEASE}")
+        if self.lease_hours is not None:
+            must_be_hours(self.lease_hours, "lease_hours")
         if not 0 <= self.tolerance < 1:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
 

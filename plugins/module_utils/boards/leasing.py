@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long an instance may keep its board: setting the end of its lease, and saying it in words.
+"""How long an instance may keep its board: setting the end of its lease.
 
 Ending what is over is proxy_node/reap.py's.
 """
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import time
 
-from ..errors import BadInput, Refused
-from ..instances import left
-from .claiming import LONGEST_LEASE
+from ..errors import Refused
+from ..leases import as_date, end, must_be_hours, until
 from .each import each, ids_of, must_own
 
 PHASE = "lease"
-#: An end that is nearer than this to the one asked for is left as it is (seconds): the same play run twice in a row.
-SAME = 60.0
 
 
 def extend(proxy, request, owner, hours, change, deadline):
@@ -26,17 +23,14 @@ def extend(proxy, request, owner, hours, change, deadline):
     :param owner: where given, another owner's lease is refused.
     :param hours: 0 takes the end away.
     """
-    if not 0 <= hours <= LONGEST_LEASE:
-        raise BadInput(f"is {hours:g}", "hours", f"give 0 (no end) to {LONGEST_LEASE}")
+    must_be_hours(hours, "hours", endless=True)
 
     def one(board, claim, report):
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
         must_own(claim, owner)
         now = time.time()
-        expires = now + 3600 * hours if hours else None
-        if expires and claim.expires and abs(expires - claim.expires) < SAME:
-            expires = claim.expires
+        expires = end(hours, claim.expires, now)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             with proxy.store.transaction(dry=change.check):
@@ -46,15 +40,3 @@ def extend(proxy, request, owner, hours, change, deadline):
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
     return each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request)
-
-
-def as_date(expires):
-    """The end of a lease to the second, for a diff."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires)) if expires else None
-
-
-def until(expires, now):
-    """The end of a lease for people on this machine: "until 2024-05-01 12:40 CEST, 3 h left"."""
-    if expires is None:
-        return "no end"
-    return f"until {time.strftime('%Y-%m-%d %H:%M %Z', time.localtime(expires))}, {left(expires - now)}"

@@ -14,6 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import state
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age
 
 from . import timeline
+from .hosts import containers, strips, to_look_at
 from .html import Html, clean, join, tag
 from .rack import look, rack, tiles
 from .style import STYLE
@@ -26,24 +27,29 @@ MOST_TEXT = 200
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def status_page(snapshots, title="Boards"):
+def status_page(snapshots, title="Boards", hosts=None):
     """The page as text.
 
     :param snapshots: {proxy: {taken_at, boards, claims, error}}, as filter `snapshots` makes them.
+    :param hosts: {GPU host: {taken_at, gpus, instances, claims, capacity, error}} likewise.
     """
+    hosts = hosts or {}
     boards = [dict(board, proxy=name) for name, seen in snapshots.items() for board in seen["boards"]]
-    taken = max([seen["taken_at"] for seen in snapshots.values()], default=0)
+    nodes = boards + containers(hosts)
+    taken = max([seen["taken_at"] for seen in (*snapshots.values(), *hosts.values())], default=0)
     several = len(snapshots) > 1
+    rack_head = tag("h2", "Rack") if snapshots or not hosts else None
     body = tag(
         "main",
         tag("header", tag("h1", title), tag("span", "as of ", moment(taken, "%Y-%m-%d %H:%M %Z"), class_="soft")),
-        tiles(boards),
-        _needs_a_look(snapshots, boards, several),
-        tag("h2", "Rack"),
+        tiles(boards) if rack_head else None,
+        _needs_a_look(snapshots, boards, several, hosts),
+        rack_head,
         [rack(name, seen["boards"]) for name, seen in snapshots.items() if not seen.get("error")],
-        _instances(boards, several),
-        _leases(boards, taken),
-        _events(boards, several),
+        strips(hosts),
+        _instances(nodes, several),
+        _leases(nodes, taken),
+        _events(nodes, several),
     )
     # The style is ours, and a style element's text is not escaped in HTML.
     style = Html(f"<style>{STYLE}</style>")
@@ -75,6 +81,8 @@ def _table(heading, rows):
 
 
 def _node(board, several):
+    if "node" in board:
+        return board["node"]
     return f"{board['proxy']} {board.get('name')}" if several else board.get("name")
 
 
@@ -92,7 +100,7 @@ def _text(text, most=MOST_TEXT):
     return join(shown, tag("details", tag("summary", "all of it"), tag("pre", text)))
 
 
-def _needs_a_look(snapshots, boards, several):
+def _needs_a_look(snapshots, boards, several, hosts):
     """What a person has to do something about."""
     rows = [
         tag("tr", tag("th", name), tag("td", tag("span", "no answer", class_="state error")), tag("td"),
@@ -117,9 +125,12 @@ def _needs_a_look(snapshots, boards, several):
             if (name, claim.get("board")) not in known:
                 note = f"{claim.get('instance')} of {claim.get('owner')} has it, and the boards file does not name it"
                 rows.append(tag("tr", tag("th", claim.get("name")), tag("td"), tag("td", name), tag("td", note)))
+    for name, state, where, why in to_look_at(hosts):
+        shown = tag("td", tag("span", state, class_="state error"))
+        rows.append(tag("tr", tag("th", name), shown, tag("td", where, class_="name"), tag("td", _text(why), class_="text")))
     if not rows:
         return None
-    return join(tag("h2", "Needs a look"), _table(("Node", "State", "Outlet", "Why"), rows))
+    return join(tag("h2", "Needs a look"), _table(("Node", "State", "Where", "Why"), rows))
 
 
 def _instances(boards, several):
@@ -132,7 +143,9 @@ def _instances(boards, several):
     rows = []
     for board, boot in zip(taken, boots):
         since = board.get("since_seconds")
-        if board.get("state") != states.RUNNING:
+        if board.get("gpus"):
+            shown = tag("span", ", ".join(board["gpus"]))
+        elif board.get("state") != states.RUNNING:
             shown = tag("span", board.get("note") or "-", class_="soft")
         elif boot:
             shown = join(timeline.picture(boot, scale), tag("small", timeline.words(boot)))
@@ -146,7 +159,8 @@ def _instances(boards, several):
             tag("td", shown, class_="bars"),
         )
         rows.append(tag("tr", cells))
-    boot_head = tag("th", "Boot, seconds from power on", timeline.axis(scale) if any(boots) else None)
+    named = "Boot, seconds from power on" if any("node" not in board for board in taken) else "GPUs"
+    boot_head = tag("th", named, timeline.axis(scale) if any(boots) else None)
     heading = ("Instance, owner", "Node", "State", "Flavor, image", boot_head)
     return join(tag("h2", "Instances"), _table(heading, rows))
 

@@ -29,7 +29,9 @@ NO_PDU = "no PDU"
 
 
 def look(board):
-    """A key of LOOKS. A board that is off and claimed waits for its boot."""
+    """A key of LOOKS. A board that is off and claimed waits for its boot; a container brings its own."""
+    if "look" in board:
+        return board["look"]
     for name, (_shown, own) in LOOKS.items():
         if board.get("state") in own:
             return "booting" if name == "free" and board.get("instance") else name

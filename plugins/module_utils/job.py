@@ -1,0 +1,36 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that goes on by itself and is followed by its events; the forking is background.py's, the events are the
+caller's.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .background import detach, finish
+from .errors import HeteroError
+from .following import look
+
+
+def in_background(module, prepare, work):
+    """The module's process ends here, with the job to follow and a first look at it; the worker ends with its result.
+
+    :param module: an AnsibleModule.
+    :param prepare: returns (run folder, what following.look is to know besides the job), with the longest the work can
+        take as its `limit`.
+    :param work: takes nothing; returns the module's result.
+    """
+    try:
+        run_folder, follow = prepare()
+        job = detach(run_folder)
+        if job:
+            follow = dict(follow, job=job, python=sys.executable)
+            module.exit_json(changed=False, follow=follow, news=look(follow))
+    except HeteroError as error:
+        module.fail_json(msg=str(error), failure=error.failure)
+    try:
+        finish(work())
+    except HeteroError as error:
+        finish(dict(failed=True, msg=str(error), failure=error.failure))

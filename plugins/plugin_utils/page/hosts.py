@@ -1,0 +1,84 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPU hosts on the page: a strip of GPUs for each host, and their containers as rows beside the boards' instances."""
+
+from __future__ import annotations
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import states
+from ansible_collections.hetero.compute.plugins.module_utils.instances import age
+
+from .html import join, tag
+from .timeline import is_seconds
+
+#: State of a container → how the page shows it (keys of rack.LOOKS); any other is an error.
+LOOKS = {
+    states.CLAIMED: "booting",
+    states.BUILDING: "booting",
+    states.STARTING: "booting",
+    states.RUNNING: "running",
+    states.STOPPING: "leaving",
+    states.STOPPED: "free",
+}
+
+
+def containers(hosts):
+    """The instances of GPU hosts in the words that the page has for boards."""
+    return [
+        dict(one, proxy=name, node=name, look=LOOKS.get(one.get("state"), "error"))
+        for name, seen in hosts.items()
+        for one in seen["instances"]
+    ]
+
+
+def strips(hosts):
+    """A card for each host that answered, with its GPUs; nothing where there is none."""
+    cards = [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
+    return join(tag("h2", "GPU hosts"), cards) if cards else None
+
+
+def _card(name, seen):
+    gpus = seen["gpus"]
+    free = sum(1 for gpu in gpus if _look(gpu) == "free")
+    left = ", ".join(
+        f"{amount.get('free')} of {amount.get('total')} {key}" for key, amount in (seen.get("capacity") or {}).items()
+    )
+    said = f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}, {free} free{f'; free: {left}' if left else ''}"
+    head = tag("div", tag("h3", name), tag("span", said, class_="soft"), class_="head")
+    why = tag("p", seen["unsupported"], class_="soft") if seen.get("unsupported") else None
+    cells = tag("ul", [_cell(gpu) for gpu in gpus], class_="outlets")
+    return tag("section", head, why, cells if gpus else None, class_="card rack")
+
+
+def _look(gpu):
+    if gpu.get("unsupported") or not gpu.get("healthy"):
+        return "error"
+    return "running" if gpu.get("holder") else "free"
+
+
+def _cell(gpu):
+    name = _look(gpu)
+    why = gpu.get("unsupported") or gpu.get("why_unhealthy")
+    more = [f"{what}: {gpu[what]}" for what in ("model", "uuid", "driver", "numa_node", "holder") if gpu.get(what)]
+    return tag(
+        "li",
+        tag("b", gpu.get("address")),
+        tag("span", gpu.get("holder") or why or "-", class_="who"),
+        tag("small", f"{gpu.get('arch') or 'unknown'} · {'free' if name == 'free' else 'in use' if not why else 'broken'}"),
+        class_=name,
+        title="\n".join([str(gpu.get("address")), *more]),
+    )
+
+
+def to_look_at(hosts):
+    """(node, state, where, why) of what a person has to do something about: no answer, GPUs, containers."""
+    for name, seen in hosts.items():
+        if seen.get("error"):
+            yield name, "no answer", "", seen["error"]
+        for gpu in seen["gpus"]:
+            if _look(gpu) == "error":
+                yield name, "error", gpu.get("address"), gpu.get("unsupported") or gpu.get("why_unhealthy")
+        for one in seen["instances"]:
+            if one.get("state") not in LOOKS:
+                since = f" {age(one['since_seconds'])}" if is_seconds(one.get("since_seconds")) else ""
+                yield name, f"{one.get('state')}{since}", one.get("instance"), one.get("note")
