@@ -1,0 +1,60 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of vendors, products and classes by the system's pci.ids, whose format is told at its beginning and in lspci(8)."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+
+class Names(NamedTuple):
+    """What is known by name. Keys are hexadecimal ids as sysfs writes them, without 0x."""
+
+    vendors: Dict[str, str]
+    products: Dict[Tuple[str, str], str]
+    classes: Dict[str, str]
+
+    def vendor(self, device) -> Optional[str]:
+        return self.vendors.get(device.vendor_id)
+
+    def product(self, device) -> Optional[str]:
+        return self.products.get((device.vendor_id, device.product_id))
+
+    def device_class(self, device) -> Optional[str]:
+        return self.classes.get(device.class_code[:4]) or self.classes.get(device.class_code[:2])
+
+
+def names(devices, paths):
+    """Names of what these devices are; none where the system has no pci.ids (Debian package pci.ids)."""
+    found = Names({}, {}, {})
+    vendors = {device.vendor_id for device in devices}
+    products = {(device.vendor_id, device.product_id) for device in devices}
+    for path in paths.ids:
+        try:
+            file = open(path, encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            continue
+        with file:
+            _read(file, vendors, products, found)
+        break
+    return found
+
+
+def _read(lines, vendors, products, found):
+    vendor = base = None
+    for line in lines:
+        if line.startswith(("#", "\n", "\t\t")):
+            continue  # a comment, nothing, a subsystem
+        code, _gap, name = line.strip().partition("  ")
+        if line.startswith("C "):
+            vendor, base = None, code[2:]
+            found.classes[base] = name
+        elif not line.startswith("\t"):
+            vendor, base = code, None
+            if vendor in vendors:
+                found.vendors[vendor] = name
+        elif base is not None:
+            found.classes[base + code] = name
+        elif (vendor, code) in products:
+            found.products[vendor, code] = name

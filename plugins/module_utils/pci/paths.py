@@ -1,0 +1,45 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a host's PCI devices, processes and mounts are told of, and where the records of their bindings lie.
+
+One value that is handed down, so that a test can lay all of it into a folder of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Paths(NamedTuple):
+    sys: str = "/sys"
+    proc: str = "/proc"
+    dev: str = "/dev"
+    #: udev's rules of this host, and the file there that keeps bindings over a boot.
+    rules: str = "/etc/udev/rules.d/40-hetero-pci.rules"
+    journal: str = "/var/lib/hetero/pci/journal.json"
+    run_folder: str = "/run/hetero"
+    #: Names of vendors and products: Debian's pci.ids, what update-pciids fetched, other distributions'.
+    ids: tuple = ("/var/lib/pciutils/pci.ids", "/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
+    #: Where libvirt keeps its domains: all that are defined, and those that run.
+    domains: str = "/etc/libvirt/qemu"
+    running_domains: str = "/run/libvirt/qemu"
+
+    def device(self, address, *attribute):
+        return os.path.join(self.sys, "bus/pci/devices", address, *attribute)
+
+    def driver(self, name, *attribute):
+        return os.path.join(self.sys, "bus/pci/drivers", name, *attribute)
+
+
+def below(root):
+    """All of them under another root, for tests and for looking at a root that is not the running one."""
+    whole = Paths()
+    moved = {
+        name: tuple(os.path.join(root, path.lstrip("/")) for path in value)
+        if isinstance(value, tuple)
+        else os.path.join(root, value.lstrip("/"))
+        for name, value in whole._asdict().items()
+    }
+    return Paths(**moved)

@@ -1,0 +1,160 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PCI devices as sysfs shows them. Names of vendors, groups and who uses a device are other files' business."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Optional
+
+from ..errors import BadInput, HeteroError
+
+ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])")
+#: Drivers that only keep a device for a guest.
+STUBS = ("vfio-pci", "pci-stub")
+#: Header type in a device's configuration space, without its multi-function bit (PCI 3.0, 6.2.1); 0 is no bridge.
+HEADER_TYPE = 0x0E
+#: Base class and subclass of bridges between PCI buses, where the configuration space cannot be read.
+BRIDGE_CLASS = "0604"
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the kernel knows of a device now."""
+
+    address: str
+    vendor_id: str
+    product_id: str
+    subsystem_vendor_id: str
+    subsystem_id: str
+    #: Base class, subclass and programming interface: six hexadecimal digits.
+    class_code: str
+    revision: str
+    driver: Optional[str]
+    override: Optional[str]
+    group: Optional[int]
+    numa_node: Optional[int]
+    #: type-PCI, type-PF or type-VF, as Nova names them.
+    kind: str
+    #: Of a virtual function, the address of its physical function.
+    parent: Optional[str]
+    #: Of a physical function, how many virtual functions are switched on.
+    vfs: int
+    bridge: bool
+    boot_display: bool
+    modalias: str
+
+    @property
+    def slot(self):
+        """Address without its function: what is plugged in as one card."""
+        return self.address.rpartition(".")[0]
+
+    @property
+    def ids(self):
+        return f"{self.vendor_id}:{self.product_id}"
+
+
+def address_of(text):
+    """A full address in the kernel's spelling, of "85:00.0" too; BadInput for anything else."""
+    found = ADDRESS.fullmatch(text.strip().lower())
+    if not found:
+        raise BadInput("is no PCI address", text, "write it as 0000:85:00.0")
+    return f"{found[1] or '0000'}:{found[2]}:{found[3]}.{found[4]}"
+
+
+def devices(paths):
+    """{address: Device} of all that is there, by address. One that leaves while it is read is not there."""
+    folder = os.path.join(paths.sys, "bus/pci/devices")
+    try:
+        addresses = sorted(os.listdir(folder))
+    except FileNotFoundError as error:
+        raise HeteroError("no PCI bus here", folder, "run this on the machine that holds the devices") from error
+    found = {}
+    for address in addresses:
+        device = look(address, paths)
+        if device is not None:
+            found[address] = device
+    return found
+
+
+def look(address, paths):
+    """The device at an address now; None where there is none."""
+    try:
+        return _read(address, paths)
+    except FileNotFoundError:
+        return None
+
+
+def _read(address, paths):
+    def hexadecimal(name):
+        return text(paths.device(address, name))[2:]  # 0x10de
+
+    group = _link(paths.device(address, "iommu_group"))
+    node = _number(paths.device(address, "numa_node"))
+    parent = _link(paths.device(address, "physfn"))
+    kind = "type-PCI"
+    if parent:
+        kind = "type-VF"
+    elif _number(paths.device(address, "sriov_totalvfs")):
+        kind = "type-PF"
+    code = hexadecimal("class")
+    return Device(
+        address=address,
+        vendor_id=hexadecimal("vendor"),
+        product_id=hexadecimal("device"),
+        subsystem_vendor_id=hexadecimal("subsystem_vendor"),
+        subsystem_id=hexadecimal("subsystem_device"),
+        class_code=code,
+        revision=hexadecimal("revision"),
+        driver=driver_of(address, paths),
+        override=override_of(address, paths),
+        group=None if group is None else int(group),
+        numa_node=None if node is None or node < 0 else node,
+        kind=kind,
+        parent=parent,
+        vfs=_number(paths.device(address, "sriov_numvfs")) or 0,
+        bridge=_bridge(address, code, paths),
+        boot_display=_number(paths.device(address, "boot_vga")) == 1,
+        modalias=text(paths.device(address, "modalias")),
+    )
+
+
+def driver_of(address, paths):
+    """Name of the driver that a device is bound to now, or None."""
+    return _link(paths.device(address, "driver"))
+
+
+def override_of(address, paths):
+    """The only driver that may take the device, or None where any may."""
+    found = text(paths.device(address, "driver_override"))
+    return None if found in ("", "(null)") else found
+
+
+def text(path):
+    with open(path, encoding="ascii", errors="replace") as file:
+        return file.read().strip()
+
+
+def _link(path):
+    try:
+        return os.path.basename(os.readlink(path))
+    except FileNotFoundError:
+        return None
+
+
+def _number(path):
+    try:
+        return int(text(path))
+    except FileNotFoundError:
+        return None
+
+
+def _bridge(address, code, paths):
+    with open(paths.device(address, "config"), "rb") as file:
+        header = file.read(HEADER_TYPE + 1)
+    kind = header[HEADER_TYPE] & 0x7F if len(header) > HEADER_TYPE else 0x7F
+    # a device that sleeps too deeply, or is gone from its slot, answers with ones only
+    return code.startswith(BRIDGE_CLASS) if kind == 0x7F else kind != 0
