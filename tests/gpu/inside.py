@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The init of the proof's container: at each connection to its socket it runs the CUDA program, and says how it ended."""
+"""The init of the proof's container: at each connection it runs the CUDA program and says how it ended."""
 
 from __future__ import annotations
 
