@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The PCI devices of this machine, as sysfs shows them: numbers, class, driver, NUMA node and IOMMU group."""
+"""PCI devices that are GPUs or tell of them, as sysfs shows them: numbers, class, driver, NUMA node and IOMMU group.
+
+Only these files of only these vendors are read, as each hand-over of a GPU waits for it; pci/sysfs.py knows all.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 
 from .paths import HERE, link_name, names_in, text_of
 
-NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
+NVIDIA, AMD, INTEL, MELLANOX = 0x10DE, 0x1002, 0x8086, 0x15B3
 #: Base class of display controllers: VGA 0x0300, 3D 0x0302, other 0x0380 (PCI Code and ID Assignment Specification).
 DISPLAY = 0x03
 
@@ -32,14 +35,16 @@ class PciDevice:
 
 
 def devices(paths=HERE):
-    """All of them, by address."""
+    """All of these vendors, by address."""
     found = []
     for address in names_in(paths.sys, "bus", "pci", "devices"):
         folder = os.path.join(paths.sys, "bus", "pci", "devices", address)
-        numbers = [text_of(folder, name) for name in ("vendor", "device", "class")]
         # a device that is just being taken away has no files any more
-        if all(numbers):
-            vendor, device, pci_class = (int(number, 16) for number in numbers)
+        vendor = _number(folder, "vendor")
+        if vendor not in (NVIDIA, AMD, INTEL, MELLANOX):
+            continue
+        device, pci_class = _number(folder, "device"), _number(folder, "class")
+        if device is not None and pci_class is not None:
             node = int(text_of(folder, "numa_node") or -1)
             found.append(
                 PciDevice(
@@ -55,3 +60,8 @@ def devices(paths=HERE):
                 )
             )
     return found
+
+
+def _number(folder, name):
+    text = text_of(folder, name)
+    return int(text, 16) if text else None

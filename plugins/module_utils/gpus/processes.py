@@ -59,10 +59,10 @@ def holders(numbers, paths=HERE, pids=None):
     for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
         folder = os.path.join(paths.proc, pid)
         try:
-            held = {wanted[device] for device in _held(folder, known) if device in wanted}
-            if held:
+            numbers_held = {wanted[device] for device in _held(folder, known) if device in wanted}
+            if numbers_held:
                 process = _process(pid, folder, own)
-                for number in held:
+                for number in numbers_held:
                     found[number].append(process)
         except (FileNotFoundError, ProcessLookupError):
             # it ended while it was looked at, and holds nothing any more

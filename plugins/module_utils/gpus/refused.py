@@ -10,6 +10,7 @@ import re
 
 from ..errors import naming
 from .paths import names_in
+from .pci_devices import MELLANOX, NVIDIA
 
 #: NVSwitches that are PCI devices: pci.ids 2026.08.22, vendor 10de (A100 NVSwitch, H100 NVSwitch); an older one is
 #: known by its driver.
@@ -17,7 +18,7 @@ NVSWITCHES = frozenset((0x1AF1, 0x22A3))
 NVSWITCH_DRIVER = "nvidia-nvswitch"
 #: On HGX machines with Blackwell GPUs the switches are no PCI devices: ConnectX-7 functions (15b3:1021) that manage
 #: them say SW_MNG in their vital product data, which NVIDIA's Fabric Manager looks for too.
-MANAGING = (0x15B3, 0x1021)
+MANAGING = (MELLANOX, 0x1021)
 MANAGES = b"SW_MNG"
 #: Vital product data is 32 KiB at most (PCI specification: 15 bits of address).
 VPD = 1 << 15
@@ -49,7 +50,7 @@ def nvswitch(devices):
     switches = [
         device.address
         for device in devices
-        if device.driver == NVSWITCH_DRIVER or (device.vendor == 0x10DE and device.device in NVSWITCHES)
+        if device.driver == NVSWITCH_DRIVER or (device.vendor == NVIDIA and device.device in NVSWITCHES)
     ]
     switches += [
         device.address for device in devices if (device.vendor, device.device) == MANAGING and _manages(device)
