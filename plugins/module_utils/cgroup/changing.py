@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules of a device cgroup allowed, denied, or made the only ones: what is to be done, found out and then done.
 
-Found out before anything is changed, by evaluation: what is as wanted is left alone, what cannot be done is refused. How
+Found out before anything is changed, by evaluation: what is as wanted stays, what cannot be done is refused. How
 each list and program is changed is v1's and v2's; LXC's own rules are changed by LXC.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..errors import HeteroError, Refused
 from .devices import DeviceCgroup
 from .owners import way
-from .rules import EVERYTHING, letters, merged
+from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
 from .v2 import V2
 from .view import View
@@ -60,6 +60,36 @@ class Changing:
         for rule in rules:
             steps += self.allowing(rule) if self.cgroup.verdict(rule) != "allowed" else []
         return steps + self.closing(rules) if state == "exact" else steps
+
+    # ---- seen
+
+    def seen(self, state, rules):
+        """By rule, what may be opened now; for "exact", of everything else as well."""
+        view = self.cgroup.look()
+        found = {str(rule): view.verdict(rule) for rule in rules}
+        if state == "exact":
+            found["all else"] = "partly" if view.beyond(merged(rules)) else "denied"
+        return found
+
+    @staticmethod
+    def wanted(state, rules):
+        found = dict.fromkeys(map(str, rules), "denied" if state == "denied" else "allowed")
+        return dict(found, **{"all else": "denied"}) if state == "exact" else found
+
+    def proven(self, state, rules):
+        """What may be opened now, which is as wanted.
+
+        :raises HeteroError: it is not, with what each list and program says.
+        """
+        found, wanted = self.seen(state, rules), self.wanted(state, rules)
+        for rule, verdict in found.items():
+            if verdict != wanted[rule]:
+                sides = self.cgroup.sides(EVERYTHING if rule == "all else" else parse(rule))
+                said = "; ".join(f"{side.who} {'allows' if side.allows else 'denies'} it" for side in sides)
+                what = f"is {verdict}, not {wanted[rule]}, after all was done ({said or 'no list and no program'})"
+                remedy = "name the rule as its owner wrote it, or see who else changes this cgroup"
+                raise HeteroError(what, f"rule '{rule}' of {self.cgroup.name}", remedy)
+        return found
 
     # ---- allowed
 
@@ -187,17 +217,3 @@ def without(one, rule, program):
         raise Refused(what, f"rule '{rule}'", f"allow '{one}' itself, and deny what is to stay closed one by one")
     left = one.mask & ~rule.mask
     return [one._replace(access=letters(left))] if left else []
-
-
-def prove(cgroup, rules, wanted):
-    """See that every rule is as wanted ("allowed" or "denied").
-
-    :raises HeteroError: one is not, with what each list and program says.
-    """
-    for rule in rules:
-        verdict = cgroup.verdict(rule)
-        if verdict != wanted:
-            sides = [f"{side.who}: {'allows' if side.allows else 'denies'}" for side in cgroup.sides(rule)]
-            what = f"is {verdict}, not {wanted}, after all was done ({'; '.join(sides) or 'no list and no program'})"
-            remedy = "name the rule as its owner wrote it, or see who else changes this cgroup"
-            raise HeteroError(what, f"rule '{rule}' of {cgroup.name}", remedy)

@@ -78,9 +78,7 @@ class V1(NamedTuple):
         """Take accesses from the one rule of the list that has these very numbers; others are left."""
         self._write("devices.deny", rule)
         if any(one[:3] == rule[:3] and one.mask & rule.mask for one in self.rules):
-            raise HeteroError(
-                "was taken out of devices.list, and is there", self._thing(rule), "see who else writes there"
-            )
+            raise HeteroError("was taken out, and is there again", self._thing(rule), "see who else writes there")
 
     def wider(self, rule):
         """The rules of the list that give some of `rule` and more devices besides: denying it leaves them."""

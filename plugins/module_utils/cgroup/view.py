@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lists and programs that count for a cgroup as they are at one moment, and what they answer: for one device, and for
-all devices that a rule names.
+"""The lists and programs that count for a cgroup at one moment, and what they answer: of one device, and of all
+devices that a rule names.
 
-Nothing is changed here, and nothing read again but by `look` of devices.
+They are read by devices, and changed by v1 and v2.
 """
 
 from __future__ import annotations
