@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cgroup may do with devices: allowed, denied, or nothing but. How it is known and done is module_utils/cgroup's."""
+"""Devices allowed and denied in a cgroup. How that is known and done is module_utils/cgroup's."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Opens and closes devices for the processes of a cgroup or of a running LXC container, with cgroup v1, v2, or both.
-  - What may be opened is found by evaluation, before and after. With cgroup v2 the programs of the cgroup and of all its
-    ancestors are read back from the kernel and carried out, whoever wrote them (LXC, systemd, runc); with cgroup v1 the
-    list counts, and where the list does not tell, the kernel is asked by a process inside. With both, both count.
+  - What may be opened is found by evaluation, before and after. With cgroup v2 the programs of the cgroup and of all
+    its ancestors are read back from the kernel and carried out, whoever wrote them (LXC, systemd, runc); with cgroup v1
+    the list counts, and where the list does not tell, the kernel is asked by a process inside. With both, both count.
   - What is so already is left alone. So a container without device rules is never given its first one, which would deny
     everything else.
-  - With cgroup v2 only the owner of a program can allow what it denies. For a container the module asks LXC; elsewhere it
-    fails and names the owner's way. It replaces and detaches no program that this collection did not load.
-  - A rule that LXC does not close, because it has no such rule, is closed by a small program of our own beside LXC's. It
-    goes with the cgroup, or when the rule is allowed again.
+  - With cgroup v2 only the owner of a program can allow what it denies. For a container the module asks LXC; elsewhere
+    it fails and names the owner's way. It replaces and detaches no program that this collection did not load.
+  - A rule that LXC does not close, because it has no such rule, is closed by a small program of our own beside LXC's.
+    It goes with the cgroup, or when the rule is allowed again.
   - Nothing lasts longer than the cgroup. To keep a container's rules over a restart, write them into its configuration.
   - A process that has a device open keeps it open when the device is denied.
 requirements:
@@ -45,7 +45,8 @@ options:
     description:
       - A cgroup's directory, like V(/sys/fs/cgroup/system.slice/demo.service), or its name below the hierarchies, like
         V(/system.slice/demo.service).
-      - On a host with cgroup v1 and v2 the cgroup of this name in the other hierarchy counts as well, where there is one.
+      - On a host with cgroup v1 and v2 the cgroup of this name in the other hierarchy counts as well, where there is
+        one.
     type: path
   container:
     description: A running LXC container.
