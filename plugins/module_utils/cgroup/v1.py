@@ -36,8 +36,9 @@ class V1(NamedTuple):
         with naming(self.path), open(os.path.join(self.path, "devices.list"), encoding="ascii") as listed:
             return [parse(line) for line in listed if line.strip()]
 
-    def may(self, kind, major, minor, access):
-        rules = self.rules
+    def may(self, kind, major, minor, access, rules=None):
+        """:param rules: its list, where it was read already."""
+        rules = self.rules if rules is None else rules
         if EVERYTHING in rules:
             return inside(self.path, kind, major, minor, access)
         return all(covered(rules, kind, major, minor, bits) for bits in questions(access))
@@ -51,9 +52,8 @@ class V1(NamedTuple):
         self._write("devices.allow", rule)
         if not self._says(rule, True):
             what = "was accepted and changed nothing: a wider rule that was denied stays"
-            raise Refused(
-                what, self._thing(rule), "allow the wider rule itself, and deny what is to stay closed one by one"
-            )
+            remedy = "allow the wider rule itself, and deny what is to stay closed one by one"
+            raise Refused(what, self._thing(rule), remedy)
         for below in self.inner:
             if before <= set(below.rules):
                 below._write("devices.allow", rule)
@@ -74,8 +74,14 @@ class V1(NamedTuple):
         if not self._says(rule, False):
             raise HeteroError("was accepted, and is still allowed", self._thing(rule), "see who else writes there")
 
+    def remove(self, rule):
+        """Take accesses from the one rule of the list that has these very numbers; others are left."""
+        self._write("devices.deny", rule)
+        if any(one[:3] == rule[:3] and one.mask & rule.mask for one in self.rules):
+            raise HeteroError("was taken out, and is there again", self._thing(rule), "see who else writes there")
+
     def wider(self, rule):
-        """The rules of the list that give some of `rule` and more devices besides: denying it leaves them as they are."""
+        """The rules of the list that give some of `rule` and more devices besides: denying it leaves them."""
         found = [] if EVERYTHING in self.rules else self.giving(rule)
         return [one for one in found if not rule.holds(one._replace(access=rule.access))]
 

@@ -68,6 +68,11 @@ class V2(NamedTuple):
     def may(self, kind, major, minor, access):
         return all(program.may(kind, major, minor, access) for program in self.effective)
 
+    @property
+    def limitable(self):
+        """Whether a program may be attached to it alone: the root counts for the whole machine, and has no type."""
+        return os.path.exists(os.path.join(self.path, "cgroup.type"))
+
     def forbid(self, rules, owner):
         """Our own program that denies these and nothing else, beside what is there; its id.
 

@@ -1,0 +1,219 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of a device cgroup allowed, denied, or made the only ones: what is to be done, found out and then done.
+
+Found out before anything is changed, by evaluation: what is as wanted stays, what cannot be done is refused. How
+each list and program is changed is v1's and v2's; LXC's own rules are changed by LXC.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ..errors import HeteroError, Refused
+from .devices import DeviceCgroup
+from .owners import way
+from .rules import EVERYTHING, letters, merged, parse
+from .v1 import overlap
+from .v2 import V2
+from .view import View
+
+#: Whose our programs are, as the kernel shows them by a name.
+OWNER = "cgroup_devices"
+
+
+class Step(NamedTuple):
+    """One thing to do.
+
+    :param words: what, for people.
+    :param act: does it.
+    """
+
+    words: str
+    act: object
+
+
+class Changing:
+    """A cgroup and who else can change it.
+
+    :param cgroup: a DeviceCgroup.
+    :param container: its container (allow(rule), deny(rule)), where LXC has a rule list for it.
+    """
+
+    def __init__(self, cgroup: DeviceCgroup, container=None):
+        self.cgroup = cgroup
+        self.container = container
+
+    def plan(self, state, rules):
+        """Steps to the state; none where it is so already.
+
+        :raises Refused: it cannot be done; nothing was changed.
+        """
+        rules = merged(rules)
+        steps = []
+        if state == "denied":
+            for rule in rules:
+                steps += self.denying(rule) if self.cgroup.verdict(rule) != "denied" else []
+            return steps
+        for rule in rules:
+            steps += self.allowing(rule) if self.cgroup.verdict(rule) != "allowed" else []
+        return steps + self.closing(rules) if state == "exact" else steps
+
+    # ---- seen
+
+    def seen(self, state, rules):
+        """By rule, what may be opened now; for "exact", of everything else as well."""
+        view = self.cgroup.look()
+        found = {str(rule): view.verdict(rule) for rule in rules}
+        if state == "exact":
+            found["all else"] = "partly" if view.beyond(merged(rules)) else "denied"
+        return found
+
+    @staticmethod
+    def wanted(state, rules):
+        found = dict.fromkeys(map(str, rules), "denied" if state == "denied" else "allowed")
+        return dict(found, **{"all else": "denied"}) if state == "exact" else found
+
+    def proven(self, state, rules):
+        """What may be opened now, which is as wanted.
+
+        :raises HeteroError: it is not, with what each list and program says.
+        """
+        found, wanted = self.seen(state, rules), self.wanted(state, rules)
+        for rule, verdict in found.items():
+            if verdict != wanted[rule]:
+                sides = self.cgroup.sides(EVERYTHING if rule == "all else" else parse(rule))
+                said = "; ".join(f"{side.who} {'allows' if side.allows else 'denies'} it" for side in sides)
+                what = f"is {verdict}, not {wanted[rule]}, after all was done ({said or 'no list and no program'})"
+                remedy = "name the rule as its owner wrote it, or see who else changes this cgroup"
+                raise HeteroError(what, f"rule '{rule}' of {self.cgroup.name}", remedy)
+        return found
+
+    # ---- allowed
+
+    def allowing(self, rule):
+        """Steps for a rule that is not (wholly) allowed: each list and program that denies is in the way."""
+        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
+        if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
+            steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))
+        for path, program in self._programs() if v2 else ():
+            if not grants(program, rule):
+                steps.append(self._through(path, program, rule))
+        return steps
+
+    def _through(self, path, program, rule):
+        """The step that has one program allow the rule."""
+        thing, here = f"rule '{rule}' of {self.cgroup.name}", path == os.path.realpath(self.cgroup.v2.path)
+        if program.own and here:
+            for one in program.own.rules if program.own.kind == "forbid" else ():
+                without(one, rule, program)  # refuses where it cannot be said
+            return Step(f"take {rule} out of {program}", lambda: self._open_own(rule))
+        if program.own:
+            raise Refused(f"{program} of {path} denies it", thing, f"allow it there: cgroup: {path}")
+        if self.container is not None and here:
+            return Step(f"have LXC allow {rule}", lambda: self.container.allow(str(rule)))
+        what = f"{program} of {path} denies it, and only who loaded it can change that"
+        raise Refused(what, thing, way(path, program, rule))
+
+    def _open_own(self, rule):
+        """Our own programs on this cgroup say nothing against the rule any more."""
+        side = self.cgroup.v2
+        for program in side.direct:
+            own = program.own
+            if own is None or grants(program, rule):
+                continue
+            if own.kind == "allow":
+                side.rewrite(program, merged([*own.rules, rule]))
+                continue
+            left = [rest for one in own.rules for rest in without(one, rule, program)]
+            if left:
+                side.rewrite(program, left)
+            else:
+                side.drop(program)
+
+    def _programs(self):
+        """(path of the cgroup that it is attached to, program) of all that count, this cgroup's first."""
+        wanted = {program.id: program for program in self.cgroup.v2.effective}
+        path, found = os.path.realpath(self.cgroup.v2.path), []
+        while wanted and os.path.exists(os.path.join(path, "cgroup.procs")):
+            found += [(path, wanted.pop(one.id)) for one in V2(path).direct if one.id in wanted]
+            path = os.path.dirname(path)
+        # those of ancestors that a cgroup namespace hides
+        return found + [("an outer cgroup", program) for program in wanted.values()]
+
+    # ---- denied
+
+    def denying(self, rule):
+        """Steps for a rule of which something is allowed."""
+        if self.cgroup.v1:
+            wider = self.cgroup.v1.wider(rule)
+            if not wider:
+                return [Step(f"deny {rule} in {self.cgroup.v1.path}", lambda: self.cgroup.v1.deny(rule))]
+            if not self._forbids():
+                self.cgroup.v1.deny(rule)  # refuses, with the way out
+        elif self.container is not None:
+            return [Step(f"have LXC deny {rule}", lambda: self._by_container(rule))]
+        return [Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
+
+    def _forbids(self):
+        return self.cgroup.v2 is not None and self.cgroup.v2.limitable
+
+    def _by_container(self, rule):
+        """LXC's own rules, and where they leave it open, a program of our own that closes it."""
+        if not any(program.own is None for program in self.cgroup.v2.direct):
+            # without a rule list, LXC 5 makes one that denies everything of the first deny; this changes nothing and
+            # makes it one that allows everything else
+            self.container.allow("a")
+        self.container.deny(str(rule))
+        if self.cgroup.verdict(rule) != "denied":
+            self._forbid(rule)
+
+    def _forbid(self, rule):
+        there = self.cgroup.v2.of(OWNER) if self.cgroup.v2 else None
+        self.cgroup.forbid(merged([*(there.own.rules if there else ()), rule]), OWNER)
+
+    # ---- exact
+
+    def closing(self, rules):
+        """Steps after which nothing is allowed but these."""
+        v1, v2 = self.cgroup.v1, self.cgroup.v2
+        if not self.cgroup.look().beyond(rules):
+            return []
+        if v1:
+            return [Step(f"deny all else in {v1.path}", lambda: narrow(v1, rules))]
+        name = f"{OWNER} exact"
+        return [Step("allow nothing else, by a program of our own", lambda: v2.only(rules, name))]
+
+
+def grants(program, rule):
+    """Whether one program allows all that a rule names."""
+    return View(str(program), None, [], [program]).verdict(rule) == "allowed"
+
+
+def narrow(v1, rules):
+    """Nothing but these in a v1 list: what is missing is added first, then the rest is taken out."""
+    if EVERYTHING in v1.rules and EVERYTHING not in rules:
+        v1.deny(EVERYTHING)
+    for rule in rules:
+        if not any(one.holds(rule) for one in v1.rules):
+            v1.allow(rule)
+    for one in v1.rules:
+        kept = 0
+        for rule in rules:
+            if rule._replace(access=one.access).holds(one):
+                kept |= rule.mask & one.mask
+        if one.mask & ~kept:
+            v1.remove(one._replace(access=letters(one.mask & ~kept)))
+
+
+def without(one, rule, program):
+    """What is left of a denied rule where another is allowed again."""
+    if not overlap(one, rule):
+        return [one]
+    if not rule._replace(access=one.access).holds(one):
+        what = f"{program} denies the wider rule '{one}'"
+        raise Refused(what, f"rule '{rule}'", f"allow '{one}' itself, and deny what is to stay closed one by one")
+    left = one.mask & ~rule.mask
+    return [one._replace(access=letters(left))] if left else []

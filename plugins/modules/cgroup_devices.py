@@ -1,0 +1,220 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Devices allowed and denied in a cgroup. How that is known and done is module_utils/cgroup's."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cgroup_devices
+short_description: Allow and deny devices in a cgroup, proven by evaluation
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Opens and closes devices for the processes of a cgroup or of a running LXC container, with cgroup v1, v2, or both.
+  - What may be opened is found by evaluation, before and after. With cgroup v2 the programs of the cgroup and of all
+    its ancestors are read back from the kernel and carried out, whoever wrote them (LXC, systemd, runc); with cgroup v1
+    the list counts, and where the list does not tell, the kernel is asked by a process inside. With both, both count.
+  - What is so already is left alone. So a container without device rules is never given its first one, which would deny
+    everything else.
+  - With cgroup v2 only the owner of a program can allow what it denies. For a container the module asks LXC; elsewhere
+    it fails and names the owner's way. It replaces and detaches no program that this collection did not load.
+  - A rule that LXC does not close, because it has no such rule, is closed by a small program of our own beside LXC's.
+    It goes with the cgroup, or when the rule is allowed again.
+  - Nothing lasts longer than the cgroup. To keep a container's rules over a restart, write them into its configuration.
+  - A process that has a device open keeps it open when the device is denied.
+requirements:
+  - root on the host, with C(CAP_SYS_ADMIN) outside of any user namespace for cgroup v2
+  - liblxc for O(container)
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup_host
+attributes:
+  check_mode:
+    support: full
+    details:
+      - What may be opened is really evaluated, and what could not be done fails as well.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  cgroup:
+    description:
+      - A cgroup's directory, like V(/sys/fs/cgroup/system.slice/demo.service), or its name below the hierarchies, like
+        V(/system.slice/demo.service).
+      - On a host with cgroup v1 and v2 the cgroup of this name in the other hierarchy counts as well, where there is
+        one.
+    type: path
+  container:
+    description: A running LXC container.
+    type: str
+  lxcpath:
+    description: The folder of O(container).
+    type: path
+    default: /var/lib/lxc
+  rules:
+    description:
+      - Rules like V(c 195:0 rw). The kind is V(c) or V(b), V(*) stands for each number, and V(a) alone is all devices.
+      - V(r) and V(w) are for opening, both at once where both stand in the rule; V(m) is for making the node.
+    type: list
+    elements: str
+    required: true
+  state:
+    description:
+      - V(allowed) allows all that the rules name.
+      - V(denied) denies all of it, each access by itself as well.
+      - V(exact) allows the rules and denies everything else, the nodes of terminals and V(/dev/null) included.
+    type: str
+    choices: [allowed, denied, exact]
+    default: allowed
+"""
+
+EXAMPLES = r"""
+- name: Give a running container its first GPU's node
+  hetero.compute.cgroup_devices:
+    container: ml-8
+    rules: ["c 195:0 rw", "c 195:255 rw"]
+
+- name: Take it back
+  hetero.compute.cgroup_devices:
+    container: ml-8
+    rules: ["c 195:0 rwm"]
+    state: denied
+
+- name: A service that reads the random numbers of one board, and nothing else
+  hetero.compute.cgroup_devices:
+    cgroup: /system.slice/dice.service
+    rules: ["c 1:3 rw", "c 10:183 r"]
+    state: exact
+
+- name: See what a container may open, and change nothing
+  hetero.compute.cgroup_devices:
+    container: ml-8
+    rules: ["c 195:* rw"]
+  check_mode: true
+  register: seen
+"""
+
+RETURN = r"""
+version:
+  description: Which cgroups count, V(v1), V(v2) or V(hybrid), which is both.
+  returned: success
+  type: str
+  sample: v2
+before:
+  description: >-
+    By rule, what was found. V(allowed) is all that it names, V(denied) none of it, V(partly) the rest. With
+    O(state=exact) there is C(all else) as well.
+  returned: success
+  type: dict
+  sample: {"c 195:0 rw": "denied"}
+after:
+  description: By rule, what was found afterwards. In check mode what would be.
+  returned: success
+  type: dict
+  sample: {"c 195:0 rw": "allowed"}
+steps:
+  description: What was done, or in check mode would be.
+  returned: success
+  type: list
+  elements: str
+  sample: ["have LXC allow c 195:0 rw"]
+proof:
+  description: By rule, what each list and each program says of it. In check mode as it is now.
+  returned: success
+  type: dict
+  contains:
+    version:
+      description: V(v1) for a list, V(v2) for a program.
+      type: str
+    who:
+      description: The cgroup of the list, or number and name of the program.
+      type: str
+    allows:
+      description: Whether it allows all that the rule names.
+      type: bool
+  sample: {"c 195:0 rw": [{"version": "v2", "who": "program 53 (sd_devices)", "allows": true}]}
+seconds:
+  description: Seconds for reading, under C(look), and for changing, under C(change).
+  returned: success
+  type: dict
+  sample: {"look": 0.002, "change": 0.001}
+failure:
+  description: The error in parts.
+  returned: failure
+  type: dict
+  contains:
+    what:
+      description: What is wrong.
+      type: str
+    thing:
+      description: The rule and the cgroup.
+      type: str
+    remedy:
+      description: What to do next.
+      type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.cgroup.changing import Changing
+from ..module_utils.cgroup.devices import of_container, of_path
+from ..module_utils.cgroup.rules import parse
+from ..module_utils.change import Change
+from ..module_utils.errors import BadInput
+from ..module_utils.lxc.liblxc import Container
+from ..module_utils.module import run
+from ..module_utils.spec import ArgumentSpec
+
+SPEC = ArgumentSpec(
+    dict(
+        cgroup=dict(type="path"),
+        container=dict(type="str"),
+        lxcpath=dict(type="path", default="/var/lib/lxc"),
+        rules=dict(type="list", elements="str", required=True),
+        state=dict(type="str", choices=["allowed", "denied", "exact"], default="allowed"),
+    ),
+    required_one_of=[("cgroup", "container")],
+    mutually_exclusive=[("cgroup", "container")],
+)
+
+
+def find(params):
+    """The Changing of what the user named."""
+    if params["cgroup"]:
+        return Changing(of_path(params["cgroup"]))
+    container = Container(params["container"], params["lxcpath"])
+    pid = container.init_pid
+    if pid is None:
+        remedy = "start it, or write the rules into its configuration"
+        raise BadInput("does not run, so it has no cgroup", f"container {container.name}", remedy)
+    return Changing(of_container(pid, container.name), container)
+
+
+def work(params, check):
+    rules, state, change = [parse(rule) for rule in params["rules"]], params["state"], Change(check)
+    with change.step("look"):
+        changing = find(params)
+        before = changing.seen(state, rules)
+        steps = changing.plan(state, rules)
+    after = changing.wanted(state, rules)
+    if not check:
+        with change.step("change"):
+            for step in steps:
+                step.act()
+            after = changing.proven(state, rules)
+    change.note(changing.cgroup.name, before, after)
+    proof = {str(rule): [side._asdict() for side in changing.cgroup.sides(rule)] for rule in rules}
+    words = [step.words for step in steps]
+    return dict(change.result, version=changing.cgroup.version, before=before, after=after, steps=words, proof=proof)
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()
