@@ -52,6 +52,8 @@ class Overrides:
     def __init__(self, given=None):
         self._given = {}
         self._used = set()
+        if not isinstance(given or {}, dict):
+            raise BadInput(f"are {given!r}", "GPU overrides", REMEDY)
         for name, fields in (given or {}).items():
             self._given[identity(name)] = (name, _checked(name, fields))
 

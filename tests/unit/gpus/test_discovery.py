@@ -208,6 +208,7 @@ def test_indices_are_the_operators_and_one_for_each(four):
     ("overrides", "text"),
     [
         ({"0000:05:00": "fermi"}, "GPU 0000:05:00: names no GPU"),
+        (["fermi"], "GPU overrides: are ['fermi']: write {"),
         ({"0": "firmi"}, "no such architecture: firmi (known: fermi, kepler"),
         ({"0": {"arc": "fermi"}}, "is not made of arch, index, healthy"),
         ({"0": {}}, "is not made of arch, index, healthy"),
