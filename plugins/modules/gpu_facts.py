@@ -170,17 +170,19 @@ from ..module_utils.spec import HOST, ArgumentSpec
 SPEC = HOST + ArgumentSpec(dict(overrides=dict(type="dict", default={})))
 
 
-def work(params, check):
+def work(params, check, warn):
     change = Change(check)
     with change.step("look"):
         seen = look(params["config"], params["overrides"])
-    unused = [f"no GPU here is {name}, which the overrides name" for name in seen.pop("unused_overrides")]
+    for name in seen.pop("unused_overrides"):
+        warn(f"no GPU here is {name}, which the overrides name")
     facts = dict(hetero_gpus=seen.pop("gpus"))
-    return dict(seen, ansible_facts=facts, changed=change.changed, seconds=change.seconds, warnings=unused)
+    return dict(seen, ansible_facts=facts, changed=change.changed, seconds=change.seconds)
 
 
 def main():
-    run(AnsibleModule(**SPEC.kwargs), work)
+    module = AnsibleModule(**SPEC.kwargs)
+    run(module, lambda params, check: work(params, check, module.warn))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ SHARED = (
 )
 
 
+#: How a host's nodes come to be there; hetero gpu-nodes does it at boot.
+MAKE = "run hetero gpu-nodes, or nvidia-modprobe"
+
+
 @dataclass(frozen=True)
 class DeviceNode:
     """A device node: what its driver's numbers are now, and what is on the host at its path.
@@ -72,7 +76,7 @@ def look(name, major, minor, paths=HERE, kind="c", driver=None):
     try:
         seen = os.stat(os.path.join(paths.dev, name))
     except (FileNotFoundError, NotADirectoryError):
-        why = "is not there: run nvidia-modprobe -c 0 -u, or the set-up playbook"
+        why = f"is not there: {MAKE}"
         if major is None:
             why = f"driver {driver} is not loaded: run modprobe {driver}"
         return DeviceNode(**node, why_absent=why)
@@ -81,12 +85,10 @@ def look(name, major, minor, paths=HERE, kind="c", driver=None):
         return DeviceNode(**node, why_absent=f"driver {driver} is not loaded: run modprobe {driver}")
     is_kind = stat.S_ISCHR(seen.st_mode) if kind == "c" else stat.S_ISBLK(seen.st_mode)
     if not is_kind:
-        return DeviceNode(**node, why_absent="is no device: remove it, and run nvidia-modprobe -c 0 -u")
+        return DeviceNode(**node, why_absent=f"is no device: remove it, and {MAKE}")
     there = (os.major(seen.st_rdev), os.minor(seen.st_rdev))
     if there != (major, minor):
-        why = (
-            f"is {there[0]}:{there[1]}, but its driver's is {major}:{minor} now: remove it, run nvidia-modprobe -c 0 -u"
-        )
+        why = f"is {there[0]}:{there[1]}, but its driver's is {major}:{minor} now: remove it, and {MAKE}"
         return DeviceNode(**node, why_absent=why)
     return DeviceNode(**node, present=True)
 

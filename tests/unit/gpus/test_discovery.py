@@ -55,7 +55,7 @@ def test_absent_nodes_are_told_from_a_driver_that_is_absent(four):
     (four.root / "dev" / "nvidia0").write_text("")
     node = four.gpu().nodes[0]
     assert (node.path, node.number, node.present, node.mode) == ("/dev/nvidia2", ("c", 195, 2), False, None)
-    assert "is not there: run nvidia-modprobe" in node.why_absent
+    assert "is not there: run hetero gpu-nodes, or nvidia-modprobe" in node.why_absent
     assert "is no device" in four.gpu("0000:06:00.0").nodes[0].why_absent
     four.write_majors(nvidia_uvm=None)
     uvm, tools = (node for node in four.find().shared if "uvm" in node.path)

@@ -100,11 +100,12 @@ def test_overrides_of_the_configuration_and_of_the_task(four, process, tmp_path,
     config.write_text(json.dumps({"gpu_overrides": {"10de:1091": "kepler", "0000:06:00.0": "kepler"}}))
     monkeypatch.setattr(module, "look", partial(gpu_facts.look, paths=four.paths))
     given = {"0000:06:00.0": {"arch": "volta"}, "77": {"arch": "ada"}}
-    result = module.work({"config": str(config), "overrides": given}, False)
+    warnings = []
+    result = module.work({"config": str(config), "overrides": given}, False, warnings.append)
     gpus = result["ansible_facts"]["hetero_gpus"]
     assert [gpu["arch"] for gpu in gpus] == ["kepler", "volta", "fermi", "kepler"]
-    assert result["warnings"] == ["no GPU here is 77, which the overrides name"]
+    assert warnings == ["no GPU here is 77, which the overrides name"]
     assert (result["changed"], result["driver_version"], result["unsupported"]) == (False, DRIVER, None)
     config.write_text(json.dumps({"gpu_overrides": ["fermi"]}))
     with pytest.raises(BadInput, match="GPU overrides: are"):
-        module.work({"config": str(config), "overrides": {}}, False)
+        module.work({"config": str(config), "overrides": {}}, False, warnings.append)
