@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ..cgroup import bpf, mounts
 from ..cgroup.program import compile_rules, mark_of
 from ..command import command
-from ..errors import BadInput, HeteroError
+from ..errors import BadInput
 from ..gpus import discovery
 from ..gpus.paths import HERE, text_of
 from ..lxc import kernel
@@ -115,7 +115,7 @@ def unprivileged(found, proc="/proc"):
     try:
         os.close(kernel.clone_mount("/dev/null"))
     except OSError as error:
-        what = f"open_tree(2) does not work here ({error.strerror}): no device can be put into an unprivileged container"
+        what = f"open_tree(2) does not work here ({error.strerror}): no device gets into an unprivileged container"
         remedy = "use Linux 5.2 or newer, or set gpu_lxc_unprivileged: false"
         if error.errno != errno.ENOSYS:
             remedy = "run on the machine itself, or give the container CAP_SYS_ADMIN; or gpu_lxc_unprivileged: false"
