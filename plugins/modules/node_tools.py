@@ -17,6 +17,7 @@ description:
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
+  - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
   - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
   - Used by roles P(hetero.compute.tftp_proxy#role) and P(hetero.compute.gpu_lxc#role).
 extends_documentation_fragment:
@@ -66,7 +67,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import gpu_nodes
+from ..module_utils.accelerator_host import gpu_nodes, local_fact
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
@@ -79,7 +80,7 @@ from ..module_utils.spec import ArgumentSpec
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (gpu_nodes, reap)
+LATER = (gpu_nodes, local_fact, reap)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

@@ -4,7 +4,7 @@
 """`hetero gpu-nodes`: the device nodes of NVIDIA GPUs on this host, with the numbers that their drivers have now.
 
 A driver makes none by itself: nvidia-modprobe does, on first use, and it loads nvidia-uvm; where it is not installed
-they are made here as it would. Which nodes there should be is known to gpus/discovery.py; role gpu_lxc runs this at boot.
+they are made here as it would. gpus/discovery.py knows which there should be; role gpu_lxc runs this at boot.
 """
 
 from __future__ import annotations

@@ -25,8 +25,20 @@ def _gpu_nodes(arguments):
     return gpu_nodes.main(arguments)
 
 
+def _gpu_facts(arguments):
+    from ..accelerator_host import local_fact
+
+    return local_fact.main(arguments)
+
+
 #: Verb → what runs it with the words after it; returns the exit code.
-VERBS = {backup.VERB: backup.main, restore.VERB: restore.main, "reap": _reap, "gpu-nodes": _gpu_nodes}
+VERBS = {
+    backup.VERB: backup.main,
+    restore.VERB: restore.main,
+    "reap": _reap,
+    "gpu-nodes": _gpu_nodes,
+    "gpu-facts": _gpu_facts,
+}
 
 
 def main(arguments):

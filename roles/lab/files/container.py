@@ -17,10 +17,16 @@ lxc.include = /usr/share/lxc/config/common.conf
 {more}lxc.arch = linux64
 lxc.uts.name = {name}
 lxc.rootfs.path = overlayfs:{base}:{folder}/delta
-lxc.init.cmd = /sbin/init systemd.unified_cgroup_hierarchy={unified}
+lxc.init.cmd = /sbin/init {cgroup}
 lxc.apparmor.profile = unconfined
 lxc.seccomp.profile =
 """
+#: What tells systemd (kernel-command-line(7)) which control groups to make of those that this machine has.
+CGROUP = {
+    "v1": "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
+    "hybrid": "systemd.unified_cgroup_hierarchy=0",
+    "v2": "systemd.unified_cgroup_hierarchy=1",
+}
 #: A file system in a file, for a proxy's roots.
 LOOP = """\
 lxc.cgroup.devices.allow = b 7:* rwm
@@ -86,9 +92,9 @@ class Container:
             os.symlink("../lab-cgroups.service", os.path.join(wants, "lab-cgroups.service"))
 
     def _configure(self, folder):
-        unified = 1 if self.node["cgroup"] == "v2" else 0
         more = NESTING if self.node["gpus"] else LOOP
-        lines = [CONTAINER.format(name=self.name, base=self.node["base"], folder=folder, unified=unified, more=more)]
+        cgroup = CGROUP[self.node["cgroup"]]
+        lines = [CONTAINER.format(name=self.name, base=self.node["base"], folder=folder, cgroup=cgroup, more=more)]
         for number, network in enumerate(self.node["networks"]):
             lines.append(
                 f"lxc.net.{number}.type = phys\nlxc.net.{number}.link = {self.name}-{number}i\n"

@@ -1,0 +1,26 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a host that was set up has what its containers need: LXC, their bridge, the nodes of its GPUs. Looks only."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import HeteroError
+from ..lxc.binding import Library
+from . import gpu_nodes, network
+
+
+def check(bridge, gateway):
+    """Facts of the host as it stands; the first thing that is not as it should be is raised."""
+    version = Library.get().version
+    if not os.path.isdir(os.path.join(network.SYS, bridge, "bridge")):
+        raise HeteroError("there is no such bridge", bridge, "see: systemctl status hetero-bridge")
+    held = [str(interface.ip) for name, interface in network.interfaces() if name == bridge]
+    if gateway and gateway not in held:
+        what = f"has {', '.join(held) or 'no address'}, not {gateway}, where the containers' way out is"
+        raise HeteroError(what, bridge, "see: systemctl status hetero-bridge")
+    for node in gpu_nodes.wrong():
+        raise HeteroError(node.why_absent, node.path, "see: systemctl status hetero-gpu-nodes")
+    return dict(liblxc=version)
