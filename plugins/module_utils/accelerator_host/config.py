@@ -28,7 +28,7 @@ DEFAULTS = {
     "run_folder": "/run/hetero",
     "lxcpath": "/var/lib/lxc",
     "bridge": "hetero0",
-    "network": None,
+    "prefix_length": 24,
     "gateway": None,
     "addresses": None,  # first and last that containers may get
     "unprivileged": True,

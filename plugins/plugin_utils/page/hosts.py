@@ -15,6 +15,7 @@ from .timeline import is_seconds
 LOOKS = {
     states.CLAIMED: "booting",
     states.BUILDING: "booting",
+    states.REBUILDING: "booting",
     states.STARTING: "booting",
     states.RUNNING: "running",
     states.STOPPING: "leaving",
