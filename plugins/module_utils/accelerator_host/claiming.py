@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, GPUs and an address in
-one transaction, and what is said where they are not to be had.
+"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, GPUs and an address
+in one transaction, and what is said where they are not to be had.
 
 Making what was claimed is for instances.py.
 """
@@ -47,7 +47,7 @@ class Wish:
 
     @property
     def instances(self):
-        return [self.request] if self.count == 1 else [f"{self.request}-{number + 1}" for number in range(self.count)]
+        return names_of(self.request, self.count)
 
     @property
     def wants(self):
@@ -57,7 +57,7 @@ class Wish:
 
     def check(self):
         """BadInput for what no host could serve."""
-        for instance in self.instances if 1 <= self.count <= MOST else [self.request]:
+        for instance in [self.request, *self.instances]:
             valid_instance(instance)
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
@@ -72,6 +72,11 @@ class Wish:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} containers")
         if self.lease_hours is not None:
             must_be_hours(self.lease_hours, "lease_hours")
+
+
+def names_of(request, count):
+    """The instances of a request; what is no count makes none."""
+    return [request] if count == 1 else [f"{request}-{number + 1}" for number in range(min(count, MOST))]
 
 
 def wanted_of(host, flavor):
@@ -96,7 +101,7 @@ def free_gpus(host):
 def present(host, wish, change):
     """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
 
-    :returns: instances (the claims), lines.
+    :returns: instances (the claims), new (the names of new ones), lines.
     :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
@@ -107,10 +112,10 @@ def present(host, wish, change):
         for claim in after:
             old = before.get(claim.instance)
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
-        new = len(after) - len(before)
-        text = f"wants {wish.flavor['name']}: {_found(host, wish, new, free)}"
+        new = [claim.instance for claim in after if claim.instance not in before]
+        text = f"wants {wish.flavor['name']}: {_found(host, wish, len(new), free)}"
         lines = [line(wish.request, "", text)]
-        return dict(instances=[claim_fields(host, claim) for claim in after], lines=lines)
+        return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
 
 
 def line(instance, node, text, seconds=None):
@@ -174,7 +179,7 @@ def _claim(host, wish, instance, is_there):
         KIND,
         host.capacity,
         wanted,
-        host.live,
+        host.site.look,
         host.gpus,
         wish.lease_hours,
         wish.request,

@@ -17,7 +17,6 @@ from ..lxc import creating, identity, images
 from ..lxc.liblxc import Container
 from . import states
 from .claiming import wanted_of
-from .config import SET_UP
 from .info import claim_fields
 
 
@@ -34,9 +33,6 @@ class Work:
         self.deadline = deadline
         self.report = report
         self.container = Container(claim.instance, host.config["lxcpath"])
-        self.site = attaching.Site(
-            host.store, host.found, (host.config["lxcpath"],), host.config["run_folder"]
-        )
         #: Fields of the result besides the claim's.
         self.more = {}
 
@@ -87,7 +83,7 @@ class Work:
         self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
         host_key = creating.create(self._spec(image), self.deadline)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
-        self.report("image", f"root ready from {self.claim.image}, {self.claim.address}", time.monotonic() - start)
+        self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
     def _refuse_stranger(self):
         """A claim that never had a container has none, but for what a killed run of this left."""
@@ -140,7 +136,7 @@ class Work:
             return
         start = time.monotonic()
         free = {gpu.address for gpu in self.host.gpus} - {row.address for row in self.host.store.allocations()}
-        result = attaching.attach(self.site, self.container, wanted, self.change, self.deadline)
+        result = attaching.attach(self.host.site, self.container, wanted, self.change, self.deadline)
         own = [gpu["address"] for gpu in result["gpus"]]
         kind = {gpu.address for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)}
         named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"
@@ -167,7 +163,7 @@ class Work:
         self._refuse_stranger()
         if self.container.defined:
             self.container.stop()
-            attaching.detach(self.site, self.container, (), self.change, self.deadline, on_holders="kill")
+            attaching.detach(self.host.site, self.container, (), self.change, self.deadline, on_holders="kill")
         creating.remove(self.container, self.deadline)
         self.put(container=None, host_key=None, image_hash=None)
 

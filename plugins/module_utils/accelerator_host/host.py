@@ -13,7 +13,7 @@ import platform
 from dataclasses import asdict
 
 from ..flavors.hosts import LXC
-from ..gpus import discovery, reach
+from ..gpus import attaching, discovery
 from .config import capacity, read_config, state_db
 from .store import Store
 
@@ -65,9 +65,10 @@ class Host:
             gpus=[asdict(gpu) for gpu in self.gpus],
         )
 
-    def live(self):
-        """What every running container can open just now."""
-        return reach.look([self.config["lxcpath"]], self.gpus)
+    @property
+    def site(self):
+        """Where GPUs are given to containers."""
+        return attaching.Site(self.store, self.found, (self.config["lxcpath"],), self.config["run_folder"])
 
     def folder(self, *parts):
         """A path below the state folder."""

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of instances that are claimed here: made, started, given their GPUs, reached by ssh; stopped, made anew, ended.
+"""The life of instances that are claimed here: made, started, given GPUs, reached by ssh; stopped, made anew, ended.
 
 Each verb takes the instances of a request, each under its lock; one's failure does not stop the others. Killed anywhere
 and run again it converges: what is done is written down before, and what is there is looked at first.
@@ -52,7 +52,7 @@ class Options:
 
 def running(host, request, options, change):
     """Containers made, started, with their GPUs, answering ssh with the host key that was put into them."""
-    return _each(host, request, "start", options, change, lambda work: _up(work))
+    return _each(host, request, "start", options, change, _up)
 
 
 def rebooted(host, request, options, change):

@@ -21,6 +21,8 @@ LOOKS = {
     states.STOPPING: "leaving",
     states.STOPPED: "free",
 }
+#: How a GPU is shown → in words.
+SAID = {"free": "free", "running": "in use", "error": "not to be given"}
 
 
 def containers(hosts):
@@ -65,7 +67,7 @@ def _cell(gpu):
         "li",
         tag("b", gpu.get("address")),
         tag("span", gpu.get("holder") or why or "-", class_="who"),
-        tag("small", f"{gpu.get('arch') or 'unknown'} · {'free' if name == 'free' else 'in use' if not why else 'broken'}"),
+        tag("small", f"{gpu.get('arch') or 'unknown'} · {SAID[name]}"),
         class_=name,
         title="\n".join([str(gpu.get("address")), *more]),
     )
