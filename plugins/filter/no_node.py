@@ -19,8 +19,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Puts together what several owners answered to a claim that none of them could serve, and what the owners that were not
-    asked would say to its flavor; equal reasons of a kind of nodes are one line.
+  - Puts together what several owners answered to a claim that none of them could serve, and what the owners that were
+    not asked would say to its flavor; equal reasons of a kind of nodes are one line.
 positional: _input, flavor, proxies, hosts
 options:
   _input:

@@ -16,7 +16,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Makes one self-contained HTML page, without scripts, of what proxy nodes know of their boards, and GPU hosts of their GPUs.
+  - Makes one self-contained HTML page, without scripts, of what proxy nodes know of their boards and GPU hosts
+    of their GPUs.
   - Shows what needs a look, each PDU's boards by outlet, instances and how each booted, leases, and the newest events.
   - Texts are escaped, whoever wrote them.
 positional: _input
@@ -55,7 +56,7 @@ _value:
 
 def status_page(snapshots, title="Boards", hosts=None):
     if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
-        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxy nodes before the bar")
+        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes before the bar, and as hosts")
     return page(snapshots, title, hosts)
 
 

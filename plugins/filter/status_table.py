@@ -34,7 +34,8 @@ options:
     type: dict
     default: {}
   hosts:
-    description: GPU hosts by name, as filter P(hetero.compute.snapshots#filter) makes them; those that answered are shown.
+    description: GPU hosts by name, as filter P(hetero.compute.snapshots#filter) makes them; those that
+      answered are shown.
     type: dict
     default: {}
 seealso:
@@ -80,7 +81,7 @@ def row(board, fits):
 
 
 def host_rows(name, host, fits):
-    """A GPU host's cells: one line for each instance, the host itself in the first; GPUs of others and broken ones last."""
+    """A GPU host's cells: a line for each instance, the host itself in the first; GPUs that are not ours to give last."""
     gpus = host["gpus"]
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [

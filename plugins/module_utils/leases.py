@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long an instance may stay, whatever it runs on: ends of leases, and how they are said. Who ends one is not known."""
+"""How long an instance may stay, whatever it runs on: ends of leases, and how they are said."""
 
 from __future__ import annotations
 

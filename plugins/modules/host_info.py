@@ -13,8 +13,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Shows the GPUs that are in the host and who has them, the instances on it, and what of its memory, processors and disk
-    is free.
+  - Shows the GPUs that are in the host and who has them, the instances on it, and what of its memory, processors and
+    disk is free.
   - Changes nothing. A host on which nothing was claimed yet has everything free.
 extends_documentation_fragment:
   - hetero.compute.attributes

@@ -27,7 +27,10 @@ DEFAULTS = {
     "state_folder": "/var/lib/hetero",
     "run_folder": "/run/hetero",
     "lxcpath": "/var/lib/lxc",
-    "bridge": "lxcbr0",
+    "bridge": "hetero0",
+    "prefix_length": 24,
+    "gateway": None,
+    "addresses": None,  # first and last that containers may get
     "unprivileged": True,
     "default_image": None,
     "gpu_overrides": {},

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import asdict
 
 from ..flavors.hosts import LXC
-from ..gpus import discovery
+from ..gpus import attaching, discovery
 from .config import capacity, read_config, state_db
 from .store import Store
 
@@ -53,6 +54,21 @@ class Host:
     @property
     def gpus(self):
         return self.found.gpus
+
+    @property
+    def facts(self):
+        """What flavors are compared with (flavors/hosts.py)."""
+        return dict(
+            hypervisor=self.hypervisor,
+            cpu_arch=self.cpu_arch,
+            capacity={key: {"total": total} for key, total in self.capacity.items()},
+            gpus=[asdict(gpu) for gpu in self.gpus],
+        )
+
+    @property
+    def site(self):
+        """Where GPUs are given to containers."""
+        return attaching.Site(self.store, self.found, (self.config["lxcpath"],), self.config["run_folder"])
 
     def folder(self, *parts):
         """A path below the state folder."""

@@ -108,3 +108,4 @@ def capacity_fields(capacity, claims):
         key: dict(total=total, free=max(0, total - sum(getattr(claim, key) for claim in claims)))
         for key, total in capacity.items()
     }
+

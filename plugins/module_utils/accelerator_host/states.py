@@ -11,6 +11,8 @@ from .store import CLAIMED
 
 #: Its container is being made for the first time, so nobody can have anything in it.
 BUILDING = "building"
+#: Likewise, but it had one before, and keeps its claim whatever happens.
+REBUILDING = "rebuilding"
 STARTING = "starting"
 RUNNING = "running"
 STOPPING = "shutting down"

@@ -15,11 +15,14 @@ from .timeline import is_seconds
 LOOKS = {
     states.CLAIMED: "booting",
     states.BUILDING: "booting",
+    states.REBUILDING: "booting",
     states.STARTING: "booting",
     states.RUNNING: "running",
     states.STOPPING: "leaving",
     states.STOPPED: "free",
 }
+#: How a GPU is shown → in words.
+SAID = {"free": "free", "running": "in use", "error": "not to be given"}
 
 
 def containers(hosts):
@@ -64,7 +67,7 @@ def _cell(gpu):
         "li",
         tag("b", gpu.get("address")),
         tag("span", gpu.get("holder") or why or "-", class_="who"),
-        tag("small", f"{gpu.get('arch') or 'unknown'} · {'free' if name == 'free' else 'in use' if not why else 'broken'}"),
+        tag("small", f"{gpu.get('arch') or 'unknown'} · {SAID[name]}"),
         class_=name,
         title="\n".join([str(gpu.get("address")), *more]),
     )

@@ -126,8 +126,8 @@ def _needs_a_look(snapshots, boards, several, hosts):
                 note = f"{claim.get('instance')} of {claim.get('owner')} has it, and the boards file does not name it"
                 rows.append(tag("tr", tag("th", claim.get("name")), tag("td"), tag("td", name), tag("td", note)))
     for name, state, where, why in to_look_at(hosts):
-        shown = tag("td", tag("span", state, class_="state error"))
-        rows.append(tag("tr", tag("th", name), shown, tag("td", where, class_="name"), tag("td", _text(why), class_="text")))
+        shown, said = tag("td", tag("span", state, class_="state error")), tag("td", _text(why), class_="text")
+        rows.append(tag("tr", tag("th", name), shown, tag("td", where, class_="name"), said))
     if not rows:
         return None
     return join(tag("h2", "Needs a look"), _table(("Node", "State", "Where", "Why"), rows))

@@ -1,0 +1,227 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, GPUs and an address
+in one transaction, and what is said where they are not to be had.
+
+Making what was claimed is for instances.py.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from ..errors import BadInput, NoneFree
+from ..flavors.extra_specs import satisfies
+from ..flavors.fit import describe, summary, validate
+from ..flavors.hosts import gpu_arch, gpu_count, rejections
+from ..gpus.allocation import Wanted
+from ..images.roots import parse_key
+from ..instances import valid_instance
+from ..leases import as_date, must_be_hours
+from ..lxc import liblxc
+from .config import SET_UP
+from .info import claim_fields
+from .store import AMOUNTS
+
+KIND = "lxc"
+#: More containers of one request are a slip of the pen.
+MOST = 500
+#: What such a host is called in answers for people (filter no_node).
+HOSTS = "GPU hosts"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for; `count` containers are the instances NAME-1 … NAME-N, one is NAME."""
+
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    count: int = 1
+    partial: bool = False
+    lease_hours: float | None = None
+
+    @property
+    def instances(self):
+        return names_of(self.request, self.count)
+
+    @property
+    def wants(self):
+        """`ml-8 wants 2 cg1.xlarge (…)`"""
+        many = "" if self.count == 1 else f"{self.count} "
+        return f"{self.request} wants {many}{describe(self.flavor['name'], self.flavor)}"
+
+    def check(self):
+        """BadInput for what no host could serve."""
+        for instance in [self.request, *self.instances]:
+            valid_instance(instance)
+        if not self.owner.strip():
+            raise BadInput("is empty", "owner", "say who asks")
+        if not self.image.strip():
+            raise BadInput("is empty", "image", "name an image, or set one for the host (gpu_lxc_default_image)")
+        validate(self.flavor)
+        if not self.flavor.get("name"):
+            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
+        gpu_count(self.flavor)
+        parse_key(self.ssh_public_key)
+        if not 1 <= self.count <= MOST:
+            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} containers")
+        if self.lease_hours is not None:
+            must_be_hours(self.lease_hours, "lease_hours")
+
+
+def names_of(request, count):
+    """The instances of a request; what is no count makes none."""
+    return [request] if count == 1 else [f"{request}-{number + 1}" for number in range(min(count, MOST))]
+
+
+def wanted_of(host, flavor):
+    """The GPUs that a flavor asks for, all of one architecture where it says anything of that; None for none."""
+    count, requirement = gpu_count(flavor), gpu_arch(flavor)
+    if not count or requirement is None:
+        return Wanted(count=count) if count else None
+    free = free_gpus(host)
+    archs = sorted({gpu.arch for gpu in host.gpus if gpu.arch and satisfies(gpu.arch, requirement)})
+    most = max(archs, key=lambda arch: sum(gpu.arch == arch for gpu in free), default=None)
+    if most is None:
+        raise BadInput(f"has no GPU whose gpu_arch satisfies '{requirement}'", host.name, "ask another host")
+    return Wanted(count=count, arch=most)
+
+
+def free_gpus(host):
+    """GPUs that nobody has, as far as the table says it."""
+    taken = {row.address for row in host.store.allocations()}
+    return [gpu for gpu in host.gpus if gpu.address not in taken and gpu.healthy and not gpu.unsupported]
+
+
+def present(host, wish, change):
+    """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
+
+    :returns: instances (the claims), new (the names of new ones), lines.
+    :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
+    """
+    wish.check()
+    with host.store.transaction(dry=change.check):
+        before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
+        free = free_gpus(host)
+        after = _claims(host, wish, before)
+        for claim in after:
+            old = before.get(claim.instance)
+            change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
+        new = [claim.instance for claim in after if claim.instance not in before]
+        text = f"wants {wish.flavor['name']}: {_found(host, wish, len(new), free)}"
+        lines = [line(wish.request, "", text)]
+        return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
+
+
+def line(instance, node, text, seconds=None):
+    """One line for people, as the progress display shows them."""
+    return dict(instance=instance, node=node, phase="", text=text, seconds=seconds)
+
+
+def shown(host, claim):
+    """The fields of a claim that a diff shows."""
+    return {
+        "host": host.name,
+        "owner": claim.owner,
+        "flavor": claim.flavor.get("name"),
+        "image": claim.image,
+        "ssh_public_key": claim.ssh_public_key,
+        "address": claim.address,
+        "gpus": [row.address for row in host.store.allocations(claim.holder)],
+        "expires": as_date(claim.expires),
+    }
+
+
+def _found(host, wish, new, free):
+    """`1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before."""
+    if not new:
+        return f"has {host.name}"
+    short = f" ({new} of {wish.count})" if new < wish.count else ""
+    wanted = wanted_of(host, wish.flavor)
+    if wanted is None:
+        return f"{host.name} chosen{short}"
+    kind = [gpu for gpu in host.gpus if wanted.arch in (None, gpu.arch)]
+    having = sum(gpu in kind for gpu in free)
+    named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"
+    return f"{having} of {len(kind)} {named} free, {host.name} chosen{short}"
+
+
+def _claims(host, wish, before):
+    """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
+    if len(before) < wish.count:
+        unfit = rejections(wish.flavor, host.facts)
+        if unfit:
+            raise _no_node(host, wish, unfit, 0)
+    claims = []
+    for instance in wish.instances:
+        try:
+            claims.append(_claim(host, wish, instance, instance in before))
+        except NoneFree as none:
+            if wish.partial and claims:
+                break
+            raise _no_node(host, wish, _reasons(host, wish, none), len(claims) - len(before)) from none
+    return claims
+
+
+def _claim(host, wish, instance, is_there):
+    wanted = None if is_there else wanted_of(host, wish.flavor)
+    claim, new = host.store.claim(
+        instance,
+        wish.owner,
+        wish.flavor,
+        wish.image,
+        wish.ssh_public_key,
+        KIND,
+        host.capacity,
+        wanted,
+        host.site.look,
+        host.gpus,
+        wish.lease_hours,
+        wish.request,
+    )
+    if not new:
+        return claim
+    if instance in liblxc.containers(host.config["lxcpath"]):
+        why = f"there is a container {instance} already that is no instance: rename it, or choose another name"
+        raise NoneFree(why, instance, rejected={"container": why})
+    return host.store.put(instance, address=_address(host))
+
+
+def _address(host):
+    """The first address of the host's that no instance has."""
+    if not host.config["addresses"]:
+        raise BadInput("names no addresses for containers", "host.json", f"set gpu_lxc_addresses, then {SET_UP}")
+    first, last = map(ipaddress.ip_address, host.config["addresses"])
+    taken = {claim.address for claim in host.store.claims()}
+    for number in range(int(first), int(last) + 1):
+        address = str(ipaddress.ip_address(number))
+        if address not in taken:
+            return address
+    why = f"no address is free from {first} to {last}"
+    raise NoneFree(why, host.name, "terminate something, or widen gpu_lxc_addresses", rejected={"address": why})
+
+
+def _reasons(host, wish, none):
+    """What the store or an allocation refused, for people; equal reasons of GPUs together."""
+    rejected = none.facts["rejected"]
+    if not rejected or set(rejected) & {*AMOUNTS, "address", "container"}:
+        return list(rejected.values()) or [none.what]
+    groups = {}
+    for address, why in sorted(rejected.items()):
+        groups.setdefault(why, []).append(address)
+    told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
+    return [f"{wanted_of(host, wish.flavor)} wanted: {told}"]
+
+
+def _no_node(host, wish, reasons, found):
+    """`bob wants cg1.xlarge (…): no node.` and why."""
+    rejected = {host.name: reasons}
+    lines = summary(rejected)
+    head = f"{wish.wants}: {f'{found} of {wish.count} nodes' if found else 'no node'}."
+    text = "\n".join([head, *(f"  {reason}" for reason in lines)])
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, kind=HOSTS, wants=wish.wants)

@@ -1,0 +1,232 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The life of instances that are claimed here: made, started, given GPUs, reached by ssh; stopped, made anew, ended.
+
+Each verb takes the instances of a request, each under its lock; one's failure does not stop the others. Killed anywhere
+and run again it converges: what is done is written down before, and what is there is looked at first.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from ..deadline import Deadline
+from ..errors import HeteroError, Refused, TimedOut
+from ..leases import as_date, end, must_be_hours, until
+from ..locks import lock
+from . import states
+from .claiming import line, shown
+from .container import Work
+from .info import claim_fields
+
+SOFT, HARD, AUTO = "soft", "hard", "auto"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to do it.
+
+    :param owner: where given, another owner's instance is refused.
+    :param timeout: seconds for each instance.
+    :param how: a reboot by the container's own init ("soft"), by force ("hard"), or the second where the first fails.
+    :param soft_timeout: seconds that its init has to end.
+    :param image: what it is to run from now on (rebuilt); None for what it has.
+    :param ssh_public_key: likewise.
+    :param fresh: make it anew although neither changes.
+    :param lease_hours: hours from now, 0 for no end (extended).
+    """
+
+    owner: str | None = None
+    timeout: float = 300.0
+    how: str = AUTO
+    soft_timeout: float = 30.0
+    image: str | None = None
+    ssh_public_key: str | None = None
+    fresh: bool = False
+    lease_hours: float | None = None
+
+
+def running(host, request, options, change):
+    """Containers made, started, with their GPUs, answering ssh with the host key that was put into them."""
+    return _each(host, request, "start", options, change, _up)
+
+
+def rebooted(host, request, options, change):
+    """Ended and started; the claim, the data and the GPUs stay."""
+
+    def one(work):
+        if work.is_made and work.container.running:
+            _down(work, options)
+        _up(work)
+
+    return _each(host, request, "reboot", options, change, one)
+
+
+def stopped(host, request, options, change):
+    """Ended; all that is claimed stays."""
+
+    def one(work):
+        if work.is_made and work.container.running:
+            _down(work, options)
+        work.move(states.STOPPED)
+
+    return _each(host, request, "stop", options, change, one)
+
+
+def rebuilt(host, request, options, change):
+    """Made anew, of another image or with another key where one was given; address, flavor, GPUs and lease stay."""
+
+    def one(work):
+        old = work.claim
+        new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
+        image = work.image(new["image"])
+        same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and image.hash == old.image_hash
+        if not same or options.fresh:
+            before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
+            change.note(old.instance, before, dict(before, **new, image_hash=image.hash, fresh=options.fresh))
+            work.report("container", f"is made anew of {new['image']}: what is in it goes")
+            if not change.check:
+                work.put(**new)
+                work.move(states.REBUILDING)
+                work.remove()
+        if same or not change.check:
+            _up(work)
+
+    return _each(host, request, "rebuild", options, change, one)
+
+
+def extended(host, request, options, change):
+    """The end of the lease is so many hours from now, or there is none."""
+    must_be_hours(options.lease_hours, "lease_hours", endless=True)
+
+    def one(work):
+        now, old = time.time(), work.claim.expires
+        expires = end(options.lease_hours, old, now)
+        if change.note(work.claim.instance, {"expires": as_date(old)}, {"expires": as_date(expires)}):
+            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)})")
+            if not change.check:
+                work.put(expires=expires)
+        work.more["until"] = until(expires, now)
+
+    return _each(host, request, "extend", options, change, one)
+
+
+def absent(host, request, options, change):
+    """Ended, its container and root gone, its GPUs closed and free, its claim over; each is read back."""
+
+    def one(work):
+        change.note(work.claim.instance, shown(host, work.claim), {})
+        work.report("release", _ending(work))
+        if not change.check:
+            work.move(states.STOPPING)
+            work.remove()
+            host.store.release(work.claim.instance, options.owner)
+
+    return _each(host, request, "release", options, change, one, must_be=False)
+
+
+# ---- one instance
+
+
+def _up(work):
+    """Each step looks first; what never ran and cannot be brought up is taken back."""
+    new = work.claim.state in states.NEVER_RAN
+    try:
+        work.make()
+        if work.change.check and not work.is_made:
+            return
+        work.start()
+        work.give_gpus()
+        work.answer()
+    except HeteroError as error:
+        if work.change.check:
+            raise
+        if not new:
+            work.move(states.ERROR, str(error))
+            raise
+        work.move(states.STOPPING)
+        work.remove()
+        work.host.store.release(work.claim.instance)
+        what = f"{error.what} ({work.claim.instance} was taken back, nothing of it is left)"
+        raise type(error)(what, error.thing, error.remedy, **error.facts) from error
+    work.move(states.RUNNING)
+
+
+def _down(work, options):
+    """By its init, or by force."""
+    start = time.monotonic()
+    work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": states.STOPPED})
+    if work.change.check:
+        work.report("container", "container would be stopped")
+        return
+    work.move(states.STOPPING)
+    said = "container stopped"
+    try:
+        if options.how == HARD:
+            work.container.stop()
+        else:
+            work.container.shutdown(min(options.soft_timeout, work.deadline.left))
+    except TimedOut:
+        if options.how == SOFT:
+            raise
+        work.container.stop()
+        said = f"container did not end within {options.soft_timeout:g} s: stopped by force"
+    work.report("container", said, time.monotonic() - start)
+
+
+def _ending(work):
+    gpus = [row.address for row in work.host.store.allocations(work.claim.holder)]
+    what = "container and root are" if work.is_made else "claim is"
+    verb = "would be removed" if work.change.check else "removed"
+    return f"{what} {verb}{', free again: ' + ' '.join(gpus) if gpus else ''}"
+
+
+# ---- all instances of a request
+
+
+def _each(host, request, verb, options, change, one, must_be=True):
+    """`one(work)` for each instance of a request; the module's result."""
+    claims = [claim for claim in host.store.claims() if request in (claim.instance, claim.request)]
+    if not claims and must_be:
+        raise Refused("no such instance on this host", request, "hetero.compute.status shows who has what")
+    lines, results = [], []
+    for claim in claims:
+        report = _reporter(host, claim.instance, change, lines)
+        result = dict(claim_fields(host, claim), failed=False)
+        try:
+            if options.owner not in (None, claim.owner):
+                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
+            work = Work(host, claim, change, Deadline(options.timeout), report)
+            with _locked(host, claim.instance, verb, work.deadline, report, change):
+                work.read()
+                one(work)
+            result.update(work.result)
+        except HeteroError as error:
+            report("error", str(error))
+            result.update(failed=True, error=str(error), failure=error.failure)
+        results.append(result)
+    failed = [result["error"] for result in results if result["failed"]]
+    done = dict(change.result, instances=results, lines=lines)
+    return dict(done, failed=True, msg="; ".join(failed)) if failed else done
+
+
+def _locked(host, instance, verb, deadline, report, change):
+    """Check mode changes nothing, and needs no turn."""
+    if change.check:
+        return ExitStack()
+    name = f"instance-{instance}"
+    return lock(host.config["run_folder"], name, verb, host.actor, deadline, partial(report, "wait"))
+
+
+def _reporter(host, instance, change, lines):
+    def report(phase, text, seconds=None):
+        seconds = None if seconds is None else round(seconds, 3)
+        if not change.check:
+            host.store.event(instance, phase, text, seconds)
+        lines.append(line(instance, host.name, text, seconds))
+
+    return report
