@@ -48,15 +48,12 @@ def make(container, *nodes, base=private_nodes.BASE, pid=None):
                     made.append(node.path)
             if mounts:
                 _bind(root, mounts)
+            for node in nodes:
+                _check(root, node)
     finally:
         for pair in mounts:
             os.close(pair[0])
             os.close(pair[1])
-    for node in nodes:
-        found = look(container, node.path, pid)
-        if found != (node.kind, node.major, node.minor):
-            what = f"{node.path} is {_said(found)} after it was made {_said((node.kind, node.major, node.minor))}"
-            raise HeteroError(what, container.thing, "something in it works against that: see its processes")
     return made
 
 
@@ -77,17 +74,16 @@ def remove(container, *paths, pid=None):
                 os.unlink(place[1], dir_fd=place[0])
                 removed.append(path)
         for path in paths:
-            with root.folder(path) as place:
-                found = numbers(_status(place))
-                if found is not None:
-                    raise HeteroError(f"{path} is there again, {_said(found)}", root.thing, "see its processes")
+            found = _numbers_at(root, path)
+            if found is not None:
+                raise HeteroError(f"{path} is there again, {_said(found)}", root.thing, "see its processes")
     return removed
 
 
 def look(container, path, pid=None):
     """(kind, major, minor) of the device node that the container has there; None where it has none."""
-    with ContainerRoot(container, pid) as root, root.folder(path) as place:
-        return numbers(_status(place))
+    with ContainerRoot(container, pid) as root:
+        return _numbers_at(root, path)
 
 
 def make_inside(container, *nodes):
@@ -101,10 +97,21 @@ def make_inside(container, *nodes):
             ["mknod", "-m", f"{node.mode:o}", path, node.kind, str(node.major), str(node.minor)],
         ):
             command([*inside, *argv], container.thing, remedy, timeout=INSIDE_TIME)
-        found = look(container, path)
-        if found != (node.kind, node.major, node.minor):
-            what = f"mknod of {path} by lxc-attach succeeded, and it is {_said(found)}"
-            raise HeteroError(what, container.thing, remedy)
+    with ContainerRoot(container) as root:
+        for node in nodes:
+            _check(root, node)
+
+
+def _check(root, node):
+    found = _numbers_at(root, node.path)
+    if found != (node.kind, node.major, node.minor):
+        what = f"{node.path} is {_said(found)} after it was made {_said((node.kind, node.major, node.minor))}"
+        raise HeteroError(what, root.thing, "something in it works against that: see its processes")
+
+
+def _numbers_at(root, path):
+    with root.folder(path) as place:
+        return numbers(_status(place))
 
 
 # ---- one place in the container: (descriptor of the folder, name)

@@ -9,11 +9,8 @@ EPERM and EACCES that it does not.
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import tempfile
-from typing import List, NamedTuple
 
 from ..child import in_child
 from ..deadline import Deadline
@@ -23,15 +20,9 @@ from .private_nodes import KINDS
 
 #: Seconds for opening some devices; a real GPU that nobody uses is set up first, in about a second.
 OPEN_TIME = 20.0
-DENIED = (errno.EPERM, errno.EACCES)
 FLAGS = os.O_RDWR
-
-
-class Cgroup(NamedTuple):
-    """The folder of a cgroup, and which hierarchy it is of ("devices", "" for version 2)."""
-
-    controller: str
-    path: str
+#: Hierarchies as /proc/PID/cgroup names them.
+V1, V2 = "devices", ""
 
 
 def opens(container, path, flags=FLAGS, pid=None):
@@ -71,14 +62,22 @@ def _tried(container, files, flags, pid):
     if pid is None:
         raise HeteroError("does not run", container.thing, "start it, or see why it ended")
 
+    cgroups = cgroups_of(pid)
+    limits = _capabilities(pid, "CapBnd"), _capabilities("self", "CapPrm")
+
     def attempt():
         folders = {below: os.open(below, os.O_PATH) for _path, below in files if below}
-        become_root_of(pid)
+        become_root_of(pid, cgroups, *limits)
         # A driver's open may wait for the device, and a terminal would become ours.
         how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return [_errno(path, how, folders.get(below)) for path, below in files]
 
-    return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended")
+    second = os.open(cgroups[V2], os.O_RDONLY | os.O_DIRECTORY) if V2 in cgroups else None
+    try:
+        return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended", second)
+    finally:
+        if second is not None:
+            os.close(second)
 
 
 def _errno(path, flags, folder):
@@ -89,18 +88,19 @@ def _errno(path, flags, folder):
     return 0
 
 
-def become_root_of(pid):
+def become_root_of(pid, cgroups, bounding, permitted):
     """Make this process one of a container's root: its cgroup, mounts, user ids, and no capability that its init lacks.
 
-    For a child only: there is no way back.
+    For a child only, which is in its cgroup of version 2 already: there is no way back.
+
+    :param bounding: the capabilities that the container's processes can have.
+    :param permitted: those that this process has.
     """
     files = {name: os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("root", "ns/mnt", "ns/user")}
-    bounding = _capabilities(pid, "CapBnd")
-    permitted = _capabilities("self", "CapPrm")
     other_users = not os.path.sameopenfile(files["ns/user"], os.open("/proc/self/ns/user", os.O_RDONLY))
-    for cgroup in cgroups_of(pid):
-        with open(os.path.join(cgroup.path, "cgroup.procs"), "w", encoding="ascii") as procs:
-            procs.write(str(os.getpid()))
+    if V1 in cgroups:
+        # "tasks" and "0": the kernel does not wait for the rest of the system's processes, as for cgroup.procs (10 ms).
+        os.write(os.open(os.path.join(cgroups[V1], "tasks"), os.O_WRONLY | os.O_CLOEXEC), b"0")
     kernel.enter(files["ns/mnt"], kernel.CLONE_NEWNS)
     os.fchdir(files["root"])
     os.chroot(".")
@@ -115,11 +115,11 @@ def become_root_of(pid):
 
 def _capabilities(pid, field):
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-        return int(re.search(rf"^{field}:\s*([0-9a-f]+)", file.read(), re.MULTILINE).group(1), 16)
+        return next(int(line.split()[1], 16) for line in file if line.startswith(f"{field}:"))
 
 
-def cgroups_of(pid, mountinfo="/proc/self/mountinfo") -> List[Cgroup]:
-    """The cgroups of a process that have a say in which devices it may open: version 1's devices, and version 2's."""
+def cgroups_of(pid, mountinfo="/proc/self/mountinfo"):
+    """{hierarchy: folder} of the cgroups that have a say in which devices a process may open."""
     paths = {}
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
@@ -132,13 +132,13 @@ def cgroups_of(pid, mountinfo="/proc/self/mountinfo") -> List[Cgroup]:
             # proc(5): root and mount point are fields 4 and 5; after a lone "-" type, source and options.
             fields, _dash, rest = line.partition(" - ")
             kind, _source, options = rest.split()[:3]
-            controller = {"cgroup": "devices", "cgroup2": ""}.get(kind)
-            if controller is None or controller not in paths or (controller and controller not in options.split(",")):
+            controller = {"cgroup": V1, "cgroup2": V2}.get(kind)
+            if controller not in paths or (controller == V1 and V1 not in options.split(",")):
                 continue
             top, point = fields.split()[3:5]
             inside = os.path.relpath(paths[controller], top)
             if not inside.startswith(".."):
-                found[controller] = Cgroup(controller, os.path.normpath(os.path.join(point, inside)))
+                found[controller] = os.path.normpath(os.path.join(point, inside))
     if not found:
         raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount cgroup2 on /sys/fs/cgroup")
-    return list(found.values())
+    return found
