@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..cgroup.devices import of_container
 from ..errors import BadInput, HeteroError, Refused
 from ..locks import lock
 from ..lxc import identity, persistence
-from . import libraries, processes, reach, users
+from . import libraries, reach, users
 from .access import ACCESS, HOST, Running, refuse_wild
 from .allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone
 from .given import closing_nodes, gpu_of, nodes_for
@@ -80,8 +81,9 @@ def attach(site, container, wanted, change, deadline, persistent=True, method=HO
         holder = _key(container, change)
         with change.step("allocate"), site.store.transaction(dry=change.check):
             before = site.rows(holder)
-            rows = allocate(site.store, holder, wanted, site.found.gpus, site.look, persistent, method)
-            _refuse_wild_container(site, container, holder)
+            seen = site.look()
+            rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
+            refuse_wild(container.name, seen.of(holder), {row.address for row in site.rows(holder)})
             after = site.kept(holder)
             lasting = site.kept(holder, persistent=True)
         _note_gpus(container, change, before, after)
@@ -106,10 +108,11 @@ def detach(site, container, names, change, deadline, on_holders=users.FAIL):
         holder = reach.key_or_path(container)
         before = site.rows(holder)
         rows, gpus = _meant(site, container, names, before)
-        if on_holders == users.FAIL and container.init_pid:
+        pid = container.init_pid
+        if on_holders == users.FAIL and pid:
             kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
             nodes = closing_nodes(site.found, gpus, rows, kept)
-            users.refuse_users(container, container.init_pid, nodes, site.paths)
+            users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
         done = _take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
         left = [row for row in before if row not in rows]
         _note_gpus(container, change, before, left)
@@ -169,11 +172,6 @@ def _isolation(site, container, holder, pid):
     return dict(isolation=reach.NODE_ONLY if only else "cgroup", others=listed)
 
 
-def _refuse_wild_container(site, container, holder):
-    reaches = site.look().of(reach.key_or_path(container))
-    refuse_wild(container.name, reaches, {row.address for row in site.rows(holder)})
-
-
 # ---- taking back
 
 
@@ -211,11 +209,12 @@ def _take_back(site, container, holder, rows, gpus, how, change, deadline):
             _persist(site, container, [row for row in keep if row.persistent], change)
         pid = done["pid"] = container.init_pid
         if pid:
+            running = Running(container, pid)
             with change.step("close"):
-                done["proofs"] = Running(container, pid).take(nodes, change.check)
+                done["proofs"] = running.take(nodes, change.check)
             with change.step("holders"):
                 if not change.check:
-                    done["holders"] = users.let_go(container, pid, nodes, how, deadline, site.paths)
+                    done["holders"] = users.let_go(container, running.cgroup, nodes, how, deadline, site.paths)
         if container.init_pid == pid:
             break
     else:
@@ -299,7 +298,6 @@ def _result(site, container, holder, rows, done, change, **more):
         gpu = gpus.get(row.address)
         facts = {name: getattr(gpu, name, None) for name in ("index", "minor", "model", "arch", "numa_node")}
         shown.append(dict(facts, address=row.address, uuid=row.uuid, share=row.share, persistent=row.persistent))
-    numbers = [node.number for row in rows for node in getattr(gpus.get(row.address), "nodes", ())]
     return dict(
         change.result,
         container=container.name,
@@ -310,6 +308,5 @@ def _result(site, container, holder, rows, done, change, **more):
         isolation=done["isolation"],
         others=done["others"],
         holders=done.get("holders", []),
-        processes=[vars(process) for process in processes.holders_of(numbers, site.paths)],
         **more,
     )

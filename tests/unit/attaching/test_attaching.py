@@ -6,9 +6,6 @@ that it cannot open."""
 
 from __future__ import annotations
 
-import pytest
-
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS, SHARED
 
 
