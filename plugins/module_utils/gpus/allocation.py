@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import BadInput, NoneFree, Refused
 from ..instances import age
+from .given import gpu_of
 
 #: States of an allocation: written down before any write; proven; being taken back.
 ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
@@ -84,6 +85,7 @@ def allocate(store, holder, wanted, gpus, live, persistent=True, method="host"):
     named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
     seen = live()
     forget_the_gone(store, seen)
+    follow_the_moved(store, gpus)
     table = store.allocations()
     _none_lost(holder, table, gpus)
     rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
@@ -118,12 +120,26 @@ def _row(row, gpu, holder, wanted, persistent, method):
 
 def _none_lost(holder, table, gpus):
     """A GPU that vanished is said, not replaced in silence: its holder may be in the middle of something."""
-    here = {gpu.address for gpu in gpus}
-    lost = [row for row in table if row.holder == holder and row.address not in here]
+    lost = [row for row in table if row.holder == holder and gpu_of(row.address, row.uuid, gpus) is None]
     if lost:
         names = ", ".join(f"{row.address} ({row.uuid})" for row in lost)
         remedy = "put it back, or detach it (module hetero.compute.lxc_gpu_attach, state detached) and ask again"
         raise Refused(f"has GPU {names}, which is no more on this host", short(holder), remedy)
+
+
+def follow_the_moved(store, gpus):
+    """A GPU that is in another slot now (the same UUID) stays its holder's; the rows as they are now."""
+    moved = []
+    for row in store.allocations():
+        gpu = gpu_of(row.address, row.uuid, gpus)
+        if gpu is not None and gpu.address != row.address:
+            moved.append((row, gpu))
+    for row, _gpu in moved:
+        store.free(row)
+    for row, gpu in moved:
+        nodes = tuple((node.path, *node.number) for node in gpu.nodes)
+        store.grant(replace(row, address=gpu.address, nodes=nodes))
+        store.event(store.instance_of(row.holder), PHASE, f"moved here from {row.address}", address=gpu.address)
 
 
 def find(name, gpus):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ..cgroup.devices import FRESH, of_container
+from ..cgroup.devices import of_container
+from ..cgroup.rules import MAJORS, MINORS
 from ..errors import naming
 from ..lxc import device_nodes, identity, liblxc
 from . import processes
@@ -25,6 +26,8 @@ NODE_ONLY = "node-only"
 CLOSED = "closed"
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
+#: A device that no driver has and no rule names: the last number that there is.
+UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def look(lxcpaths, gpus):
             container = liblxc.Container(name, lxcpath)
             pid = container.init_pid
             if pid:  # it may have ended meanwhile
-                reaches += reach_of(container, pid, of_container(pid, name), gpus)
+                reaches += reach_of(container, pid, gpus)
     return Live(tuple(reaches))
 
 
@@ -105,10 +108,10 @@ def key_or_path(container):
     return identity.key_of(container) or container.folder
 
 
-def reach_of(container, pid, cgroup, gpus):
+def reach_of(container, pid, gpus):
     """One Reach for each GPU."""
     holder = key_or_path(container)
-    asked = cgroup.snapshot()
+    asked = of_container(pid, container.name).look()
     return [Reach(holder, container.name, gpu.address, *_how_far(container, pid, asked, gpu)) for gpu in gpus]
 
 
@@ -141,7 +144,7 @@ def may_open(cgroup, node):
 
 def allows_unknown(cgroup):
     """Whether a device that no rule names may be opened: then no rule was given for this GPU either."""
-    return cgroup.may("c", *FRESH, "r")
+    return cgroup.may(*UNKNOWN, "r")
 
 
 def rule_of(node):

@@ -8,66 +8,59 @@ Who has a device open at all is processes.py's to find.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 
-from ..errors import Refused, TimedOut
+from ..errors import HeteroError, Refused, TimedOut
 from . import processes
 from .paths import HERE
 
 FAIL, WAIT, KILL = "fail", "wait", "kill"
-#: ioctl(2) of a namespace that opens the one around it (linux/nsfs.h: NS_GET_PARENT).
-NS_GET_PARENT = 0xB702
-#: A pid namespace has at most so many around it (kernel/pid_namespace.c: MAX_PID_NS_LEVEL).
-DEEPEST = 32
+#: How many cgroups of one container are looked at, so that a strange tree ends.
+MOST_CGROUPS = 10000
 
 
-def users(pid, numbers, paths=HERE):
-    """The processes of the container with this init that hold one of these devices.
-
-    :param numbers: (kind, major, minor) of each.
-    """
-    inode = os.stat(f"/proc/{pid}/ns/pid").st_ino
-    return [process for process in processes.holders_of(numbers, paths) if _is_inside(process.pid, inode)]
+def users(cgroup, nodes, paths=HERE):
+    """The processes of a container that hold one of these nodes; all that are in its cgroup, and those below it."""
+    return _by_pid(processes.holders([node.number for node in nodes], paths, pids_in(cgroup)))
 
 
-def _is_inside(pid, inode):
-    """Whether a process is in the pid namespace with this inode, or in one further in."""
-    try:
-        file = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    for _level in range(DEEPEST):
+def _by_pid(held):
+    found = {process.pid: process for holding in held.values() for process in holding}
+    return [found[pid] for pid in sorted(found)]
+
+
+def pids_in(cgroup):
+    """Pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
+    found = []
+    top = (cgroup.v1 or cgroup.v2).path
+    for count, (folder, _names, _files) in enumerate(os.walk(top)):
+        if count > MOST_CGROUPS:
+            raise HeteroError(f"has more than {MOST_CGROUPS} cgroups below it", top, "see who makes them")
         try:
-            if os.fstat(file).st_ino == inode:
-                return True
-            outer = fcntl.ioctl(file, NS_GET_PARENT)
-        except PermissionError:  # our own is the outermost that is shown
-            return False
-        finally:
-            os.close(file)
-        file = outer
-    os.close(file)
-    return False
+            with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as procs:
+                found += [int(line) for line in procs]
+        except FileNotFoundError:
+            continue  # removed meanwhile, so nobody was in it
+    return found
 
 
-def refuse_users(container, pid, nodes, paths=HERE):
+def refuse_users(container, cgroup, nodes, paths=HERE):
     """Refused where processes of the container have one of the nodes open; nothing was changed yet."""
-    found = users(pid, [node.number for node in nodes], paths)
+    found = users(cgroup, nodes, paths)
     if found:
         remedy = "end them, or say on_holders: wait or kill"
         raise Refused(f"has GPU nodes open: {told(found)}", container.thing, remedy, holders=listed(found))
 
 
-def let_go(container, pid, nodes, how, deadline, paths=HERE):
+def let_go(container, cgroup, nodes, how, deadline, paths=HERE):
     """Wait until no process of the container has one of the nodes open; those that were seen, as dicts.
 
     :param how: WAIT for them, or KILL them; with FAIL those that came meanwhile are an error.
     """
     seen = {}
     while True:
-        found = users(pid, [node.number for node in nodes], paths)
+        found = users(cgroup, nodes, paths)
         seen.update((process.pid, process) for process in found)
         if not found:
             return listed(seen.values())

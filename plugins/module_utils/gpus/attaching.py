@@ -1,0 +1,312 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs given to a container: written down first, then opened, proven and made to last; and all that taken back.
+
+Killed anywhere and run again it converges: each step looks first, and nothing is open that the table does not know.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..cgroup.devices import of_container
+from ..errors import BadInput, HeteroError, Refused
+from ..locks import lock
+from ..lxc import identity, persistence
+from . import libraries, reach, users
+from .access import ACCESS, HOST, Running, refuse_wild
+from .allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone
+from .given import closing_nodes, gpu_of, nodes_for
+from .paths import HERE, Paths
+
+RUN_FOLDER = "/run/hetero"
+#: How often a container may be restarted while one GPU is given to it.
+RESTARTS = 3
+
+
+@dataclass
+class Site:
+    """Where GPUs are given: the host's table, what discovery found, and the folders whose containers may hold GPUs.
+
+    :param store: accelerator_host.store.Store.
+    """
+
+    store: Any
+    found: Any
+    lxcpaths: tuple = ("/var/lib/lxc",)
+    run_folder: str = RUN_FOLDER
+    paths: Paths = HERE
+
+    def look(self):
+        """What the kernel says now."""
+        return reach.look(self.lxcpaths, self.found.gpus)
+
+    def locked(self, container, verb, change, deadline):
+        """One verb at a time on a container; check mode changes nothing, and needs no turn."""
+        if change.check:
+            return ExitStack()
+        name = "lxc" + container.folder.replace("/", "-")
+        return lock(self.run_folder, name, verb, self.store.actor, deadline)
+
+    def rows(self, holder):
+        return self.store.allocations(holder)
+
+    def kept(self, holder, persistent=False):
+        """Allocations that a container is to have; with `persistent` only those that outlive its restart."""
+        rows = [row for row in self.rows(holder) if row.state != DETACHING]
+        return [row for row in rows if row.persistent or not persistent]
+
+    def gpus_of(self, rows):
+        """The GPUs of allocations; those that are gone are left out."""
+        gpus = (gpu_of(row.address, row.uuid, self.found.gpus) for row in rows)
+        return [gpu for gpu in gpus if gpu is not None]
+
+
+def attach(site, container, wanted, change, deadline, persistent=True, method=HOST):
+    """Give a container the GPUs that it wants, or find that it has them; the module's result.
+
+    :param wanted: a Wanted: how many it is to have, or which.
+    :param persistent: it has them after a restart, too.
+    :raises NoneFree: says of each GPU why it is not given; nothing was changed.
+    """
+    _must_be_defined(container)
+    if site.found.unsupported:
+        raise Refused(site.found.unsupported, "this host")
+    with site.locked(container, "attach", change, deadline):
+        with change.step("driver"):
+            inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
+        holder = _key(container, change)
+        with change.step("allocate"), site.store.transaction(dry=change.check):
+            before = site.rows(holder)
+            seen = site.look()
+            rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
+            refuse_wild(container.name, seen.of(holder), {row.address for row in site.rows(holder)})
+            after = site.kept(holder)
+            lasting = site.kept(holder, persistent=True)
+        _note_gpus(container, change, before, after)
+        had = {row.address for row in before}
+        try:
+            done = _bring_up(site, container, holder, rows, lasting, method, change)
+        except HeteroError as error:
+            _give_up(site, container, holder, [row for row in rows if row.address not in had], change, deadline, error)
+            raise
+        return _result(site, container, holder, rows, done, change, libraries=[vars(library) for library in inside])
+
+
+def detach(site, container, names, change, deadline, on_holders=users.FAIL):
+    """Take GPUs back from a container: denied, nodes gone, let go, forgotten in its file and free; the module's result.
+
+    :param names: addresses, UUIDs or indexes; none for all that it has or can open.
+    :param on_holders: what of its processes that have one open: users.FAIL, WAIT or KILL.
+    """
+    if not container.defined:
+        return _forget(site, container, change)
+    with site.locked(container, "detach", change, deadline):
+        holder = reach.key_or_path(container)
+        before = site.rows(holder)
+        rows, gpus = _meant(site, container, names, before)
+        pid = container.init_pid
+        if on_holders == users.FAIL and pid:
+            kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
+            nodes = closing_nodes(site.found, gpus, rows, kept)
+            users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
+        done = _take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
+        left = [row for row in before if row not in rows]
+        _note_gpus(container, change, before, left)
+        return _result(site, container, holder, left, done, change)
+
+
+# ---- giving
+
+
+def _bring_up(site, container, holder, rows, lasting, method, change):
+    """Open, prove, persist, and mark as done."""
+    nodes = nodes_for(site.found, site.gpus_of(rows))
+    done = {}
+    for _start in range(RESTARTS):
+        pid = container.init_pid
+        with change.step("open"):
+            done["proofs"] = Running(container, pid).give(nodes, method, change.check) if pid else []
+        with change.step("persist"):
+            _persist(site, container, lasting, change)
+        if container.init_pid == pid:
+            break
+    else:
+        raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
+    done["pid"] = pid
+    with change.step("prove"):
+        done.update(_isolation(site, container, holder, pid))
+    with site.store.transaction(dry=change.check):
+        for row in rows:
+            if row.state != ATTACHED:
+                site.store.grant(replace(row, state=ATTACHED))
+                text = f"attached to {container.name}" if pid else f"attached to {container.name} for its next start"
+                site.store.event(site.store.instance_of(holder), PHASE, text, address=row.address)
+    return done
+
+
+def _give_up(site, container, holder, fresh, change, deadline, error):
+    """Take back what this call allocated and could not hand over."""
+    if change.check or not fresh:
+        return
+    try:
+        _take_back(site, container, holder, fresh, site.gpus_of(fresh), users.FAIL, change, deadline)
+    except HeteroError as second:
+        remedy = "have module hetero.compute.gpu_reconcile mend it (repair: true)"
+        raise HeteroError(f"{error}; taking that back: {second}", container.thing, remedy) from error
+
+
+def _isolation(site, container, holder, pid):
+    """How the GPUs of this host that it was not given are closed to it; Refused where one is open."""
+    if not pid:
+        return dict(isolation=None, others=[])
+    own = {gpu.address for gpu in site.gpus_of(site.rows(holder))}
+    reaches = {far.address: far for far in reach.reach_of(container, pid, site.found.gpus)}
+    refuse_wild(container.name, reaches, own)
+    others = [far for address, far in sorted(reaches.items()) if address not in own]
+    only = any(far.state == reach.NODE_ONLY for far in others)
+    listed = [dict(address=far.address, state=far.state, why=far.why) for far in others]
+    return dict(isolation=reach.NODE_ONLY if only else "cgroup", others=listed)
+
+
+# ---- taking back
+
+
+def _meant(site, container, names, rows):
+    """(allocations, GPUs) that are to be taken back."""
+    if names:
+        chosen, gpus = [], []
+        for name in names:
+            lost = [row for row in rows if str(name).lower() in (row.address.lower(), (row.uuid or "").lower())]
+            if not lost or site.gpus_of(lost):
+                gpu = find(name, site.found.gpus)
+                gpus.append(gpu)
+                lost = [row for row in rows if row.address == gpu.address]
+            chosen += [row for row in lost if row not in chosen]
+        return chosen, gpus
+    gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
+    pid = container.init_pid
+    if pid:
+        seen = reach.reach_of(container, pid, site.found.gpus)
+        open_to_it = {far.address for far in seen if far.state == reach.OPEN}
+        gpus.update((gpu.address, gpu) for gpu in site.found.gpus if gpu.address in open_to_it)
+    return rows, list(gpus.values())
+
+
+def _take_back(site, container, holder, rows, gpus, how, change, deadline):
+    store = site.store
+    with store.transaction(dry=change.check):
+        for row in rows:
+            store.grant(replace(row, state=DETACHING))
+        keep = [row for row in site.rows(holder) if row not in rows and row.state != DETACHING]
+    nodes = closing_nodes(site.found, gpus, rows, site.gpus_of(keep))
+    done = dict(proofs=[], holders=[], isolation=None, others=[])
+    for _start in range(RESTARTS):
+        with change.step("persist"):
+            _persist(site, container, [row for row in keep if row.persistent], change)
+        pid = done["pid"] = container.init_pid
+        if pid:
+            running = Running(container, pid)
+            with change.step("close"):
+                done["proofs"] = running.take(nodes, change.check)
+            with change.step("holders"):
+                if not change.check:
+                    done["holders"] = users.let_go(container, running.cgroup, nodes, how, deadline, site.paths)
+        if container.init_pid == pid:
+            break
+    else:
+        raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
+    with store.transaction(dry=change.check):
+        for row in rows:
+            instance = store.instance_of(holder)
+            store.free(row)
+            store.event(instance, PHASE, f"taken back from {container.name}", address=row.address)
+    return done
+
+
+def _forget(site, container, change):
+    """A container that is no more holds nothing; what the table has of it goes."""
+    with site.store.transaction(dry=change.check):
+        gone = forget_the_gone(site.store, site.look())
+        gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
+    _note_gpus(container, change, gone, [])
+    done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
+    return _result(site, container, None, [], done, change)
+
+
+# ---- both
+
+
+def _must_be_defined(container):
+    if not container.defined:
+        raise BadInput("there is no such container", container.thing, "check name and lxcpath (lxc-ls)")
+
+
+def _root_of(container):
+    """Where its files are seen: through its init while it runs, for its root may be an overlay."""
+    pid = container.init_pid
+    return f"/proc/{pid}/root" if pid else container.root
+
+
+def _key(container, change):
+    """The container's key; one that has no id gets it now."""
+    key = identity.key_of(container)
+    if key is None:
+        change.note(container.thing, dict(id=None), dict(id="a new one"))
+        if change.check:
+            return container.folder
+        identity.give_id(container)
+        key = identity.key_of(container)
+    return key
+
+
+def _persist(site, container, rows, change):
+    """Its file says what it has after a restart; no file for no GPU."""
+    old = persistence.read(container)
+    new = None
+    if rows:
+        nodes = nodes_for(site.found, site.gpus_of(rows))
+        new = persistence.Persisted(
+            request=[vars(row.wanted) for row in rows],
+            gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
+            nodes=nodes,
+            rules=[f"{reach.rule_of(node)} {ACCESS}" for node in nodes],
+        )
+    if change.note(f"{container.thing}, after a restart", _shown(old), _shown(new)) and not change.check:
+        persistence.write(container, new) if new else persistence.remove(container)
+
+
+def _shown(persisted):
+    if persisted is None:
+        return dict(gpus=[], rules=[])
+    return dict(gpus=[gpu["address"] for gpu in persisted.gpus], rules=list(persisted.rules))
+
+
+def _note_gpus(container, change, before, after):
+    change.note(container.thing, *(dict(gpus=sorted(row.address for row in rows)) for rows in (before, after)))
+
+
+def _result(site, container, holder, rows, done, change, **more):
+    for proof in done["proofs"]:
+        change.note(f"{container.thing} {proof.path}", proof.before, proof.after)
+    gpus = {gpu.address: gpu for gpu in site.found.gpus}
+    shown = []
+    for row in rows:
+        gpu = gpus.get(row.address)
+        facts = {name: getattr(gpu, name, None) for name in ("index", "minor", "model", "arch", "numa_node")}
+        shown.append(dict(facts, address=row.address, uuid=row.uuid, share=row.share, persistent=row.persistent))
+    return dict(
+        change.result,
+        container=container.name,
+        holder=holder,
+        running=bool(done["pid"]),
+        gpus=shown,
+        nodes=[vars(proof) for proof in done["proofs"]],
+        isolation=done["isolation"],
+        others=done["others"],
+        holders=done.get("holders", []),
+        **more,
+    )

@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a container gets with its GPUs: their own nodes, and those that all share; and which GPU an identity means.
+
+Whether it may have them is allocation.py's to say.
+"""
+
+from __future__ import annotations
+
+from ..errors import Refused
+from .nodes import DeviceNode
+
+#: The display driver's; a program that computes does without it.
+OPTIONAL = ("/dev/nvidia-modeset",)
+
+
+def nodes_for(found, gpus):
+    """The nodes of these GPUs, and the shared ones that this host has; none for no GPU.
+
+    :raises Refused: one of them is not right on the host, so that a container would get less than it needs.
+    """
+    if not gpus:
+        return []
+    own = [node for gpu in gpus for node in gpu.nodes]
+    wanted = own + [node for node in found.shared if node.major is not None]
+    for node in wanted:
+        if not node.present and node.path not in OPTIONAL:
+            raise Refused(node.why_absent, node.path, "or run the set-up playbook hetero.compute.gpu_host")
+    return [node for node in wanted if node.present]
+
+
+def closing_nodes(found, gpus, rows, kept):
+    """The nodes to be closed with these GPUs and rows, but for what the kept GPUs need.
+
+    :param rows: allocations; the GPU of one may be gone, and its number another's by now.
+    :param kept: GPUs that the container keeps; with none the shared nodes go, too.
+    """
+    wanted = {node.number: node for gpu in gpus for node in gpu.nodes}
+    for path, kind, major, minor in (node for row in rows for node in row.nodes):
+        wanted.setdefault((kind, major, minor), DeviceNode(path, kind, major, minor))
+    if not kept:
+        wanted.update((node.number, node) for node in found.shared if node.major is not None)
+    needed = {node.number for gpu in kept for node in gpu.nodes}
+    return [node for number, node in wanted.items() if number not in needed]
+
+
+def gpu_of(address, uuid, gpus):
+    """The GPU that an address and a UUID mean: the UUID counts, wherever the GPU is now; None where it is gone.
+
+    The driver may not know a GPU's UUID before its first use; then its address must do.
+    """
+    for gpu in gpus:
+        if uuid is not None and gpu.uuid == uuid:
+            return gpu
+    for gpu in gpus:
+        if gpu.address == address and (uuid is None or gpu.uuid is None):
+            return gpu
+    return None

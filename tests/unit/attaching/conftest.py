@@ -1,0 +1,88 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host with four GPUs that are stood in for, and real containers of the real LXC; GPUs are given to them.
+
+Where the device cgroup lets it pass, open() of a GPU says ENXIO here, for there is no driver; else EPERM.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening
+from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
+from ansible_collections.hetero.compute.tests.unit.lxc.conftest import boxes, pure_v2
+
+__all__ = ["bare", "boxes", "four", "pure_v2"]
+
+ADDRESSES = [address for address, _device, _minor, _numa in FOUR]
+MINORS = {address: minor for address, _device, minor, _numa in FOUR}
+SHARED = ["/dev/nvidiactl", "/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
+
+
+def pytest_collection_modifyitems(items):
+    why = None
+    if os.geteuid() != 0:
+        why = "containers of the system need root: run as root"
+    elif not shutil.which("lxc-start"):
+        why = "lxc is not installed: tools/setup test"
+    for item in items if why else []:
+        if Path(__file__).parent in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+class Host:
+    """The host: its table, its GPUs, and its containers; verbs as the module calls them."""
+
+    def __init__(self, folder, machine, made):
+        self.folder = folder
+        self.machine = machine
+        self.boxes = made
+        self.state_db = str(folder / "host.db")
+        self.run_folder = str(folder / "run")
+
+    def site(self, store):
+        return attaching.Site(store, self.machine.find(), (self.boxes.lxcpath,), self.run_folder)
+
+    def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, **more):
+        with Store(self.state_db, "test", create=not check) as store:
+            wanted = Wanted(count, arch, tuple(gpus), share)
+            return attaching.attach(self.site(store), container, wanted, Change(check), Deadline(20), **more)
+
+    def detach(self, container, *gpus, check=False, seconds=20, **more):
+        with Store(self.state_db, "test", create=not check) as store:
+            return attaching.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
+
+    def table(self):
+        """{address: [name of the container]} as written down."""
+        found = {}
+        with Store(self.state_db, create=False) as store:
+            for row in store.allocations():
+                found.setdefault(row.address, []).append(os.path.basename(row.holder.partition("#")[0]))
+        return found
+
+    def can_open(self, container):
+        """Addresses of the GPUs that a process in it can open by number, whatever nodes it has."""
+        said = opening.reaches(container, [("c", 195, minor) for minor in MINORS.values()], base=self.boxes.private)
+        assert set(said.values()) <= {errno.ENXIO, errno.EPERM}
+        return [address for address in ADDRESSES if said["c", 195, MINORS[address]] == errno.ENXIO]
+
+    def nodes(self, container):
+        """Names of the NVIDIA nodes that are in it."""
+        return sorted(name for name in os.listdir(f"/proc/{container.init_pid}/root/dev") if name.startswith("nvidia"))
+
+
+@pytest.fixture
+def host(tmp_path, four, boxes):
+    return Host(tmp_path, four, boxes)
