@@ -27,3 +27,13 @@ attributes:
     membership:
       - hetero.compute.proxy
 """
+
+    ACTIONGROUP_HOST = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/hetero.compute.host) in C(module_defaults) to set defaults for this module.
+    support: full
+    membership:
+      - hetero.compute.host
+"""
