@@ -28,7 +28,9 @@ def card(device, devices):
     return [
         other
         for other in devices.values()
-        if other.slot == device.slot and other.group == device.group and other.kind != "type-VF" and not other.bridge
+        if (other.slot, other.group) == (device.slot, device.group)
+        and other.kind != "type-VF"
+        and not other.of_the_host
     ]
 
 

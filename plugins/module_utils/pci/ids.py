@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of vendors, products and classes by the system's pci.ids, whose format is told at its beginning and in lspci(8)."""
+"""Names of vendors, products and classes by the system's pci.ids, whose format is told at its beginning."""
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+import os
+from typing import Dict, NamedTuple, Tuple
 
 
 class Names(NamedTuple):
@@ -15,13 +16,13 @@ class Names(NamedTuple):
     products: Dict[Tuple[str, str], str]
     classes: Dict[str, str]
 
-    def vendor(self, device) -> Optional[str]:
+    def vendor(self, device) -> str | None:
         return self.vendors.get(device.vendor_id)
 
-    def product(self, device) -> Optional[str]:
+    def product(self, device) -> str | None:
         return self.products.get((device.vendor_id, device.product_id))
 
-    def device_class(self, device) -> Optional[str]:
+    def device_class(self, device) -> str | None:
         return self.classes.get(device.class_code[:4]) or self.classes.get(device.class_code[:2])
 
 
@@ -30,12 +31,8 @@ def names(devices, paths):
     found = Names({}, {}, {})
     vendors = {device.vendor_id for device in devices}
     products = {(device.vendor_id, device.product_id) for device in devices}
-    for path in paths.ids:
-        try:
-            file = open(path, encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            continue
-        with file:
+    for path in filter(os.path.exists, paths.ids):
+        with open(path, encoding="utf-8", errors="replace") as file:
             _read(file, vendors, products, found)
         break
     return found

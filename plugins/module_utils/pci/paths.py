@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+#: One change of bindings at a time on a host.
+LOCK = "pci"
+
 
 class Paths(NamedTuple):
     sys: str = "/sys"
@@ -19,27 +22,35 @@ class Paths(NamedTuple):
     #: udev's rules of this host, and the file there that keeps bindings over a boot.
     rules: str = "/etc/udev/rules.d/40-hetero-pci.rules"
     journal: str = "/var/lib/hetero/pci/journal.json"
-    run_folder: str = "/run/hetero"
+    run: str = "/run"
+    #: To whom this host's GPUs are allocated.
+    state_db: str = "/var/lib/hetero/host.db"
     #: Names of vendors and products: Debian's pci.ids, what update-pciids fetched, other distributions'.
     ids: tuple = ("/var/lib/pciutils/pci.ids", "/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
     #: Where libvirt keeps its domains: all that are defined, and those that run.
     domains: str = "/etc/libvirt/qemu"
     running_domains: str = "/run/libvirt/qemu"
 
+    @property
+    def run_folder(self):
+        return os.path.join(self.run, "hetero")
+
     def device(self, address, *attribute):
         return os.path.join(self.sys, "bus/pci/devices", address, *attribute)
+
+    @property
+    def probe(self):
+        """Takes an address, and asks all drivers for it."""
+        return os.path.join(self.sys, "bus/pci/drivers_probe")
 
     def driver(self, name, *attribute):
         return os.path.join(self.sys, "bus/pci/drivers", name, *attribute)
 
 
 def below(root):
-    """All of them under another root, for tests and for looking at a root that is not the running one."""
-    whole = Paths()
-    moved = {
-        name: tuple(os.path.join(root, path.lstrip("/")) for path in value)
-        if isinstance(value, tuple)
-        else os.path.join(root, value.lstrip("/"))
-        for name, value in whole._asdict().items()
-    }
-    return Paths(**moved)
+    """All of them under another root, for a tree that is not this machine's own."""
+
+    def moved(path):
+        return os.path.join(root, path.lstrip("/"))
+
+    return Paths(*(tuple(map(moved, path)) if isinstance(path, tuple) else moved(path) for path in Paths()))

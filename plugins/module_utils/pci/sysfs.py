@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Optional
 
 from ..errors import BadInput, HeteroError
 
@@ -17,8 +16,9 @@ ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7]
 STUBS = ("vfio-pci", "pci-stub")
 #: Header type in a device's configuration space, without its multi-function bit (PCI 3.0, 6.2.1); 0 is no bridge.
 HEADER_TYPE = 0x0E
-#: Base class and subclass of bridges between PCI buses, where the configuration space cannot be read.
-BRIDGE_CLASS = "0604"
+#: Base class of bridges, to ISA and of the host too, and with its subclass of those between PCI buses.
+BRIDGES = "06"
+PCI_BRIDGE = "0604"
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Device:
     #: Base class, subclass and programming interface: six hexadecimal digits.
     class_code: str
     revision: str
-    driver: Optional[str]
-    override: Optional[str]
-    group: Optional[int]
-    numa_node: Optional[int]
+    driver: str | None
+    override: str | None
+    group: int | None
+    numa_node: int | None
     #: type-PCI, type-PF or type-VF, as Nova names them.
     kind: str
     #: Of a virtual function, the address of its physical function.
-    parent: Optional[str]
+    parent: str | None
     #: Of a physical function, how many virtual functions are switched on.
     vfs: int
     bridge: bool
@@ -51,6 +51,11 @@ class Device:
     def slot(self):
         """Address without its function: what is plugged in as one card."""
         return self.address.rpartition(".")[0]
+
+    @property
+    def of_the_host(self):
+        """Whether it is a bridge, or of the chipset, and so can go to no guest."""
+        return self.bridge or self.class_code.startswith(BRIDGES)
 
     @property
     def ids(self):
@@ -138,6 +143,15 @@ def text(path):
         return file.read().strip()
 
 
+def put(path, value):
+    """Write to an attribute, in one write; OSError is the kernel's answer."""
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, value.encode())
+    finally:
+        os.close(file)
+
+
 def _link(path):
     try:
         return os.path.basename(os.readlink(path))
@@ -157,4 +171,4 @@ def _bridge(address, code, paths):
         header = file.read(HEADER_TYPE + 1)
     kind = header[HEADER_TYPE] & 0x7F if len(header) > HEADER_TYPE else 0x7F
     # a device that sleeps too deeply, or is gone from its slot, answers with ones only
-    return code.startswith(BRIDGE_CLASS) if kind == 0x7F else kind != 0
+    return code.startswith(PCI_BRIDGE) if kind == 0x7F else kind != 0

@@ -1,0 +1,65 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.pci_table`: PCI devices as an aligned table. What is in it was found out by pci_info."""
+
+from __future__ import annotations
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.filter.status_table import aligned
+
+DOCUMENTATION = r"""
+name: pci_table
+short_description: Show PCI devices as a table
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Turns devices into lines with aligned columns, a heading first, for M(hetero.compute.show).
+options:
+  _input:
+    description: Devices as M(hetero.compute.pci_info) returns them.
+    type: list
+    elements: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show which cards there are
+  hetero.compute.show:
+    lines: "{{ info.devices | hetero.compute.pci_table }}"
+# ADDRESS       DRIVER    GROUP  NUMA  TYPE      STATE      HOLDERS  DEVICE
+# 0000:85:00.0  pci-stub  12     1     type-PCI  available  -        VGA compatible controller [0300]: … [10de:11bf] (rev a1)
+# 0000:86:00.0  vfio-pci  13     1     type-PCI  allocated  qemu-…   VGA compatible controller [0300]: … [10de:11bf] (rev a1)
+"""
+
+RETURN = r"""
+_value:
+  description: The lines of the table.
+  type: list
+  elements: str
+"""
+
+HEADING = ("ADDRESS", "DRIVER", "GROUP", "NUMA", "TYPE", "STATE", "HOLDERS", "DEVICE")
+
+
+def row(device):
+    """A device's cells, as text."""
+    cells = [device["address"]]
+    cells += [device[name] for name in ("driver", "iommu_group", "numa_node", "type", "state")]
+    who = dict.fromkeys(holder["command"] or holder["kind"] for holder in device["holders"])
+    return [*("-" if cell is None else str(cell) for cell in cells), ", ".join(who) or "-", device["description"]]
+
+
+def pci_table(devices):
+    if isinstance(devices, (str, dict)) or not all(isinstance(one, dict) and "description" in one for one in devices):
+        raise AnsibleFilterError(
+            "hetero.compute.pci_table needs a list of devices, as pci_info returns them, before the bar"
+        )
+    return aligned([HEADING] + [row(device) for device in devices])
+
+
+class FilterModule:
+    def filters(self):
+        return {"pci_table": pci_table}

@@ -1,0 +1,80 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero pci-restore`: ends what an earlier change of bindings has left, and binds what is to be bound at each boot.
+
+udev's rules bind a card before its driver is loaded; where that driver came first (in the kernel, from the initramfs),
+the card is bound here. Run by a unit at boot, by hand, and by whoever waits for a pending change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..deadline import Deadline
+from ..errors import HeteroError
+from ..locks import lock
+from ..pci import sysfs
+from ..pci.applying import begin, carry_out, load, settle
+from ..pci.binding import plan, refuse
+from ..pci.holders import holders
+from ..pci.journal import Journal
+from ..pci.paths import LOCK, Paths
+from ..pci.persistence import read
+
+VERB = "pci-restore"
+#: Seconds that an unbind may take; a driver at boot lets go of a card that nobody uses yet in less than one.
+TIMEOUT = 30.0
+
+
+def restore(paths, deadline, say):
+    """Whether everything is as it is to be.
+
+    :param say: called with a text for each thing that was done or could not be.
+    """
+    with lock(paths.run_folder, LOCK, VERB, VERB, deadline):
+        journal, well = Journal(paths), True
+        for operation in list(journal.operations):
+            if not settle(operation, journal, paths, deadline, say):
+                say(f"{operation.words} still waits for a driver to let go")
+                well = False
+        bindings = read(paths)
+        for address, binding in sorted(bindings.items()):
+            try:
+                well &= _bind(address, binding, bindings, journal, paths, deadline, say)
+            except HeteroError as error:
+                say(str(error))
+                well = False
+    return well
+
+
+def _bind(address, binding, bindings, journal, paths, deadline, say):
+    devices = sysfs.devices(paths)
+    device = devices.get(address)
+    if device is None:
+        say(f"{address} is not there")
+        return False
+    if not binding.fits(device):
+        say(f"{address} is {device.ids}, not {binding.ids}: left as it is")
+        return False
+    if device.driver == binding.driver == device.override:
+        return True
+    planned = plan([address], binding.driver, devices, bindings)
+    held = holders(planned.moving, paths)[0]
+    # that it is the display which the machine boots on was gone past when it was bound for good
+    refuse(planned, {name: [one for one in those if one.kind != "display"] for name, those in held.items()}, False)
+    load(binding.driver)
+    left = carry_out(begin(planned, bindings, [], journal, paths), journal, paths, deadline)
+    say(f"{address} {'waits for its driver to let go' if left else 'is on ' + binding.driver}")
+    return not left
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog=f"hetero {VERB}", description="Bind PCI devices as they are to be bound at each boot."
+    )
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds (%(default)g)")
+    options = parser.parse_args(arguments)
+    well = restore(Paths(), Deadline(options.timeout), lambda text: sys.stdout.write(f"{text}\n"))
+    return 0 if well else 1

@@ -1,0 +1,96 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of this host goes over a network interface: its default route, what it mounts from elsewhere, this login."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+
+
+def uses(interfaces, paths, environment=None):
+    """In words, what needs one of these interfaces, or something that is built on them (bond, bridge, VLAN)."""
+    if not interfaces:
+        return []
+    routes = [*_routes4(paths), *_routes6(paths)]
+    own = {above: name for name in interfaces for above in _with_uppers(name, paths)}
+    needs = [("the default route", name) for net, name in routes if net.prefixlen == 0]
+    served = [*_mounts(paths), *_login(os.environ if environment is None else environment)]
+    needs += [(what, _way(address, routes)) for what, address in served]
+    return [
+        f"{what} goes over {name}{'' if name in interfaces else f', which is on {own[name]}'}"
+        for what, name in dict.fromkeys(needs)
+        if name in own
+    ]
+
+
+def _with_uppers(name, paths):
+    """An interface and all that is built on it."""
+    found, stack = set(), [name]
+    while stack:
+        name = stack.pop()
+        if name in found:
+            continue
+        found.add(name)
+        try:
+            entries = os.listdir(os.path.join(paths.sys, "class/net", name))
+        except FileNotFoundError:
+            continue
+        stack += [entry[len("upper_") :] for entry in entries if entry.startswith("upper_")]
+    return found
+
+
+def _routes4(paths):
+    """(network, interface) of routes that are up: /proc/net/route has them as words of the processor's byte order."""
+    for fields in _table(paths, "route")[1:]:
+        net, mask = (ipaddress.ip_address(int(fields[column], 16).to_bytes(4, "little")) for column in (1, 7))
+        if int(fields[3], 16) & 1:
+            yield ipaddress.ip_network(f"{net}/{mask}", strict=False), fields[0]
+
+
+def _routes6(paths):
+    for fields in _table(paths, "ipv6_route"):
+        flags = int(fields[8], 16)
+        # RTF_UP, and not RTF_REJECT (linux/route.h): the kernel's own "unreachable" stands for everything
+        if flags & 0x1 and not flags & 0x200:
+            address = ipaddress.ip_address(bytes.fromhex(fields[0]))
+            yield ipaddress.ip_network((address, int(fields[1], 16)), strict=False), fields[9]
+
+
+def _table(paths, name):
+    try:
+        with open(os.path.join(paths.proc, "net", name), encoding="ascii") as file:
+            return [line.split() for line in file]
+    except FileNotFoundError:
+        return []  # a kernel without that protocol
+
+
+def _way(address, routes):
+    """The interface by which an address is reached."""
+    fitting = [(net.prefixlen, name) for net, name in routes if net.version == address.version and address in net]
+    return max(fitting)[1] if fitting else None
+
+
+def _mounts(paths):
+    """(what, server) of file systems that come over the network."""
+    with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
+        for line in file:
+            fields = line.split()
+            server = re.search(r"(?:^|,)addr=([^,]+)", fields[-1])
+            if server and _address(server[1]):
+                yield f"{fields[4]} (mounted from {server[1]})", _address(server[1])
+
+
+def _login(environment):
+    """(what, client) of the ssh login that this runs in."""
+    client = _address(environment.get("SSH_CONNECTION", "").partition(" ")[0].partition("%")[0])
+    return [(f"this login from {client}", client)] if client else []
+
+
+def _address(text):
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
