@@ -46,3 +46,7 @@ PROXY = ArgumentSpec(
 )
 #: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))
+#: Options of the modules that give GPUs to containers (doc fragment `hetero.compute.gpu_host`), beside HOST's.
+GPU_HOST = HOST + ArgumentSpec(
+    dict(lxcpath=dict(type="path"), overrides=dict(type="dict"), state_db=dict(type="path")),
+)

@@ -45,11 +45,15 @@ class Proof:
 
 
 class Running:
-    """A container that runs, and its device cgroup."""
+    """A container that runs, and its device cgroup.
 
-    def __init__(self, container, pid):
+    :param base: folder of the nodes that are bound into containers (lxc/private_nodes.py).
+    """
+
+    def __init__(self, container, pid, base):
         self.container = container
         self.pid = pid
+        self.base = base
         self.cgroup = of_container(pid, container.name)
 
     def give(self, nodes, method=HOST, check=False):
@@ -112,7 +116,7 @@ class Running:
         if method == INSIDE:
             device_nodes.make_inside(self.container, node)
         else:
-            device_nodes.make(self.container, node, pid=self.pid)
+            device_nodes.make(self.container, node, base=self.base, pid=self.pid)
 
     def _prove_open(self, nodes, proofs):
         asked = self.cgroup.look()

@@ -8,6 +8,7 @@ Killed anywhere and run again it converges: each step looks first, and nothing i
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +33,7 @@ class Site:
     """Where GPUs are given: the host's table, what discovery found, and the folders whose containers may hold GPUs.
 
     :param store: accelerator_host.store.Store.
+    :param host: what of this machine a container's file is good for.
     """
 
     store: Any
@@ -39,10 +41,13 @@ class Site:
     lxcpaths: tuple = ("/var/lib/lxc",)
     run_folder: str = RUN_FOLDER
     paths: Paths = HERE
+    host: persistence.Host = persistence.HERE
 
     def look(self):
-        """What the kernel says now."""
-        return reach.look(self.lxcpaths, self.found.gpus)
+        """What the kernel says now, of these folders and those whose containers the table has."""
+        holders = (row.holder for row in self.store.allocations())
+        known = {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
+        return reach.look(sorted(known.union(self.lxcpaths)), self.found.gpus)
 
     def locked(self, container, verb, change, deadline):
         """One verb at a time on a container; check mode changes nothing, and needs no turn."""
@@ -50,6 +55,9 @@ class Site:
             return ExitStack()
         name = "lxc" + container.folder.replace("/", "-")
         return lock(self.run_folder, name, verb, self.store.actor, deadline)
+
+    def running(self, container, pid):
+        return Running(container, pid, self.host.private)
 
     def rows(self, holder):
         return self.store.allocations(holder)
@@ -129,7 +137,7 @@ def _bring_up(site, container, holder, rows, lasting, method, change):
     for _start in range(RESTARTS):
         pid = container.init_pid
         with change.step("open"):
-            done["proofs"] = Running(container, pid).give(nodes, method, change.check) if pid else []
+            done["proofs"] = site.running(container, pid).give(nodes, method, change.check) if pid else []
         with change.step("persist"):
             _persist(site, container, lasting, change)
         if container.init_pid == pid:
@@ -209,7 +217,7 @@ def _take_back(site, container, holder, rows, gpus, how, change, deadline):
             _persist(site, container, [row for row in keep if row.persistent], change)
         pid = done["pid"] = container.init_pid
         if pid:
-            running = Running(container, pid)
+            running = site.running(container, pid)
             with change.step("close"):
                 done["proofs"] = running.take(nodes, change.check)
             with change.step("holders"):
@@ -275,8 +283,10 @@ def _persist(site, container, rows, change):
             nodes=nodes,
             rules=[f"{reach.rule_of(node)} {ACCESS}" for node in nodes],
         )
-    if change.note(f"{container.thing}, after a restart", _shown(old), _shown(new)) and not change.check:
-        persistence.write(container, new) if new else persistence.remove(container)
+    change.note(f"{container.thing}, after a restart", _shown(old), _shown(new))
+    if not change.check:
+        # Also where it says the same: it may be of an earlier boot of the host.
+        persistence.write(container, new, site.host) if new else persistence.remove(container, site.host)
 
 
 def _shown(persisted):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
+from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import boxes, pure_v2
 
@@ -51,9 +53,16 @@ class Host:
         self.boxes = made
         self.state_db = str(folder / "host.db")
         self.run_folder = str(folder / "run")
+        self.here = persistence.Host(private=made.private, command=str(folder / "hetero"))
+        starts = f"from {starting.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
+        here = f"from {persistence.__name__} import Host; HOST = Host(private={made.private!r}, command=sys.argv[0])"
+        code = f"import sys\nsys.path.insert(0, {str(COLLECTIONS)!r})\n{here}\n{starts}\n"
+        Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
+        os.chmod(self.here.command, 0o755)
 
     def site(self, store):
-        return attaching.Site(store, self.machine.find(), (self.boxes.lxcpath,), self.run_folder)
+        found = self.machine.find()
+        return attaching.Site(store, found, (self.boxes.lxcpath,), self.run_folder, host=self.here)
 
     def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, **more):
         with Store(self.state_db, "test", create=not check) as store:

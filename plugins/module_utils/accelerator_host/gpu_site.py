@@ -1,0 +1,33 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a module's options and the host's configuration to where GPUs are given. A host that nobody set up has defaults.
+
+What is done there is gpus/attaching.py's and gpus/reconciling.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+from ..gpus import discovery
+from ..gpus.attaching import RUN_FOLDER, Site
+from ..lxc.liblxc import LXCPATH
+from .config import read_config, state_db
+from .store import STATE_DB, Store
+
+
+@contextmanager
+def gpu_site(params, create):
+    """The Site of options `config`, `state_db`, `lxcpath` and `overrides`, with its store open for the block.
+
+    :param create: False makes no database (check mode).
+    """
+    config = read_config(params["config"]) if os.path.exists(params["config"]) else {}
+    path = params["state_db"] or (state_db(config) if config else STATE_DB)
+    overrides = config.get("gpu_overrides") if params["overrides"] is None else params["overrides"]
+    lxcpath = params["lxcpath"] or config.get("lxcpath") or LXCPATH
+    found = discovery.find(overrides)
+    with Store(path, create=create) as store:
+        yield Site(store, found, (os.path.normpath(lxcpath),), config.get("run_folder", RUN_FOLDER))
