@@ -112,11 +112,15 @@ def reach_of(container, pid, gpus):
     """One Reach for each GPU."""
     holder = key_or_path(container)
     asked = of_container(pid, container.name).look()
-    return [Reach(holder, container.name, gpu.address, *_how_far(container, pid, asked, gpu)) for gpu in gpus]
+    unknown = allows_unknown(asked)
+    return [Reach(holder, container.name, gpu.address, *_how_far(container, pid, asked, unknown, gpu)) for gpu in gpus]
 
 
-def _how_far(container, pid, cgroup, gpu):
-    """(state, why) of the node that it gets farthest with."""
+def _how_far(container, pid, cgroup, unknown, gpu):
+    """(state, why) of the node that it gets farthest with.
+
+    :param unknown: it may open devices that no rule names, so that no rule was given for this GPU either.
+    """
     state, why = CLOSED, "its device cgroup denies it"
     for node in own_nodes(gpu):
         if not may_open(cgroup, node):
@@ -124,7 +128,7 @@ def _how_far(container, pid, cgroup, gpu):
         rule = rule_of(node)
         if device_nodes.look(container, node.path, pid) == node.number:
             return OPEN, f"its device cgroup allows {rule}, and {node.path} is in it"
-        if not allows_unknown(cgroup):
+        if not unknown:
             return OPEN, f"its device cgroup allows {rule}"
         if cgroup.may(*node.number, "m") and can_mknod(pid):
             return OPEN, f"its device cgroup allows every device, {rule} too, and it may make nodes"
@@ -143,7 +147,7 @@ def may_open(cgroup, node):
 
 
 def allows_unknown(cgroup):
-    """Whether a device that no rule names may be opened: then no rule was given for this GPU either."""
+    """Whether a device that no rule names may be opened."""
     return cgroup.may(*UNKNOWN, "r")
 
 

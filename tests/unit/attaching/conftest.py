@@ -62,7 +62,7 @@ class Host:
 
     def site(self, store):
         found = self.machine.find()
-        return attaching.Site(store, found, (self.boxes.lxcpath,), self.run_folder, host=self.here)
+        return attaching.Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
 
     def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, **more):
         with Store(self.state_db, "test", create=not check) as store:
@@ -72,6 +72,20 @@ class Host:
     def detach(self, container, *gpus, check=False, seconds=20, **more):
         with Store(self.state_db, "test", create=not check) as store:
             return attaching.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
+
+    def uses(self, pid, address):
+        """Have /proc say that this process has the GPU open, which no driver here opens."""
+        folder = self.machine.root / "proc" / str(pid)
+        (folder / "fd").mkdir(parents=True)
+        (folder / "fd" / "3").symlink_to(self.machine.root / "dev" / f"nvidia{MINORS[address]}")
+        (folder / "maps").write_text("")
+        (folder / "comm").write_text(Path(f"/proc/{pid}/comm").read_text())
+        (folder / "cgroup").write_text(Path(f"/proc/{pid}/cgroup").read_text())
+
+    def pull_out(self, address):
+        """The GPU vanishes from the bus and the driver."""
+        shutil.rmtree(self.machine.root / "sys/bus/pci/devices" / address)
+        shutil.rmtree(self.machine.nvidia / "gpus" / address)
 
     def table(self):
         """{address: [name of the container]} as written down."""
