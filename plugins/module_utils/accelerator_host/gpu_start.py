@@ -12,9 +12,9 @@ import os
 import sys
 
 from ..errors import HeteroError
-from ..lxc import persistence, starting
+from ..lxc import identity, starting
 
-VERB = persistence.VERB
+VERB = identity.VERB
 
 
 def main(arguments):

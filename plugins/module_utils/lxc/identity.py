@@ -4,26 +4,41 @@
 """Which container it is: a key that neither a new container of the same name has, nor a copy of it.
 
 The id stands in the container's configuration with the number of the folder that it was given to: a copy lies in
-another folder. With it goes the line that includes what persistence.py writes.
+another folder. With it go the lines that include what persistence.py writes, and have starting.py run.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import uuid
 
 from ..errors import naming
 
 FOLDER = "hetero.d"
+FILE = "devices.conf"
+#: The command of this host, and the verb that LXC's hooks run.
+COMMAND = "/usr/local/sbin/hetero"
+VERB = "gpu-start"
+#: The hooks' places: one may refuse the start, the other sees the container as it will be.
+HOOKS = ("pre-start", "start-host")
+IF_THERE = """/bin/sh -c '[ ! -e "$0" ] || exec "$@"'"""
 ID = re.compile(r"^# hetero\.compute: id (?P<id>[0-9a-f]{32}) of folder (?P<folder>\d+)$", re.MULTILINE)
 #: Our lines, those of a container that this one was copied from as well.
-OURS = re.compile(rf"^(# hetero\.compute: .*|lxc\.include\s*=\s*.*/{re.escape(FOLDER)}/\s*)\n?", re.MULTILINE)
+OURS = re.compile(
+    rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
+    re.MULTILINE,
+)
 
 
 def folder_of(container):
     """The folder of what its configuration includes from us."""
     return os.path.join(container.folder, FOLDER)
+
+
+def file_of(container):
+    return os.path.join(folder_of(container), FILE)
 
 
 def key_of(container):
@@ -39,22 +54,38 @@ def key_of(container):
     return f"{container.folder}#{found[-1].group('id')}"
 
 
-def give_id(container):
+def give_id(container, command=COMMAND):
     """Give it an id of its own and have its configuration include our folder; returns the key.
 
     A folder that is not there is no error to LXC, as its name ends with a slash; a file would be, to lxc-ls as well.
+    The hooks do nothing while there is no file. They stand here, not in it: what LXC has read when it starts a
+    container counts until its monitor ends, and the file may be written meanwhile.
     """
     path = container.config_file
     with naming(path):
         number = os.stat(container.folder).st_ino
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = OURS.sub("", file.read())
-        end = "" if text.endswith("\n") or not text else "\n"
-        lines = f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}\nlxc.include = {folder_of(container)}/\n"
+        lines = [
+            f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}",
+            f"lxc.include = {folder_of(container)}/",
+        ]
+        # LXC has a shell execute one command, and adds the container's name, "lxc", and the hook's.
+        run = f"{shlex.quote(file_of(container))} {command} {VERB} {shlex.quote(container.lxcpath)} {container.name}"
+        lines += [f"lxc.hook.{hook} = {IF_THERE} {run}" for hook in HOOKS]
         os.makedirs(folder_of(container), mode=0o700, exist_ok=True)
-        replace_file(path, f"{text}{end}{lines}", os.stat(path))
+        end = "" if text.endswith("\n") or not text else "\n"
+        replace_file(path, text + end + "\n".join(lines) + "\n", os.stat(path))
     container.reload()
     return key_of(container)
+
+
+def settles(container):
+    """Whether LXC runs our hooks when a running container is rebooted from inside: they were there when it started.
+
+    Without them such a reboot takes away what was given since.
+    """
+    return f" {VERB} " in container.running_item(f"lxc.hook.{HOOKS[1]}")
 
 
 def replace_file(path, text, like=None, mode=0o600):

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import uuid
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Dict, List
 
@@ -20,15 +18,9 @@ from ..errors import HeteroError, Refused, naming
 from . import identity, private_nodes
 from .liblxc import Container, containers
 
-FILE = "devices.conf"
 VERSION = 1
 HEADER = "# Written by hetero.compute, and rewritten at each boot of the host: changes made by hand are lost.\n"
 DATA = "# hetero.compute: devices "
-#: Where role gpu_lxc puts the command of this host, and the verb that LXC's hooks run.
-COMMAND = "/usr/lib/hetero/hetero"
-VERB = "gpu-start"
-#: The hooks' places: one may refuse the start, the other sees the container as it will be.
-HOOKS = ("pre-start", "start-host")
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class Host:
     proc: str = "/proc"
     machine: str = "/etc/machine-id"
     private: str = private_nodes.BASE
-    command: str = COMMAND
+    command: str = identity.COMMAND
 
     @property
     def boot(self):
@@ -100,7 +92,6 @@ class Written(Persisted):
     :param key: whose it is.
     :param boot: the boot of the host that the numbers are of.
     :param drivers: {"c 195": name} of the majors among them.
-    :param generation: of this content; LXC says which one it has read.
     :param before: rules of former contents since that boot: LXC may still have read one of them.
     :param refused: why the container cannot start as things are.
     """
@@ -109,19 +100,14 @@ class Written(Persisted):
     machine: str = ""
     boot: str = ""
     drivers: Dict[str, Any] = field(default_factory=dict)
-    generation: str = ""
     before: List[str] = field(default_factory=list)
     refused: Any = None
     version: int = VERSION
 
 
-def file_of(container):
-    return os.path.join(identity.folder_of(container), FILE)
-
-
 def read(container):
     """What it is to have; None where it is to have nothing, or where what is written is another container's."""
-    found = read_file(file_of(container))
+    found = read_file(identity.file_of(container))
     if found is None or found.key != identity.key_of(container) or not (found.nodes or found.gpus):
         return None
     return Persisted(found.request, found.gpus, found.nodes, found.rules)
@@ -167,7 +153,7 @@ def write(container, persisted, host=HERE):
         drivers={major: drivers.get(major) for major in sorted({f"{node.kind} {node.major}" for node in nodes})},
         before=sorted(set(before) - set(rules)),
     )
-    if old is not None and replace(old, generation="") == new:
+    if old == new:
         return
     for node in nodes:
         private_nodes.ensure(container, node, host.private)
@@ -175,21 +161,17 @@ def write(container, persisted, host=HERE):
 
 
 def remove(container, host=HERE):
-    """Have it start with nothing of ours. While it runs a file stays: LXC has read one, and starts it with that again
-    when it reboots from inside."""
-    if not os.path.lexists(file_of(container)):
+    """Have it start with nothing of ours.
+
+    While it runs a file stays: LXC may have read one with devices, and takes those again when it is rebooted inside.
+    """
+    if not os.path.lexists(identity.file_of(container)):
         return
     if identity.key_of(container) is not None and container.init_pid is not None:
         write(container, Persisted(None, [], [], []), host)
-    else:
-        forget(container, host)
-
-
-def forget(container, host=HERE):
-    """Take the file and the nodes away, of a container whose monitor knows of none."""
-    path = file_of(container)
-    with naming(path):
-        os.unlink(path)
+        return
+    with naming(identity.file_of(container)):
+        os.unlink(identity.file_of(container))
     private_nodes.forget(container, base=host.private)
     container.reload()
 
@@ -197,7 +179,7 @@ def forget(container, host=HERE):
 def refuse(container, written, text, host=HERE):
     """Have it not start, for a reason that a person is told."""
     new = replace(written, boot=host.boot, refused=text, drivers={}, before=[])
-    if replace(new, generation="") != replace(written, generation=""):
+    if new != written:
         _write(container, new, host)
 
 
@@ -212,7 +194,7 @@ def restore(lxcpath, resolve, host=HERE):
     done = {}
     for name in containers(lxcpath):
         container = Container(name, lxcpath)
-        path = file_of(container)
+        path = identity.file_of(container)
         try:
             written = read_file(path)
             if written is not None and (written.nodes or written.gpus):
@@ -230,7 +212,7 @@ def _restore(container, written, resolve, host):
         if here:
             what = f"is a copy of {written.key.partition('#')[0]}, and was given no GPUs"
             raise Refused(what, container.thing, COPY_REMEDY)
-        written = replace(written, key=identity.give_id(container), before=[])
+        written = replace(written, key=identity.give_id(container, host.command), before=[])
     try:
         wanted = resolve(container, Persisted(written.request, written.gpus, written.nodes, written.rules), here)
     except HeteroError as error:
@@ -247,18 +229,14 @@ COPY_REMEDY = "attach GPUs to it (lxc_gpu_attach), or take the line lxc.include 
 def _own(container, key, host):
     """What is written, where it is this container's and of this boot."""
     try:
-        found = read_file(file_of(container))
+        found = read_file(identity.file_of(container))
     except HeteroError:
         return None  # it is replaced
     return found if found is not None and found.key == key and found.boot == host.boot else None
 
 
 def _write(container, new, host):
-    new = replace(new, generation=uuid.uuid4().hex[:12])
     lines = [HEADER.rstrip(), DATA + json.dumps(asdict(new))]
-    # LXC runs it by a shell.
-    hook = f"{host.command} {VERB} {shlex.quote(container.lxcpath)} {container.name} {new.generation}"
-    lines += [f"lxc.hook.{name} = {hook}" for name in HOOKS]
     if new.refused is None:
         lines += [f"lxc.cgroup.devices.allow = {rule}" for rule in new.rules]
         if _has_rules(container):
@@ -269,7 +247,7 @@ def _write(container, new, host):
             source = private_nodes.path_of(container, node.path, host.private)
             # Not "optional": a device that is lost stops the start.
             lines.append(f"lxc.mount.entry = {source} {node.path.lstrip('/')} none bind,create=file 0 0")
-    path = file_of(container)
+    path = identity.file_of(container)
     with naming(path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         identity.replace_file(path, "\n".join(lines) + "\n")
@@ -284,7 +262,7 @@ def _has_rules(container):
     if container.get("lxc.cgroup2.devices.deny"):
         return True
     try:
-        written = read_file(file_of(container))
+        written = read_file(identity.file_of(container))
     except HeteroError:
         written = None
     others = container.get("lxc.cgroup2.devices.allow").splitlines()

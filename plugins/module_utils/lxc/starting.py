@@ -4,48 +4,55 @@
 """What LXC's hooks do when a container with devices of ours starts: refuse what is stale, and settle what has changed.
 
 LXC reads a configuration when it is told to start a container, and never again while its monitor lives: a reboot from
-inside starts it with what was read then. What was given since would be missing, and what was taken back would be there.
+inside starts it with what was read then, its device rules too. What was given since would be missing, and what was
+taken back would be there.
 """
 
 from __future__ import annotations
 
 import os
+import syslog
 
 from ..cgroup import devices, rules
+from ..cgroup.changing import Changing
+from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused
+from ..locks import lock
 from . import device_nodes, identity, persistence, private_nodes
 from .liblxc import Container
 from .persistence import COPY_REMEDY, HERE
 
 RESTORE = "see systemctl status hetero-gpu-restore, or run hetero gpu-restore"
+RUN_FOLDER = "/run/hetero"
+#: Seconds for the rest of a start, until the monitor takes rules, and for who else works on the container.
+LATER_TIME = 120.0
 
 
 def started(arguments, environ, host=HERE):
-    """Run as a hook: `arguments` are those of persistence.py's line and what LXC adds, `environ` is LXC's.
+    """Run as a hook: `arguments` are those of identity.py's line and what LXC adds, `environ` is LXC's.
 
     :raises HeteroError: why the container must not start.
     """
-    # LXC adds the container's name, "lxc", and the name of the hook.
-    if len(arguments) != 6 or arguments[-1] not in persistence.HOOKS:
-        raise BadInput("is run by LXC, as a hook", f"hetero {persistence.VERB}", "start the container by lxc-start")
-    lxcpath, name, generation, hook = (*arguments[:3], arguments[-1])
-    container = Container(name, lxcpath)
+    # With lxc.hook.version = 1 LXC says it in the environment, else in three more words.
+    hook = environ.get("LXC_HOOK_TYPE") or "".join(arguments[-1:])
+    if len(arguments) not in (2, 5) or hook not in identity.HOOKS:
+        raise BadInput("is run by LXC, as a hook", f"hetero {identity.VERB}", "start the container by lxc-start")
+    container = Container(arguments[1], arguments[0])
     if hook == "pre-start":
-        check(container, generation, environ.get("LXC_NAME"), environ.get("LXC_CONFIG_FILE"), host)
+        check(container, environ.get("LXC_NAME"), environ.get("LXC_CONFIG_FILE"), host)
     else:
-        settle(container, generation, int(environ["LXC_PID"]), host)
+        settle(container, int(environ["LXC_PID"]), host)
 
 
-def check(container, generation, name, config_file, host=HERE):
+def check(container, name, config_file, host=HERE):
     """Refused where the container must not start with what is written for it."""
-    written = persistence.read_file(persistence.file_of(container))
+    written = persistence.read_file(identity.file_of(container))
     same = name == container.name and os.path.normpath(config_file or "") == container.config_file
     if not same or (written is not None and written.key != identity.key_of(container)):
-        other = f"container {name} ({config_file})"
         what = f"its configuration includes the devices of {container.folder}, of which it is a copy"
-        raise Refused(what, other if not same else container.thing, COPY_REMEDY)
+        raise Refused(what, container.thing if same else f"container {name} ({config_file})", COPY_REMEDY)
     if written is None:
-        return  # all was taken back since LXC read its configuration
+        return
     if written.refused is not None:
         raise Refused(f"cannot have the GPUs that it was given: {written.refused}", container.thing, RESTORE)
     if written.boot != host.boot:
@@ -57,47 +64,67 @@ def check(container, generation, name, config_file, host=HERE):
             raise Refused(what, container.thing, RESTORE)
     for node in written.nodes:
         private_nodes.ensure(container, node, host.private)
-    if generation == written.generation:
-        # Only now does nothing refer to the others any more: LXC has read of these.
-        private_nodes.forget(container, [node.path for node in written.nodes], host.private)
-        if not written.nodes and not written.gpus:
-            persistence.forget(container, host)
 
 
-def settle(container, generation, pid, host=HERE):
-    """Bring a container that starts with what LXC has read earlier to what is written now; its init waits meanwhile.
+def settle(container, pid, host=HERE):
+    """Bring a container that is about to run, from what LXC had read, to what is written; its init waits meanwhile.
 
-    Its monitor, which keeps the rules of cgroup v2, has followed each change and does not answer now; those of v1 it
-    starts with as it has read them.
+    Its monitor does not answer now. Version 1 takes rules from anybody. With version 2 only the monitor can allow: what
+    is closed too much is opened as soon as it answers; what is open too much, a program of ours closes now.
     """
-    written = persistence.read_file(persistence.file_of(container))
-    if written is not None and written.generation == generation:
+    written = persistence.read_file(identity.file_of(container))
+    if written is None:
         return
-    nodes = written.nodes if written is not None else []
-    kept = {node.path for node in nodes}
-    private = private_nodes.there(container, host.private)
-    gone = [path for path in private if path not in kept]
+    kept = {node.path for node in written.nodes}
+    gone = [path for path in private_nodes.there(container, host.private) if path not in kept]
     device_nodes.remove(container, *gone, pid=pid)
-    device_nodes.make(container, *nodes, base=host.private, pid=pid)
-    granted = [rules.parse(rule) for rule in (written.rules if written is not None else [])]
-    stale = [rules.parse(rule) for rule in (written.before if written is not None else [])]
-    stale += [rules.Rule(*private[path], "rw") for path in gone]
+    device_nodes.make(container, *written.nodes, base=host.private, pid=pid)
     cgroup = devices.of_container(pid, container.name)
+    if cgroup.allows_everything():
+        return  # only nodes are between it and a device
+    changing = Changing(cgroup)
+    for step in changing.plan("denied", _parsed(written.before)):
+        step.act()
+    granted = _parsed(written.rules)
     if cgroup.v1 is not None:
         for rule in granted:
-            if not cgroup.v1.may(*rule):
-                cgroup.allow_v1(rule)
-        for rule in stale:
-            if not any(rule[:3] == other[:3] for other in granted) and rules.EVERYTHING not in cgroup.v1.rules:
-                cgroup.deny_v1(rule)
-    _prove(container, cgroup, granted, stale)
+            if cgroup.v1.may(*rule) is False:
+                cgroup.v1.allow(rule)
+    if any(cgroup.verdict(rule) != "allowed" for rule in granted):
+        _later(container)
 
 
-def _prove(container, cgroup, granted, stale):
-    closed = [rule for rule in granted if not cgroup.may(*rule)]
-    numbers = {rule[:3] for rule in granted}
-    still = [rule for rule in stale if rule[:3] not in numbers and any(cgroup.may(*rule[:3], one) for one in "rw")]
-    if closed:
-        raise HeteroError(f"{closed[0]} is not allowed after its reboot", container.thing, "stop and start it")
-    if still and not cgroup.allows_everything():
-        raise HeteroError(f"{still[0]} is open after its reboot", container.thing, "stop and start it")
+def open_again(container, run_folder=RUN_FOLDER):
+    """Have a container that has just started may open what is written; through LXC."""
+    deadline = Deadline(LATER_TIME)
+    container.wait_running(deadline.left)
+    with lock(run_folder, container.lock_name, "start", identity.VERB, deadline):
+        found = persistence.read(container)
+        pid = container.init_pid
+        if found is None or pid is None:
+            return
+        changing = Changing(devices.of_container(pid, container.name), container)
+        for step in changing.plan("allowed", _parsed(found.rules)):
+            step.act()
+
+
+def _parsed(texts):
+    return [rules.parse(text) for text in texts]
+
+
+def _later(container):
+    """`open_again` in a process of its own: the start waits for this hook and for who holds its output."""
+    if os.fork():
+        os.wait()
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing, descriptor)
+            open_again(container)
+    except (HeteroError, OSError) as error:
+        syslog.syslog(syslog.LOG_ERR, f"hetero {identity.VERB}: {container.thing} lacks GPUs since its reboot: {error}")
+    finally:
+        os._exit(0)
