@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Dict, List
 
@@ -183,12 +184,13 @@ def refuse(container, written, text, host=HERE):
         _write(container, new, host)
 
 
-def restore(lxcpath, resolve, host=HERE):
+def restore(lxcpath, resolve, host=HERE, turn=lambda container: nullcontext()):
     """Rewrite what containers start with, for this boot of the host; before LXC starts the first.
 
     :param resolve: called with (container, Persisted, here); returns the Persisted with the nodes and rules of today.
         `here` is False for a container that came from another host: its identities are of no use, its request is.
         A HeteroError is why it cannot have them: its start is refused with that.
+    :param turn: gives a context manager in which nobody else changes what the container has.
     :returns: {name: None, or why it will not start}.
     """
     done = {}
@@ -196,11 +198,14 @@ def restore(lxcpath, resolve, host=HERE):
         container = Container(name, lxcpath)
         path = identity.file_of(container)
         try:
-            written = read_file(path)
-            if written is not None and (written.nodes or written.gpus):
-                done[name] = _restore(container, written, resolve, host)
-            elif written is not None:
-                remove(container, host)
+            if not os.path.lexists(path):
+                continue
+            with turn(container):
+                written = read_file(path)
+                if written is not None and (written.nodes or written.gpus):
+                    done[name] = _restore(container, written, resolve, host)
+                elif written is not None:
+                    remove(container, host)
         except HeteroError as error:
             done[name] = str(error)
     return done
