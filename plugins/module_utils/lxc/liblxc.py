@@ -67,6 +67,11 @@ class Container:
         """As errors name it."""
         return str(self) if self.lxcpath == LXCPATH else f"container {self.name} of {self.lxcpath}"
 
+    @property
+    def lock_name(self):
+        """Of the lock that whoever gives or takes devices holds."""
+        return "lxc" + self.folder.replace("/", "-")
+
     # ---- what is set
 
     @property
@@ -232,6 +237,14 @@ class Container:
             why = self._library.said() or f"it is {self.state}"
             raise HeteroError(f"cannot be destroyed ({why})", self.thing, "stop it first, and see who uses its root")
         self.reload()
+
+    def wait_running(self, timeout):
+        """Wait for the end of its start.
+
+        :raises TimedOut: it does not run by then.
+        """
+        if not self._ask("wait", b"RUNNING", max(1, int(timeout)), timeout=timeout):
+            raise TimedOut(f"is {self.state}, not RUNNING, after {timeout:g} s", self.thing, "see its log")
 
     def _wait_stopped(self, deadline):
         if not self._ask("wait", b"STOPPED", max(1, int(deadline.left)), timeout=deadline.left + ANSWER_TIME):

@@ -60,6 +60,10 @@ class Node:
     gid: int = 0
     present: bool = True
 
+    @property
+    def number(self):
+        return self.kind, self.major, self.minor
+
 
 GPU0, GPU1 = Node("/dev/nvidia0", 195, 0), Node("/dev/nvidia1", 195, 1)
 CTL, UVM = Node("/dev/nvidiactl", 195, 255), Node("/dev/nvidia-uvm", 238, 0)

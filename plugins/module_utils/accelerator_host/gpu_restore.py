@@ -1,0 +1,30 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-restore`: before LXC starts its containers, those with GPUs get the numbers that these have in this boot.
+
+Also by hand, when a driver was loaded again or a GPU was put back. One that cannot have its GPUs is not started, and
+says why; the others are. Which GPUs these are is known to gpus/restoring.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..gpus import restoring
+from .config import CONFIG
+from .gpu_site import gpu_site
+
+VERB = f"gpu-{restoring.VERB}"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Make containers' GPUs good for this boot.")
+    parser.add_argument("--config", default=CONFIG, help="the host's configuration (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    with gpu_site(dict(config=options.config, state_db=None, lxcpath=None, overrides=None), create=True) as site:
+        done = restoring.restore(site)
+    for name, why in sorted(done.items()):
+        (sys.stderr if why else sys.stdout).write(f"{name}: {why or 'GPUs ready'}\n")
+    return 1 if any(done.values()) else 0

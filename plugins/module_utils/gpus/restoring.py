@@ -1,0 +1,98 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now.
+
+On another host it gets others by what was asked for. What its file looks like is known to lxc/persistence.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from ..deadline import Deadline
+from ..errors import Refused
+from ..locks import lock
+from ..lxc import identity, persistence
+from .access import ACCESS
+from .allocation import ATTACHED, Wanted, allocate, follow_the_moved
+from .given import gpu_of, nodes_for
+from .reach import rule_of
+
+VERB = "restore"
+#: Seconds for whoever works on one of the containers; at boot there is nobody.
+TURN_TIME = 60.0
+
+
+def restore(site):
+    """Rewrite the files of all containers with GPUs; {name: None, or why it will not start}."""
+    with site.store.transaction():
+        follow_the_moved(site.store, site.found.gpus)
+
+    def turn(container):
+        return lock(site.run_folder, container.lock_name, VERB, site.store.actor, Deadline(TURN_TIME))
+
+    done = {}
+    for lxcpath in site.lxcpaths:
+        done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
+    return done
+
+
+def resolve(site, container, persisted, here):
+    """What a container is to have, with the numbers of today.
+
+    :param here: its GPUs were of this host.
+    :raises HeteroError: why it cannot have them.
+    """
+    if site.found.unsupported:
+        raise Refused(site.found.unsupported, "this host")
+    rows = _own(site, container, persisted) if here else _afresh(site, container, persisted)
+    gpus = site.gpus_of(rows)
+    nodes = nodes_for(site.found, gpus)
+    return persistence.Persisted(
+        request=[vars(row.wanted) for row in rows],
+        gpus=[dict(address=gpu.address, uuid=gpu.uuid) for gpu in gpus],
+        nodes=nodes,
+        rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
+    )
+
+
+def _own(site, container, persisted):
+    """The allocations of the GPUs that it had; a table that lost one gets it again, where it is nobody else's."""
+    named = []
+    for old in persisted.gpus:
+        gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
+        if gpu is None:
+            what = f"is no more on this host (UUID {old['uuid']})"
+            remedy = f"put it back and run hetero gpu-{VERB}, or detach it (module hetero.compute.lxc_gpu_attach)"
+            raise Refused(what, f"GPU {old['address']}", remedy)
+        named.append(gpu.address)
+    with site.store.transaction():
+        had = {row.address: row for row in site.rows(identity.key_of(container))}
+        for address, request in zip(named, persisted.request):
+            if address not in had:
+                wanted = replace(_wanted(request), count=None, gpus=(address,))
+                _allocated(site, container, wanted)
+        return [row for row in site.kept(identity.key_of(container), persistent=True) if row.address in named]
+
+
+def _afresh(site, container, persisted):
+    """As many of each kind as it had elsewhere."""
+    asked = [_wanted(request) for request in persisted.request]
+    counts = Counter(wanted.arch for wanted in asked)
+    share = all(wanted.share for wanted in asked)
+    with site.store.transaction():
+        # Those of any architecture last: what it has by then counts among them.
+        for arch in sorted(counts, key=lambda arch: arch is None):
+            _allocated(site, container, Wanted(counts[arch] if arch else len(asked), arch, share=share))
+        return site.kept(identity.key_of(container), persistent=True)
+
+
+def _allocated(site, container, wanted):
+    for row in allocate(site.store, identity.key_of(container), wanted, site.found.gpus, site.look):
+        site.store.grant(replace(row, state=ATTACHED))
+
+
+def _wanted(request):
+    return Wanted(**dict(request, gpus=tuple(request["gpus"])))
