@@ -63,7 +63,8 @@ class Work:
 
     def image(self, name):
         """The image of that name, of an architecture that runs here; None in a dry run that would take it in first."""
-        image = images.resolve(self.host.folder("images"), name, self.change, partial(self.report, "image"), self.deadline)
+        folder, say = self.host.folder("images"), partial(self.report, "image")
+        image = images.resolve(folder, name, self.change, say, self.deadline)
         if image is None:
             return None
         if image.arch != self.host.cpu_arch:
@@ -98,7 +99,7 @@ class Work:
         """A claim that never had a container has none, but for what a killed run of this left."""
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
-            raise Refused(what, self.claim.instance, "look into it; terminate the instance, or move that container away")
+            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
     def correct(self):
         missing = creating.missing(self._spec())

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A container made from an image: its root, its configuration, its keys; what of that is missing later; and its end.
 
-The root is a copy whose files belong to the container's ids. What a half-made one was to be is not asked: it is made anew.
+The root is a copy whose files belong to the container's ids. One that is half made is made anew.
 """
 
 from __future__ import annotations
