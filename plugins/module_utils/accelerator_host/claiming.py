@@ -17,7 +17,7 @@ from ..flavors.extra_specs import satisfies
 from ..flavors.fit import describe, summary, validate
 from ..flavors.hosts import gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
-from ..images.roots import parse_key
+from ..images.personal import parse_key
 from ..instances import valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import liblxc

@@ -9,11 +9,12 @@ In which order, and what is done when a step fails, is for instances.py.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from ..boot import ssh
 from ..errors import Refused, TimedOut
 from ..gpus import attaching, reach
-from ..lxc import creating, identity, images
+from ..lxc import creating, identity, images, limits
 from ..lxc.liblxc import Container
 from . import states
 from .claiming import wanted_of
@@ -33,6 +34,8 @@ class Work:
         self.deadline = deadline
         self.report = report
         self.container = Container(claim.instance, host.config["lxcpath"])
+        #: Whether it is to start with the host.
+        self.autostart = True
         #: Fields of the result besides the claim's.
         self.more = {}
 
@@ -59,8 +62,11 @@ class Work:
             self.put(state=state, note=note)
 
     def image(self, name):
-        """The image of that name, of an architecture that runs here."""
-        image = images.resolve(self.host.folder("images"), name)
+        """The image of that name, of an architecture that runs here; None in a dry run that would take it in first."""
+        folder, say = self.host.folder("images"), partial(self.report, "image")
+        image = images.resolve(folder, name, self.change, say, self.deadline)
+        if image is None:
+            return None
         if image.arch != self.host.cpu_arch:
             what = f"image {name} is for {image.arch}, this host is {self.host.cpu_arch}"
             raise Refused(what, self.claim.instance, "ask for another image")
@@ -72,7 +78,7 @@ class Work:
         """Root, configuration, keys and limits; what is there and as it was asked for is left alone."""
         start = time.monotonic()
         if self.is_made:
-            self._correct()
+            self.correct()
             return
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
@@ -82,24 +88,28 @@ class Work:
         self._refuse_stranger()
         self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
         host_key = creating.create(self._spec(image), self.deadline)
+        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
-        self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
+        text = f"root ready from {image.name}, {self.claim.address}"
+        if unlimited:
+            text += f" (not limited, no cgroup controller here: {', '.join(unlimited)})"
+        self.report("image", text, time.monotonic() - start)
 
     def _refuse_stranger(self):
         """A claim that never had a container has none, but for what a killed run of this left."""
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
-            raise Refused(what, self.claim.instance, "look into it; terminate the instance, or move that container away")
+            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
-    def _correct(self):
-        missing = creating.missing(self.container, self._spec(None), self.deadline)
+    def correct(self):
+        missing = creating.missing(self._spec())
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
             self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
             if not self.change.check:
-                creating.put_back(self.container, self._spec(None), missing, self.deadline)
+                creating.put_back(self._spec(), missing)
 
-    def _spec(self, image):
+    def _spec(self, image=None):
         config = self.host.config
         return creating.Spec(
             name=self.claim.instance,
@@ -113,6 +123,7 @@ class Work:
             memory_mb=self.claim.memory_mb,
             vcpus=self.claim.vcpus,
             unprivileged=config["unprivileged"],
+            autostart=self.autostart,
         )
 
     def start(self):
@@ -164,7 +175,7 @@ class Work:
         if self.container.defined:
             self.container.stop()
             attaching.detach(self.host.site, self.container, (), self.change, self.deadline, on_holders="kill")
-        creating.remove(self.container, self.deadline)
+        creating.remove(self.container)
         self.put(container=None, host_key=None, image_hash=None)
 
     @property

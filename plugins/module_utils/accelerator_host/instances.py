@@ -70,8 +70,11 @@ def stopped(host, request, options, change):
     """Ended; all that is claimed stays."""
 
     def one(work):
-        if work.is_made and work.container.running:
-            _down(work, options)
+        work.autostart = False
+        if work.is_made:
+            work.correct()
+            if work.container.running:
+                _down(work, options)
         work.move(states.STOPPED)
 
     return _each(host, request, "stop", options, change, one)
@@ -84,10 +87,11 @@ def rebuilt(host, request, options, change):
         old = work.claim
         new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
         image = work.image(new["image"])
-        same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and image.hash == old.image_hash
+        hash = image.hash if image else None
+        same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and hash == old.image_hash
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
-            change.note(old.instance, before, dict(before, **new, image_hash=image.hash, fresh=options.fresh))
+            change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
             work.report("container", f"is made anew of {new['image']}: what is in it goes")
             if not change.check:
                 work.put(**new)

@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
+from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
-from ..images.roots import parse_key
 from ..images.store import default_name, is_source
 from . import states
 from .each import each

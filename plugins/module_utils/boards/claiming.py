@@ -15,8 +15,8 @@ from typing import Any
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
+from ..images.personal import parse_key
 from ..images.provision import image_store, wrong_arch
-from ..images.roots import parse_key
 from ..instances import valid_instance
 from ..leases import must_be_hours
 from ..locks import lock

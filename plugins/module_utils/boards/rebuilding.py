@@ -10,8 +10,8 @@ no root, has them make a new one whenever they are run.
 from __future__ import annotations
 
 from ..errors import Refused
+from ..images.personal import fingerprint, parse_key
 from ..images.provision import check_arch, image_store
-from ..images.roots import fingerprint, parse_key
 from ..instances import key_body
 from . import states
 from .each import each, ids_of, must_own

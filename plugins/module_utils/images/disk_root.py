@@ -21,11 +21,11 @@ from ..deadline import Deadline
 from ..errors import HeteroError, naming
 from .disk_files import Made
 from .inside import inside, read_file
+from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .provision import PHASE, Place, check_arch, check_image, prepare_files, token_of
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
 from .root_archive import archive_of, there
-from .roots import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 
 ARCHIVES = "archives"
 

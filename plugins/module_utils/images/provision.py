@@ -16,8 +16,9 @@ from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
+from .personal import fingerprint, parse_key
 from .reboot_key import reboot_line, wanted
-from .roots import Root, fingerprint, parse_key
+from .roots import Root
 from .store import ImageStore
 from .tftp import BoardFiles, remove_entry
 

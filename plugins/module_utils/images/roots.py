@@ -9,9 +9,7 @@ for the exports.
 
 from __future__ import annotations
 
-import base64
 import errno
-import hashlib
 import json
 import os
 import re
@@ -21,15 +19,12 @@ from dataclasses import asdict, dataclass
 from ..command import command
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError
-from .inside import inside, make_folder, read_file, remove_file, write_file
+from . import personal
+from .inside import remove_file
 from .mounts import mount_overlay, mounts_below, unmount
 
-#: Seconds for anything done to a few files of a root.
-FILES_TIME = 30.0
 #: Seconds for copying a root where an overlay is not possible (210 MB took 3.3 s).
 COPY_TIME = 900.0
-#: A line of an OpenSSH public key without options.
-KEY = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{16,}={0,2})(?: [^\n]*)?")
 #: The name of a private overlay in the table of mounts.
 SOURCE = "fs_"
 #: What mount(2) says where an overlay is not possible: no such options or not on this file system, no overlay at all.
@@ -38,12 +33,6 @@ CANNOT = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 #: The file in a root's folder that says whom it was made for.
 MADE = "made.json"
 
-HOSTNAME = "/etc/hostname"
-MACHINE_ID = "/etc/machine-id"
-AUTHORIZED = "/root/.ssh/authorized_keys"
-#: How a line of the proxy's own ends (reboot_key.py).
-OWN = " hetero: reboot only"
-HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 
 
 @dataclass(frozen=True)
@@ -54,32 +43,6 @@ class Made:
     image: str
     kind: str
     whole: bool = False
-
-
-def parse_key(text):
-    """[(type, base64)] of the user's public keys, one a line; BadInput, which never shows the text, for all else."""
-    keys = []
-    for line in text.strip().splitlines():
-        match = KEY.fullmatch(line.strip())
-        if not match or _blob(match.group(2)) is None:
-            what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
-            raise BadInput(what, "ssh_public_key", "give the content of the .pub file")
-        keys.append(match.groups())
-    if not keys:
-        raise BadInput("is empty", "ssh_public_key", "give the content of the .pub file")
-    return keys
-
-
-def _blob(text):
-    """The bytes of a key; None where the text is cut off in a way that base64 is not."""
-    text = text.rstrip("=")
-    return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
-
-
-def fingerprint(key):
-    """SHA256:… of a public key line, as ssh-keygen -l prints it."""
-    digest = hashlib.sha256(_blob(key.split()[1])).digest()
-    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 class Root:
@@ -129,28 +92,8 @@ class Root:
         return found is not None and found.lower == image.root
 
     def inspect(self, key):
-        """What is in the root.
-
-        :returns: key: whether all of the user's are in; own: the lines of the proxy's own key; host_key: the public one
-            or None; hostname.
-        """
-        wanted = {blob for kind, blob in parse_key(key)}
-
-        def look():
-            words, own = set(), []
-            for line in (read_file(AUTHORIZED) or "").splitlines():
-                words.update([] if line.lstrip().startswith("#") else line.split())
-                own += [line] if line.endswith(OWN) else []
-            public = (read_file(f"{HOST_KEY}.pub") or "").strip()
-            whole = KEY.fullmatch(public) and read_file(HOST_KEY)
-            return {
-                "key": wanted <= words,
-                "own": own,
-                "host_key": " ".join(public.split()[:2]) if whole else None,
-                "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
-            }
-
-        return inside(self.path, look, Deadline(FILES_TIME))
+        """What is in the root (personal.inspect)."""
+        return personal.inspect(self.path, key)
 
     # ---- making and removing
 
@@ -241,61 +184,17 @@ class Root:
     # ---- what is put in
 
     def settle(self, hostname):
-        """Make a fresh root a machine of its own: its host name, no machine id and no host keys of the image."""
-
-        def write():
-            make_folder("/etc", 0o755)
-            write_file(HOSTNAME, f"{hostname}\n", 0o644)
-            # Empty, not missing: systemd then makes a new one (machine-id(5)).
-            write_file(MACHINE_ID, "", 0o444)
-            for name in os.listdir("/etc/ssh") if os.path.isdir("/etc/ssh") else []:
-                if re.fullmatch(r"ssh_host_.*_key(\.pub)?", name):
-                    remove_file(f"/etc/ssh/{name}")
-
-        inside(self.path, write, Deadline(FILES_TIME))
+        """Make a fresh root a machine of its own."""
+        personal.settle(self.path, hostname)
 
     def put_key(self, key):
         """Put the user's keys into root's authorized_keys beside what is there."""
-        lines = [line.strip() for line in key.strip().splitlines()]
-
-        def write():
-            make_folder("/root", 0o700)
-            make_folder("/root/.ssh", 0o700, exact=True)
-            others = (read_file(AUTHORIZED) or "").splitlines()
-            missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
-            write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *missing]), 0o600)
-
-        inside(self.path, write, Deadline(FILES_TIME))
+        personal.put_key(self.path, key)
 
     def put_own_line(self, wanted):
         """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
-
-        def write():
-            make_folder("/root", 0o700)
-            make_folder("/root/.ssh", 0o700, exact=True)
-            others = [line for line in (read_file(AUTHORIZED) or "").splitlines() if not line.endswith(OWN)]
-            write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *([wanted] if wanted else [])]), 0o600)
-
-        inside(self.path, write, Deadline(FILES_TIME))
+        personal.put_own_line(self.path, wanted)
 
     def put_host_key(self, comment):
-        """Put a fresh host key into the root. The private half is made in a folder that only root reads."""
-        folder = os.path.join(self.folder, "host-key")
-        if os.path.lexists(folder):
-            shutil.rmtree(folder)  # of one that was killed here
-        os.mkdir(folder, 0o700)
-        try:
-            path = os.path.join(folder, "key")
-            command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], self.path)
-            with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:
-                private, public = file.read(), public_file.read()
-        finally:
-            shutil.rmtree(folder)
-
-        def write():
-            make_folder("/etc", 0o755)
-            make_folder("/etc/ssh", 0o755)
-            write_file(HOST_KEY, private, 0o600)
-            write_file(f"{HOST_KEY}.pub", public, 0o644)
-
-        inside(self.path, write, Deadline(FILES_TIME))
+        """Put a fresh host key into the root."""
+        personal.put_host_key(self.path, comment, self.folder)

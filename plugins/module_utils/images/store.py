@@ -41,13 +41,13 @@ RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/,
 
 @dataclass(frozen=True)
 class Image:
-    """An image in the store. `kernel`, `initrd` (None where there is none), `root` (None: a RAM image) are paths."""
+    """An image in the store. `kernel` and `initrd` (None where there is none), `root` (None: a RAM image) are paths."""
 
     hash: str
     name: str
     arch: str
     cmdline: str
-    kernel: str
+    kernel: str | None
     initrd: str | None
     root: str | None
 
@@ -69,10 +69,14 @@ def default_name(source):
 
 
 class ImageStore:
-    """Images below a folder (root only, 0700): <sha256>/ and names/<name>."""
+    """Images below a folder (root only, 0700): <sha256>/ and names/<name>.
 
-    def __init__(self, folder):
+    :param kernels: whether an image must have a kernel, which those for containers do without.
+    """
+
+    def __init__(self, folder, kernels=True):
         self.folder = folder
+        self.kernels = kernels
 
     def names(self):
         """{name: hash} of all images."""
@@ -88,7 +92,8 @@ class ImageStore:
         if not hash or not os.path.isdir(self._path(hash)):
             known = ", ".join(self.names()) or "none"
             what = f"no such image in the store (known: {known})"
-            raise BadInput(what, name, "import it: board_image with its path or URL")
+            by = "board_image with its path or URL" if self.kernels else "lxc_image with its path or URL"
+            raise BadInput(what, name, f"import it: {by}")
         return self._image(hash, name)
 
     def import_image(self, source, name, checksum=None, arch=None, change=None, progress=None, deadline=None):
@@ -141,7 +146,7 @@ class ImageStore:
             else:
                 self._unpack(source, folder, say, source)
                 _unchanged(source, file_hash(source), content)
-            _check(folder, source, arch)
+            _check(folder, source, arch, self.kernels)
             os.chmod(folder, 0o555)
             command(["sync", "-f", folder], folder, "check the disk", timeout=max(1.0, deadline.left))
             os.rename(folder, self._path(hash))
@@ -198,13 +203,13 @@ class ImageStore:
     def _image(self, hash, name):
         folder = self._path(hash)
         about = _about(folder, folder)
-        initrd = os.path.join(folder, "initrd")
+        kernel, initrd = (os.path.join(folder, name) for name in ("kernel", "initrd"))
         return Image(
             hash=hash,
             name=name,
             arch=about["arch"],
             cmdline=about.get("cmdline", ""),
-            kernel=os.path.join(folder, "kernel"),
+            kernel=kernel if os.path.exists(kernel) else None,
             initrd=initrd if os.path.exists(initrd) else None,
             root=None if about.get("ram") else os.path.join(folder, "root"),
         )
@@ -285,7 +290,7 @@ def _download(url, path, expected, say, deadline):
         raise BadInput(what, url, "check the checksum, or fetch again")
 
 
-def _check(folder, source, arch):
+def _check(folder, source, arch, kernels):
     """Check what an image must have, and write an overriding arch into it."""
     about = _about(folder, source)
     if arch is not None:
@@ -302,7 +307,7 @@ def _check(folder, source, arch):
     if not isinstance(ram, bool):
         raise BadInput("image.json: ram must be true or false", source, RAM_CONTENT)
     content = RAM_CONTENT if ram else CONTENT
-    for name, needed in (("kernel", True), ("initrd", ram)):
+    for name, needed in (("kernel", kernels or ram), ("initrd", ram)):
         path = os.path.join(folder, name)
         if not os.path.lexists(path) and not needed:
             continue

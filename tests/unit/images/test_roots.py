@@ -20,7 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.images.inside import inside, read_file
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root, fingerprint, parse_key
+from ansible_collections.hetero.compute.plugins.module_utils.images.personal import fingerprint, parse_key
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, MEMBERS, OTHER_KEY, member, tar
 

@@ -1,0 +1,155 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What makes a root one machine's own, whatever it runs on: host name, machine id, ssh host key, its user's keys.
+
+Where the root lies and who may use it is for others.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+
+from ..command import command
+from ..deadline import Deadline
+from ..errors import BadInput
+from .inside import inside, make_folder, read_file, remove_file, write_file
+
+#: Seconds for anything done to a few files of a root.
+FILES_TIME = 30.0
+#: A line of an OpenSSH public key without options.
+KEY = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{16,}={0,2})(?: [^\n]*)?")
+HOSTNAME = "/etc/hostname"
+MACHINE_ID = "/etc/machine-id"
+AUTHORIZED = "/root/.ssh/authorized_keys"
+#: How a line of the proxy's own ends (reboot_key.py).
+OWN = " hetero: reboot only"
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
+
+
+def parse_key(text):
+    """[(type, base64)] of the user's public keys, one a line; BadInput, which never shows the text, for all else."""
+    keys = []
+    for line in text.strip().splitlines():
+        match = KEY.fullmatch(line.strip())
+        if not match or _blob(match.group(2)) is None:
+            what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
+            raise BadInput(what, "ssh_public_key", "give the content of the .pub file")
+        keys.append(match.groups())
+    if not keys:
+        raise BadInput("is empty", "ssh_public_key", "give the content of the .pub file")
+    return keys
+
+
+def _blob(text):
+    """The bytes of a key; None where the text is cut off in a way that base64 is not."""
+    text = text.rstrip("=")
+    return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
+
+
+def fingerprint(key):
+    """SHA256:… of a public key line, as ssh-keygen -l prints it."""
+    digest = hashlib.sha256(_blob(key.split()[1])).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def inspect(path, key):
+    """What is in a root.
+
+    :returns: key: whether all of the user's are in; own: the lines of the proxy's own key; host_key: the public one or
+        None; hostname.
+    """
+    wanted = {blob for kind, blob in parse_key(key)}
+
+    def look():
+        words, own = set(), []
+        for line in (read_file(AUTHORIZED) or "").splitlines():
+            words.update([] if line.lstrip().startswith("#") else line.split())
+            own += [line] if line.endswith(OWN) else []
+        public = (read_file(f"{HOST_KEY}.pub") or "").strip()
+        whole = KEY.fullmatch(public) and read_file(HOST_KEY)
+        return {
+            "key": wanted <= words,
+            "own": own,
+            "host_key": " ".join(public.split()[:2]) if whole else None,
+            "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
+        }
+
+    return inside(path, look, Deadline(FILES_TIME))
+
+
+def settle(path, hostname):
+    """Make a fresh root a machine of its own: its host name, no machine id and no host keys of the image."""
+
+    def write():
+        make_folder("/etc", 0o755)
+        write_file(HOSTNAME, f"{hostname}\n", 0o644)
+        # Empty, not missing: systemd then makes a new one (machine-id(5)).
+        write_file(MACHINE_ID, "", 0o444)
+        for name in os.listdir("/etc/ssh") if os.path.isdir("/etc/ssh") else []:
+            if re.fullmatch(r"ssh_host_.*_key(\.pub)?", name):
+                remove_file(f"/etc/ssh/{name}")
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def put_key(path, key, owner=(0, 0)):
+    """Put the user's keys into root's authorized_keys beside what is there.
+
+    :param owner: what the root's own root is on this machine.
+    """
+    lines = [line.strip() for line in key.strip().splitlines()]
+
+    def write():
+        make_folder("/root", 0o700)
+        make_folder("/root/.ssh", 0o700, exact=True)
+        others = (read_file(AUTHORIZED) or "").splitlines()
+        missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
+        write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *missing]), 0o600)
+        for written in ("/root", "/root/.ssh", AUTHORIZED):
+            os.chown(written, *owner, follow_symlinks=False)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def put_own_line(path, wanted):
+    """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+
+    def write():
+        make_folder("/root", 0o700)
+        make_folder("/root/.ssh", 0o700, exact=True)
+        others = [line for line in (read_file(AUTHORIZED) or "").splitlines() if not line.endswith(OWN)]
+        write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *([wanted] if wanted else [])]), 0o600)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def put_host_key(path, comment, keep):
+    """Put a fresh host key into the root; the public half, as a line.
+
+    :param keep: a folder that only root reads, where the private half is made.
+    """
+    folder = os.path.join(keep, "host-key")
+    if os.path.lexists(folder):
+        shutil.rmtree(folder)  # of one that was killed here
+    os.mkdir(folder, 0o700)
+    try:
+        key = os.path.join(folder, "key")
+        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", key], path)
+        with open(key, encoding="ascii") as file, open(f"{key}.pub", encoding="ascii") as public_file:
+            private, public = file.read(), public_file.read()
+    finally:
+        shutil.rmtree(folder)
+
+    def write():
+        make_folder("/etc", 0o755)
+        make_folder("/etc/ssh", 0o755)
+        write_file(HOST_KEY, private, 0o600)
+        write_file(f"{HOST_KEY}.pub", public, 0o644)
+
+    inside(path, write, Deadline(FILES_TIME))
+    return " ".join(public.split()[:2])
