@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-nodes`: without it, a host that was started again has no GPU to give, or another driver's device instead."""
+"""`hetero gpu-nodes`: without it, a host that was started again gives no GPU, or another driver's device instead."""
 
 from __future__ import annotations
 
