@@ -25,35 +25,36 @@ VERB = "gpu-nodes"
 #: What the driver's parameters say where they say nothing (nv.c of NVIDIA's kernel module).
 OWNER = {"ModifyDeviceFiles": 1, "DeviceFileUID": 0, "DeviceFileGID": 0, "DeviceFileMode": 0o666}
 TOOL = "nvidia-modprobe"
+DRIVERS = ("nvidia", "nvidia-uvm")
+SEE = "see dmesg, lines of NVRM"
 
 
 def wrong(paths=HERE):
     """The DeviceNodes that NVIDIA's driver has and this host has not, or has with other numbers."""
-    found = discovery.find(paths=paths)
-    if found.driver_version is None:
-        return []
-    own = [node for gpu in found.gpus if gpu.vendor == "nvidia" for node in gpu.nodes]
-    return [node for node in [*own, *found.shared] if not node.present]
+    return _wrong(discovery.find(paths=paths))
 
 
-def make(say, paths=HERE, tool=TOOL):
-    """Make what is missing; the errors of what could not be made.
+def make(say, paths=HERE, tool=TOOL, loader="modprobe"):
+    """Load the drivers where they are not, and make what is missing; the errors of what could not be made.
 
     :param say: called with a text for each node that was made.
     """
-    missing = wrong(paths)
-    if missing and shutil.which(tool):
-        minors = [
-            word for node in missing if re.fullmatch(r"/dev/nvidia\d+", node.path) for word in ("-c", str(node.minor))
-        ]
-        command([tool, *(minors or ["-c", "0"]), "-u"], tool, "see dmesg, lines of NVRM")
-        left = wrong(paths)
-        for node in missing:
-            if node.path not in {other.path for other in left}:
-                say(f"{node.path} made by {tool}")
-        missing = left
-    errors = []
-    for node in missing:
+    found = discovery.find(paths=paths)
+    before, errors = _wrong(found), []
+    idle = found.driver_version is None and any(gpu.vendor == "nvidia" for gpu in found.gpus)
+    try:
+        if shutil.which(tool) and (before or idle):
+            minors = [str(gpu.minor) for gpu in found.gpus if gpu.minor is not None] or ["0"]
+            command([tool, *(word for minor in minors for word in ("-c", minor)), "-u"], tool, SEE)
+        elif idle or any(node.major is None for node in before):
+            command([loader, "-a", *DRIVERS], " and ".join(DRIVERS), SEE)
+    except HeteroError as error:
+        errors.append(error)
+    left = wrong(paths)
+    for node in before:
+        if node.path not in {other.path for other in left}:
+            say(f"{node.path} made by {tool}")
+    for node in left:
         try:
             _make(node, paths)
         except HeteroError as error:
@@ -71,6 +72,13 @@ def main(arguments):
     for error in errors:
         sys.stderr.write(f"{error}\n")
     return 1 if errors else 0
+
+
+def _wrong(found):
+    if found.driver_version is None:
+        return []
+    own = [node for gpu in found.gpus if gpu.vendor == "nvidia" for node in gpu.nodes]
+    return [node for node in [*own, *found.shared] if not node.present]
 
 
 def parameters(paths=HERE):

@@ -3,23 +3,34 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# container.sh FILE: an image for containers on accelerator hosts: a tar with image.json and root/ (Debian 12 with sshd), which
-# starts as a board's root does, but for what LXC has mounted already.
+# container.sh FILE: an image for containers on accelerator hosts: a tar with image.json and root/, which is busybox and
+# Debian's sshd with the libraries that it loads. Any root with an ssh server will do; this one is copied in a moment.
 set -euo pipefail
 file=$1
-here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$(dirname "$file")/container.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
-    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-    --dpkgopt='path-exclude=/usr/share/locale/*' \
-    --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \
-    bookworm "$work/root"
-find "$work/root/dev" -mindepth 1 -delete # LXC fills it; an image store takes no device nodes
-cp /bin/busybox "$work/root/usr/sbin/busybox-init"
-for applet in init reboot poweroff; do ln -sf busybox-init "$work/root/usr/sbin/$applet"; done
-printf '%s\n' '::sysinit:/bin/mkdir -p /run/sshd' '::respawn:/usr/sbin/sshd -D -e' '::ctrlaltdel:/sbin/reboot' \
-    > "$work/root/etc/inittab"
+debian=$work/debian
+root=$work/root
+mmdebstrap --quiet --variant=extract --include=openssh-server,busybox-static bookworm "$debian"
+mkdir -p "$root"/{bin,dev,etc/ssh,lib64,proc,root,run,sbin,sys,tmp,usr/sbin,var/log}
+chmod 1777 "$root/tmp"
+chmod 700 "$root/root"
+
+cp "$debian/bin/busybox" "$root/bin/busybox"
+for applet in $("$root/bin/busybox" --list); do
+    [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
+done
+for applet in init poweroff reboot; do ln -s ../bin/busybox "$root/sbin/$applet"; done
+
+cp "$debian/usr/sbin/sshd" "$root/usr/sbin/sshd"
+chroot "$debian" /lib64/ld-linux-x86-64.so.2 --list /usr/sbin/sshd | grep -o '/[^ ]*\.so[^ ]*' | while read -r library; do
+    install -D "$debian$library" "$root$library"
+done
+
+printf 'root:x:0:0:root:/root:/bin/sh\nsshd:x:100:100::/run/sshd:/bin/false\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
+printf 'root:x:0:\nsshd:x:100:\nnogroup:x:65534:\n' > "$root/etc/group"
+printf 'PasswordAuthentication no\nPidFile none\n' > "$root/etc/ssh/sshd_config"
+printf '%s\n' '::sysinit:/bin/mkdir -p /run/sshd' '::respawn:/usr/sbin/sshd -D -e' '::ctrlaltdel:/sbin/reboot' > "$root/etc/inittab"
 printf '{"arch": "x86_64"}\n' > "$work/image.json"
 tar -C "$work" --sort=name -cf "$file.partial" image.json root
 mv "$file.partial" "$file"
