@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 
-from ..gpus import discovery, processes
+from ..gpus import discovery, processes, reach
 from ..gpus.overrides import Overrides
 from ..gpus.paths import HERE
-from .config import CONFIG, read_config
+from .config import CONFIG, DEFAULTS, read_config
 
 #: Fields of a GPU that are facts as they are; nodes, holders and processes are put together below.
 PLAIN = (
@@ -26,13 +26,14 @@ def look(config=CONFIG, overrides=None, paths=HERE):
     :param config: the host's configuration; a machine that was not set up has none.
     :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
     """
-    settings = read_config(config) if os.path.exists(config) else {"gpu_overrides": {}}
+    settings = read_config(config) if os.path.exists(config) else DEFAULTS
     for given in (settings["gpu_overrides"], overrides):
         Overrides(given)  # each is right by itself, before they are one
     found = discovery.find({**settings["gpu_overrides"], **(overrides or {})}, paths)
-    users = processes.holders([node.number for gpu in found.gpus for node in _own(gpu)], paths)
+    users = processes.holders([node.number for gpu in found.gpus for node in reach.own_nodes(gpu)], paths)
+    holders = reach.live_holders(found.gpus, [settings["lxcpath"]], users)
     return dict(
-        gpus=[_facts(gpu, users) for gpu in found.gpus],
+        gpus=[_facts(gpu, holders[gpu.address], users) for gpu in found.gpus],
         shared=[_node(node) for node in found.shared],
         driver_version=found.driver_version,
         unsupported=found.unsupported,
@@ -40,33 +41,16 @@ def look(config=CONFIG, overrides=None, paths=HERE):
     )
 
 
-def _own(gpu):
-    """The nodes that open this GPU; /dev/kfd among them opens all of AMD's."""
-    return [*gpu.nodes, *gpu.drm_nodes]
-
-
-def _facts(gpu, users):
-    by_pid = {process.pid: process for node in _own(gpu) for process in users.get(node.number, ())}
-    held = [by_pid[pid] for pid in sorted(by_pid)]
-    holders = _holders(gpu, held)
+def _facts(gpu, holders, users):
+    by_pid = {process.pid: process for node in reach.own_nodes(gpu) for process in users.get(node.number, ())}
     return dict(
         {name: getattr(gpu, name) for name in PLAIN},
         nodes=[_node(node) for node in gpu.nodes],
         drm_nodes=[_node(node) for node in gpu.drm_nodes],
-        holder=", ".join(holder["name"] for holder in holders) or None,
-        holders=holders,
-        processes=[asdict(process) for process in held],
+        holder=", ".join(holder.name for holder in holders) or None,
+        holders=[asdict(holder) for holder in holders],
+        processes=[asdict(by_pid[pid]) for pid in sorted(by_pid)],
     )
-
-
-def _holders(gpu, held):
-    containers = sorted({process.container for process in held if process.container})
-    domains = sorted({process.domain for process in held if process.domain})
-    found = [dict(kind="container", name=name) for name in containers]
-    found += [dict(kind="libvirt", name=name) for name in domains]
-    if gpu.driver in discovery.HELD_FOR_GUESTS:
-        found.append(dict(kind="vfio", name=gpu.driver))
-    return found
 
 
 def _node(node):

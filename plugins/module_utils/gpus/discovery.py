@@ -134,7 +134,7 @@ def _nvidia(devices, known, version, faults, said, paths):
         for address in sorted({*on_bus, *known})
     ]
     for first in gpus:
-        twins = [gpu.address for gpu in gpus if gpu.index == first.index is not None]
+        twins = [gpu.address for gpu in gpus if gpu.index is not None and gpu.index == first.index]
         if len(twins) > 1:
             raise BadInput(
                 f"is the index of {', '.join(twins)}", f"GPU {first.index}", "give each its own by overrides"

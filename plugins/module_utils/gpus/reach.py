@@ -15,9 +15,7 @@ from ..cgroup.devices import of_container
 from ..cgroup.rules import MAJORS, MINORS
 from ..errors import naming
 from ..lxc import device_nodes, identity, liblxc
-from . import processes
 from .discovery import HELD_FOR_GUESTS
-from .paths import HERE
 
 #: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
 OPEN = "open"
@@ -88,16 +86,21 @@ def look(lxcpaths, gpus):
     return Live(tuple(reaches))
 
 
-def live_holders(gpus, lxcpaths, paths=HERE):
-    """{address: [Holder]} of those that can use each GPU now; nobody has the others."""
-    found = {gpu.address: [] for gpu in gpus}
-    for reach in look(lxcpaths, gpus).reaches:
-        if reach.state == OPEN:
-            found[reach.address].append(Holder("container", reach.container))
-    users = processes.holders([node.number for gpu in gpus for node in gpu.nodes], paths)
+def live_holders(gpus, lxcpaths, users):
+    """{address: [Holder]} of those that can use each GPU now, or do; nobody has the others.
+
+    :param users: processes.holders of the nodes of these GPUs.
+    """
+    live = look(lxcpaths, gpus)
+    found = {}
     for gpu in gpus:
-        domains = {process.domain for node in gpu.nodes for process in users.get(node.number, ()) if process.domain}
-        found[gpu.address] += [Holder("libvirt", domain) for domain in sorted(domains)]
+        held = [process for node in own_nodes(gpu) for process in users.get(node.number, ())]
+        containers = {far.container for far in live.open(gpu.address)}
+        # one that has it open still has it, whatever its device cgroup says by now
+        containers.update(process.container for process in held if process.container)
+        found[gpu.address] = [Holder("container", name) for name in sorted(containers)]
+        domains = {process.domain for process in held if process.domain}
+        found[gpu.address] += [Holder("libvirt", name) for name in sorted(domains)]
         if gpu.driver in HELD_FOR_GUESTS:
             found[gpu.address].append(Holder("vfio", gpu.driver))
     return found

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from ..errors import naming
 from .paths import names_in
@@ -29,11 +28,7 @@ def mig(minor, paths):
 
     The driver shows a folder gi<id> for each GPU instance; the folder mig alone is there with MIG off, too.
     """
-    instances = [
-        name
-        for name in names_in(paths.proc, "driver", "nvidia", "capabilities", f"gpu{minor}", "mig")
-        if re.fullmatch(r"gi\d+", name)
-    ]
+    instances = names_in(paths.proc, "driver", "nvidia", "capabilities", f"gpu{minor}", "mig")
     if not instances:
         return None
     return (

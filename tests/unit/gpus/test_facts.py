@@ -15,7 +15,16 @@ from ansible_collections.hetero.compute.plugins.module_utils.errors import BadIn
 from ansible_collections.hetero.compute.plugins.modules import gpu_facts as module
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import DRIVER, uuid_of
 
+#: A machine that was not set up.
 NOWHERE = "/nowhere/host.json"
+
+
+@pytest.fixture
+def config(tmp_path):
+    """The configuration of a host whose folder of containers is its own, and empty."""
+    path = tmp_path / "host.json"
+    path.write_text(json.dumps({"lxcpath": str(tmp_path / "lxc")}))
+    return path
 
 
 @pytest.fixture
@@ -34,12 +43,12 @@ def process(four):
     return start
 
 
-def test_facts_are_plain_and_say_who_has_what(four, process):
+def test_facts_are_plain_and_say_who_has_what(four, process, config):
     """Plays choose by these; a holder that is not shown would have its GPU asked for twice."""
     process(101, "/lxc.payload.ml-7", "nvidia2", "nvidiactl")
     process(102, r"/machine.slice/machine-qemu\x2d3\x2dwin.scope", "nvidia1")
     four.pci("0000:0b:00.0", 0x10DE, 0x2335, driver="vfio-pci")
-    seen = gpu_facts.look(NOWHERE, paths=four.paths)
+    seen = gpu_facts.look(str(config), paths=four.paths)
     assert json.loads(json.dumps(seen)) == seen
     first, second, kept, third, fourth = seen["gpus"]
     assert first == {
@@ -83,9 +92,12 @@ def test_facts_are_plain_and_say_who_has_what(four, process):
     assert [node["path"] for node in seen["shared"]][:2] == ["/dev/nvidiactl", "/dev/nvidia-modeset"]
 
 
-def test_the_local_fact_is_the_same_list(four, process):
+def test_the_local_fact_is_the_same_list(four, process, config):
     """ansible_local.hetero_gpus and hetero_gpus must never tell two stories."""
-    assert json.loads(local_fact.local_fact(NOWHERE, four.paths)) == gpu_facts.look(NOWHERE, paths=four.paths)["gpus"]
+    assert (
+        json.loads(local_fact.local_fact(str(config), four.paths))
+        == gpu_facts.look(str(config), paths=four.paths)["gpus"]
+    )
 
 
 def test_the_command_prints_one_line_of_json_on_any_machine(capsys):
@@ -94,10 +106,11 @@ def test_the_command_prints_one_line_of_json_on_any_machine(capsys):
     assert isinstance(json.loads(capsys.readouterr().out), list)
 
 
-def test_overrides_of_the_configuration_and_of_the_task(four, process, tmp_path, monkeypatch):
+def test_overrides_of_the_configuration_and_of_the_task(four, process, config, monkeypatch):
     """The operator writes the lasting ones into the inventory, and tries others from a task."""
-    config = tmp_path / "host.json"
-    config.write_text(json.dumps({"gpu_overrides": {"10de:1091": "kepler", "0000:06:00.0": "kepler"}}))
+    settings = json.loads(config.read_text())
+    settings["gpu_overrides"] = {"10de:1091": "kepler", "0000:06:00.0": "kepler"}
+    config.write_text(json.dumps(settings))
     monkeypatch.setattr(module, "look", partial(gpu_facts.look, paths=four.paths))
     given = {"0000:06:00.0": {"arch": "volta"}, "77": {"arch": "ada"}}
     warnings = []

@@ -19,10 +19,13 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes impo
 #: /dev/zero by its numbers, which everybody may open.
 ZERO = ("c", 1, 5)
 HOLDING = """
-import mmap, os, sys
+import ctypes, os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
-mapping = mmap.mmap(file, 4096, flags=mmap.MAP_PRIVATE) if sys.argv[2] == "mapped" else None
-if mapping:
+if sys.argv[2] == "mapped":
+    # not by module mmap, which keeps a file of its own open; 3, 2: PROT_READ | PROT_WRITE, MAP_PRIVATE
+    mmap = ctypes.CDLL(None).mmap
+    mmap.restype = ctypes.c_void_p
+    assert mmap(None, ctypes.c_size_t(4096), 3, 2, file, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
     os.close(file)
 os.unlink(sys.argv[1])
 print("holding", flush=True)
