@@ -85,7 +85,7 @@ CONDITIONS = {
     0xD0: lambda a, b, bits: _signed(a, bits) <= _signed(b, bits),
 }
 EQUALITIES = (0x10, 0x50)
-DIV, NEG, MOD, MOV, END = 0x30, 0x80, 0x90, 0xB0, 0xD0
+DIV, NEG, MOD, XOR, MOV, END = 0x30, 0x80, 0x90, 0xA0, 0xB0, 0xD0
 JA, CALL, EXIT = 0x00, 0x80, 0x90
 
 
@@ -147,6 +147,8 @@ class Run:
             return self.moved(one, bits)
         if operation == END:
             return self.swapped(one)
+        if operation == XOR and one.code & X and one.src == one.dst:
+            return 0  # how blinding writes it, whatever was there
         if operation == NEG:
             return -(self.number(one.dst)) & full
         if isinstance(left, Place):

@@ -111,7 +111,9 @@ def _rules(kind, instructions):
 
 
 def _unblinded(instructions):
-    """The instructions without the blinding of constants (bpf_jit_harden): ax = K1; ax ^= K2; op X with ax."""
+    """The instructions without the blinding of constants (bpf_jit_harden): ax = K1; ax ^= K2; op X with ax; and a zero is
+    r ^= r.
+    """
     out, at = [], 0
     while at < len(instructions):
         one = instructions[at]
@@ -122,6 +124,8 @@ def _unblinded(instructions):
             number = signed(three[0].imm ^ three[1].imm)
             one = one._replace(code=one.code & ~X, src=0, imm=number)
             at += 2
+        elif one.code == ALU64 | X | 0xA0 and one.src == one.dst:
+            one = mov(one.dst, 0)
         out.append(one)
         at += 1
     return out
