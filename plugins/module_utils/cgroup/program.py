@@ -111,8 +111,9 @@ def _rules(kind, instructions):
 
 
 def _unblinded(instructions):
-    """The instructions without the blinding of constants (bpf_jit_harden): ax = K1; ax ^= K2; op X with ax; and a zero is
-    r ^= r.
+    """The instructions without the blinding of constants (bpf_jit_harden).
+
+    Blinded is: ax = K1; ax ^= K2; op X with ax. And a zero is r ^= r.
     """
     out, at = [], 0
     while at < len(instructions):

@@ -180,25 +180,10 @@ def _asked(path, folder, kind, major, minor, bits):
         read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        # nothing here may raise into the parent's code
-        answer = b"?"
+        # whatever happens, the child never returns into the parent's code
         try:
-            if path is not None:
-                with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
-                    processes.write("0")
-            try:
-                if making:
-                    os.mknod(node, mode, device)
-                    answer = b"y"
-                else:
-                    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
-                    answer = b"y" if os.access(node, wanted) else b"n"
-            except PermissionError:
-                answer = b"n"
-        except OSError as error:
-            answer = str(error).encode()
+            os.write(write, _answer(path, node, mode, device, bits))
         finally:
-            os.write(write, answer)
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
@@ -207,5 +192,25 @@ def _asked(path, folder, kind, major, minor, bits):
     if os.path.lexists(node):
         os.unlink(node)
     if said not in ("y", "n"):
-        raise HeteroError(f"cannot be entered ({said})", path or "this process", "see whether its container still runs")
+        what = f"cannot be entered ({said or 'the process inside ended'})"
+        raise HeteroError(what, path or "this process", "see whether its container still runs")
     return said == "y"
+
+
+def _answer(path, node, mode, device, bits):
+    try:
+        if path is not None:
+            with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
+                processes.write("0")
+    except OSError as error:
+        return str(error).encode()
+    try:
+        if bits & ACCESS["m"]:
+            os.mknod(node, mode, device)
+            return b"y"
+    except PermissionError:
+        return b"n"
+    except OSError as error:
+        return str(error).encode()
+    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
+    return b"y" if os.access(node, wanted) else b"n"
