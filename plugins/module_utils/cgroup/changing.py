@@ -147,18 +147,15 @@ class Changing:
 
     def denying(self, rule):
         """Steps for a rule of which something is allowed."""
-        if self.cgroup.v1:
-            wider = self.cgroup.v1.wider(rule)
-            if not wider:
-                return [Step(f"deny {rule} in {self.cgroup.v1.path}", lambda: self.cgroup.v1.deny(rule))]
-            if not self._forbids():
-                self.cgroup.v1.deny(rule)  # refuses, with the way out
+        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
+        if v1:
+            if not v1.wider(rule) or not (v2 and v2.limitable):
+                v1.deniable(rule)
+                return [Step(f"deny {rule} in {v1.path}", lambda: v1.deny(rule))]
+            steps.append(Step(f"deny what is within {rule} in {v1.path}", lambda: v1.remove_within(rule)))
         elif self.container is not None:
             return [Step(f"have LXC deny {rule}", lambda: self._by_container(rule))]
-        return [Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
-
-    def _forbids(self):
-        return self.cgroup.v2 is not None and self.cgroup.v2.limitable
+        return [*steps, Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
 
     def _by_container(self, rule):
         """LXC's own rules, and where they leave it open, a program of our own that closes it."""

@@ -63,16 +63,28 @@ class V1(NamedTuple):
 
         :raises Refused: a wider rule gives it; nothing was written.
         """
-        wider = self.wider(rule)
-        if wider:
-            wide = "; ".join(map(str, wider))
-            what = f"the kernel would accept it and change nothing: the wider rule '{wide}' would stay"
-            remedy = f"deny '{wide}' itself, and allow the devices that are to stay one by one"
-            raise Refused(what, self._thing(rule), remedy, rules=[str(one) for one in wider])
-        for one in [rule] if EVERYTHING in (rule, *self.rules) else self.giving(rule):
-            self._write("devices.deny", one._replace(access=letters(one.mask & rule.mask)))
+        self.deniable(rule)
+        self.remove_within(rule)
         if not self._says(rule, False):
             raise HeteroError("was accepted, and is still allowed", self._thing(rule), "see who else writes there")
+
+    def deniable(self, rule):
+        """:raises Refused: a wider rule of the list gives it."""
+        wider = "; ".join(map(str, self.wider(rule)))
+        if wider:
+            what = f"the kernel would accept it and change nothing: the wider rule '{wider}' would stay"
+            remedy = f"deny '{wider}' itself, and allow the devices that are to stay one by one"
+            raise Refused(what, self._thing(rule), remedy)
+
+    def remove_within(self, rule):
+        """Take the rule out of all rules of the list that are within it."""
+        if EVERYTHING in (rule, *self.rules):
+            self._write("devices.deny", rule)
+            return
+        wider = self.wider(rule)
+        for one in self.giving(rule):
+            if one not in wider:
+                self.remove(one._replace(access=letters(one.mask & rule.mask)))
 
     def remove(self, rule):
         """Take accesses from the one rule of the list that has these very numbers; others are left."""
