@@ -13,7 +13,6 @@ import os
 from typing import NamedTuple
 
 from ..errors import HeteroError, Refused
-from .devices import DeviceCgroup
 from .owners import way
 from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
@@ -42,7 +41,7 @@ class Changing:
     :param container: its container (allow(rule), deny(rule)), where LXC has a rule list for it.
     """
 
-    def __init__(self, cgroup: DeviceCgroup, container=None):
+    def __init__(self, cgroup, container=None):
         self.cgroup = cgroup
         self.container = container
 

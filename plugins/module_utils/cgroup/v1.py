@@ -28,8 +28,6 @@ class V1(NamedTuple):
 
     path: str
 
-    version = "v1"
-
     @property
     def rules(self):
         """Its list. EVERYTHING stands first where only exceptions are denied, and those the kernel does not show."""

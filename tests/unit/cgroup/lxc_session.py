@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers about one container to a test that is not in its mount namespace: module cgroup_devices, what may be opened, and
-what the kernel says inside. Speaks JSON, a line a question.
+"""Answers about one container to a test that is not in its mount namespace: module cgroup_devices, what may be opened,
+and what the kernel says inside. Speaks JSON, a line a question.
 """
 
 from __future__ import annotations
