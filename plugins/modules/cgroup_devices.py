@@ -81,7 +81,7 @@ EXAMPLES = r"""
 - name: Take it back
   hetero.compute.cgroup_devices:
     container: ml-8
-    rules: ["c 195:0 rwm"]
+    rules: ["c 195:0 rw"]
     state: denied
 
 - name: A service that reads the random numbers of one board, and nothing else

@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 from contextlib import contextmanager
+from functools import lru_cache
 
 from ..errors import HeteroError
 from .instructions import pack, unpack
@@ -30,10 +31,9 @@ LOG = 1 << 16
 INFO = 80  # bytes of struct bpf_prog_info up to the end of its name: as old as the call (Linux 4.15)
 
 
+@lru_cache(maxsize=None)
 def _libc():
-    if not hasattr(_libc, "found"):
-        _libc.found = ctypes.CDLL(None, use_errno=True)
-    return _libc.found
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def bpf(command, attributes):

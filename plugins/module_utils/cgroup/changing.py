@@ -13,7 +13,6 @@ import os
 from typing import NamedTuple
 
 from ..errors import HeteroError, Refused
-from .devices import DeviceCgroup
 from .owners import way
 from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
@@ -42,7 +41,7 @@ class Changing:
     :param container: its container (allow(rule), deny(rule)), where LXC has a rule list for it.
     """
 
-    def __init__(self, cgroup: DeviceCgroup, container=None):
+    def __init__(self, cgroup, container=None):
         self.cgroup = cgroup
         self.container = container
 
@@ -147,18 +146,15 @@ class Changing:
 
     def denying(self, rule):
         """Steps for a rule of which something is allowed."""
-        if self.cgroup.v1:
-            wider = self.cgroup.v1.wider(rule)
-            if not wider:
-                return [Step(f"deny {rule} in {self.cgroup.v1.path}", lambda: self.cgroup.v1.deny(rule))]
-            if not self._forbids():
-                self.cgroup.v1.deny(rule)  # refuses, with the way out
+        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
+        if v1:
+            if not v1.wider(rule) or not (v2 and v2.limitable):
+                v1.deniable(rule)
+                return [Step(f"deny {rule} in {v1.path}", lambda: v1.deny(rule))]
+            steps.append(Step(f"deny what is within {rule} in {v1.path}", lambda: v1.remove_within(rule)))
         elif self.container is not None:
             return [Step(f"have LXC deny {rule}", lambda: self._by_container(rule))]
-        return [Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
-
-    def _forbids(self):
-        return self.cgroup.v2 is not None and self.cgroup.v2.limitable
+        return [*steps, Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
 
     def _by_container(self, rule):
         """LXC's own rules, and where they leave it open, a program of our own that closes it."""

@@ -21,6 +21,7 @@ STACK = 512  # bytes (MAX_BPF_STACK)
 WORD, LONG = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 SIZES = {0x00: 4, 0x08: 2, 0x10: 1, 0x18: 8}
 MEM, MEMSX, NOSPEC = 0x60, 0x80, 0xC0
+QUESTION, STACKED = "question", "stack"
 REMEDY = "ask whoever loaded it (bpftool prog show), or prove by open() inside"
 
 
@@ -29,7 +30,7 @@ class CannotTell(HeteroError):
 
 
 class Place(NamedTuple):
-    """A pointer: into the question ("ctx") or the stack, at an offset."""
+    """A pointer: into the question or the stack, at an offset."""
 
     area: str
     at: int
@@ -85,7 +86,7 @@ CONDITIONS = {
     0xD0: lambda a, b, bits: _signed(a, bits) <= _signed(b, bits),
 }
 EQUALITIES = (0x10, 0x50)
-DIV, NEG, MOD, MOV, END = 0x30, 0x80, 0x90, 0xB0, 0xD0
+DIV, NEG, MOD, XOR, MOV, END = 0x30, 0x80, 0x90, 0xA0, 0xB0, 0xD0
 JA, CALL, EXIT = 0x00, 0x80, 0x90
 
 
@@ -99,13 +100,12 @@ class Run:
     def __init__(self, instructions, kind, major, minor, bits, thing, compared=None):
         words = ((bits << 16) | KINDS[kind], major, minor)
         self.instructions = instructions
-        self.memory = {
-            "ctx": b"".join(word.to_bytes(4, "little") for word in words),
-            "stack": bytearray(STACK),
-        }
-        self.written, self.asked = set(), (major, minor)
-        self.registers = [None] * 16
-        self.registers[1], self.registers[10] = Place("ctx", 0), Place("stack", STACK)
+        self.question = b"".join(word.to_bytes(4, "little") for word in words)
+        # the stack's bytes, those that were written as numbers, and pointers by where they lie
+        self.stack, self.written, self.pointers = bytearray(STACK), set(), {}
+        self.asked = (major, minor)
+        self.registers = dict.fromkeys(range(16))
+        self.registers.update({1: Place(QUESTION, 0), 10: Place(STACKED, STACK)})
         self.thing, self.compared, self.at = thing, compared, 0
 
     def answer(self):
@@ -147,6 +147,8 @@ class Run:
             return self.moved(one, bits)
         if operation == END:
             return self.swapped(one)
+        if operation == XOR and one.code & X and one.src == one.dst:
+            return 0  # how blinding writes it, whatever was there
         if operation == NEG:
             return -(self.number(one.dst)) & full
         if isinstance(left, Place):
@@ -233,33 +235,34 @@ class Run:
         if not isinstance(place, Place):
             raise self.unknown(f"r{register} is no pointer")
         at = place.at + off
-        if not 0 <= at <= len(self.memory[place.area]) - size:
+        if not 0 <= at <= (STACK if place.area == STACKED else len(self.question)) - size:
             raise self.unknown(f"it reaches beyond the {place.area}")
-        return place.area, at
+        return Place(place.area, at)
 
     def load(self, spot, size):
         area, at = spot
-        if area == "stack":
-            if size == 8 and ("pointer", at) in self.memory:
-                return self.memory["pointer", at]
-            if not self.written.issuperset(range(at, at + size)):
-                raise self.unknown("it reads a part of the stack that it has not written")
-        return int.from_bytes(self.memory[area][at : at + size], "little")
+        if area == QUESTION:
+            return int.from_bytes(self.question[at : at + size], "little")
+        if size == 8 and at in self.pointers:
+            return self.pointers[at]
+        if not self.written.issuperset(range(at, at + size)):
+            raise self.unknown("it reads a part of the stack that it has not written")
+        return int.from_bytes(self.stack[at : at + size], "little")
 
     def store(self, spot, value, size):
         area, at = spot
-        if area != "stack":
+        if area == QUESTION:
             raise self.unknown("it writes into the question")
         for near in range(at - 7, at + size):
-            self.memory.pop(("pointer", near), None)
+            self.pointers.pop(near, None)
         if isinstance(value, Place) and size == 8:
             self.written.difference_update(range(at, at + 8))
-            self.memory["pointer", at] = value
-            return
-        if not isinstance(value, int):
+            self.pointers[at] = value
+        elif isinstance(value, int):
+            self.written.update(range(at, at + size))
+            self.stack[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        else:
             raise self.unknown("it stores what is no number")
-        self.written.update(range(at, at + size))
-        self.memory["stack"][at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
 
 def allows(instructions, kind, major, minor, bits, thing="its program", compared=None):

@@ -9,9 +9,9 @@ Only the two that limit devices: cgroup v1's controller `devices`, and the unifi
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import re
+import threading
 from typing import NamedTuple
 
 from ..errors import HeteroError, naming
@@ -74,50 +74,50 @@ def cgroups(pid, proc="/proc"):
 def container_cgroups(pid, name, proc="/proc"):
     """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
 
-    They are the root of init's cgroup namespace; without one of its own, what LXC names lxc.payload.NAME.
+    They are what LXC names lxc.payload.NAME, or, where its configuration names them otherwise (lxc.cgroup.dir), the
+    root of init's cgroup namespace.
     """
-    ours, found = cgroups(pid, proc), {}
-    theirs = _seen_inside(pid, proc)
+    found = cgroups(pid, proc)
     pattern = re.compile(rf"(?P<top>.*/lxc\.payload\.{re.escape(name)}(-\d+)?)(/|\Z)")
-    for version, cgroup in ours.items():
-        inside = theirs.get(version, "/").rstrip("/")
+    theirs = {}
+    for version, cgroup in found.items():
         named = pattern.match(cgroup)
-        if cgroup != theirs.get(version) and cgroup.endswith(inside):
-            found[version] = cgroup[: len(cgroup) - len(inside)] or "/"
-        else:
-            found[version] = named.group("top") if named else cgroup
+        if named:
+            found[version] = named.group("top")
+            continue
+        theirs = theirs or _seen_inside(pid, proc)
+        below = theirs[version].rstrip("/")
+        if cgroup != theirs[version] and cgroup.endswith(below):
+            found[version] = cgroup[: len(cgroup) - len(below)]
     return found
 
 
 def _seen_inside(pid, proc):
-    """`cgroups` of a process as it is told itself: the file is written for its reader's namespace."""
+    """`cgroups` of a process as it is told itself: the file is written for its reader's namespace, a thread's own."""
     space = os.path.join(proc, str(pid), "ns", "cgroup")
-    if not os.path.exists(space) or os.path.samefile(space, os.path.join(proc, "self", "ns", "cgroup")):
-        return cgroups(pid, proc)
-    libc = ctypes.CDLL(None, use_errno=True)
     with naming(space):
+        if os.path.samefile(space, os.path.join(proc, "self", "ns", "cgroup")):
+            return cgroups(pid, proc)
         fd = os.open(space, os.O_RDONLY)
-        read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        said = {"error": "it ended early"}
+    answers = []
+
+    def read():
+        # the thread ends with its namespace, so nothing has to be put back
+        if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWCGROUP) != 0:
+            answers.append(os.strerror(ctypes.get_errno()))
+            return
         try:
-            if libc.setns(fd, CLONE_NEWCGROUP) != 0:
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-            said = cgroups(pid, proc)
-        except (OSError, HeteroError) as error:
-            said = {"error": str(error)}
-        finally:
-            os.write(write, json.dumps(said).encode())
-            os._exit(0)
+            answers.append(cgroups(pid, proc))
+        except HeteroError as error:
+            answers.append(str(error))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
     os.close(fd)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        said = json.loads(pipe.read() or b"{}")
-    os.waitpid(child, 0)
-    if "error" in said:
-        raise HeteroError(f"its cgroup namespace cannot be entered ({said['error']})", f"process {pid}", "run as root")
-    return said
+    if not isinstance(answers[0], dict):
+        raise HeteroError(f"its cgroup namespace cannot be entered ({answers[0]})", f"process {pid}", "run as root")
+    return answers[0]
 
 
 def directory(version, cgroup, proc="/proc"):

@@ -95,6 +95,7 @@ def read_rules(instructions):
 
 def _rules(kind, instructions):
     """The rules of the part that says them: each ends with an exit, and so does the answer to all else."""
+    kinds = {number: name for name, number in KINDS.items()}
     found, numbers, bits, answer = [], {}, 7, None
     for one in instructions:
         if one.code == unless(TYPE, 0, 0).code and one.dst in (TYPE, MAJOR, MINOR):
@@ -103,15 +104,18 @@ def _rules(kind, instructions):
             bits = (~one.imm if kind == "allow" else one.imm) & 7
         elif one == EXIT:
             if answer == int(kind == "allow"):
-                letter = {number: name for name, number in KINDS.items()}.get(numbers.get(TYPE), "a")
-                found.append(Rule(letter, numbers.get(MAJOR), numbers.get(MINOR), letters(bits)))
+                kind_named = kinds[numbers[TYPE]] if TYPE in numbers else "a"
+                found.append(Rule(kind_named, numbers.get(MAJOR), numbers.get(MINOR), letters(bits)))
             numbers, bits = {}, 7
         answer = one.imm
     return found
 
 
 def _unblinded(instructions):
-    """The instructions without the blinding of constants (bpf_jit_harden): ax = K1; ax ^= K2; op X with ax."""
+    """The instructions without the blinding of constants (bpf_jit_harden).
+
+    Blinded is: ax = K1; ax ^= K2; op X with ax. And a zero is r ^= r.
+    """
     out, at = [], 0
     while at < len(instructions):
         one = instructions[at]
@@ -122,6 +126,8 @@ def _unblinded(instructions):
             number = signed(three[0].imm ^ three[1].imm)
             one = one._replace(code=one.code & ~X, src=0, imm=number)
             at += 2
+        elif one.code == ALU64 | X | 0xA0 and one.src == one.dst:
+            one = mov(one.dst, 0)
         out.append(one)
         at += 1
     return out

@@ -86,17 +86,17 @@ def parse(text):
     for number, end, name in ((major, MAJORS, "major"), (minor, MINORS, "minor")):
         if number not in (None, "*") and int(number) >= end:
             raise BadInput(f"has a {name} of {number}, beyond {end - 1}", f"rule '{text}'", REMEDY)
-    numbers = (None if number == "*" else int(number) for number in (major, minor))
-    return Rule(kind, *numbers, letters(mask(access)))
+    first, second = (None if number == "*" else int(number) for number in (major, minor))
+    return Rule(kind, first, second, letters(mask(access)))
 
 
 def merged(rules):
     """The rules with those of the same device numbers made one, as the kernel and LXC keep their lists."""
     found = {}
     for rule in rules:
-        key = rule[:3]
+        key = rule._replace(access="")
         found[key] = found.get(key, 0) | rule.mask
-    return [Rule(*key, letters(bits)) for key, bits in found.items()]
+    return [key._replace(access=letters(bits)) for key, bits in found.items()]
 
 
 def needed(rules):

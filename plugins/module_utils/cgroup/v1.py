@@ -28,8 +28,6 @@ class V1(NamedTuple):
 
     path: str
 
-    version = "v1"
-
     @property
     def rules(self):
         """Its list. EVERYTHING stands first where only exceptions are denied, and those the kernel does not show."""
@@ -63,16 +61,28 @@ class V1(NamedTuple):
 
         :raises Refused: a wider rule gives it; nothing was written.
         """
-        wider = self.wider(rule)
-        if wider:
-            wide = "; ".join(map(str, wider))
-            what = f"the kernel would accept it and change nothing: the wider rule '{wide}' would stay"
-            remedy = f"deny '{wide}' itself, and allow the devices that are to stay one by one"
-            raise Refused(what, self._thing(rule), remedy, rules=[str(one) for one in wider])
-        for one in [rule] if EVERYTHING in (rule, *self.rules) else self.giving(rule):
-            self._write("devices.deny", one._replace(access=letters(one.mask & rule.mask)))
+        self.deniable(rule)
+        self.remove_within(rule)
         if not self._says(rule, False):
             raise HeteroError("was accepted, and is still allowed", self._thing(rule), "see who else writes there")
+
+    def deniable(self, rule):
+        """:raises Refused: a wider rule of the list gives it."""
+        wider = "; ".join(map(str, self.wider(rule)))
+        if wider:
+            what = f"the kernel would accept it and change nothing: the wider rule '{wider}' would stay"
+            remedy = f"deny '{wider}' itself, and allow the devices that are to stay one by one"
+            raise Refused(what, self._thing(rule), remedy)
+
+    def remove_within(self, rule):
+        """Take the rule out of all rules of the list that are within it."""
+        if EVERYTHING in (rule, *self.rules):
+            self._write("devices.deny", rule)
+            return
+        wider = self.wider(rule)
+        for one in self.giving(rule):
+            if one not in wider:
+                self.remove(one._replace(access=letters(one.mask & rule.mask)))
 
     def remove(self, rule):
         """Take accesses from the one rule of the list that has these very numbers; others are left."""
@@ -180,25 +190,10 @@ def _asked(path, folder, kind, major, minor, bits):
         read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        # nothing here may raise into the parent's code
-        answer = b"?"
+        # whatever happens, the child never returns into the parent's code
         try:
-            if path is not None:
-                with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
-                    processes.write("0")
-            try:
-                if making:
-                    os.mknod(node, mode, device)
-                    answer = b"y"
-                else:
-                    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
-                    answer = b"y" if os.access(node, wanted) else b"n"
-            except PermissionError:
-                answer = b"n"
-        except OSError as error:
-            answer = str(error).encode()
+            os.write(write, _answer(path, node, mode, device, bits))
         finally:
-            os.write(write, answer)
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
@@ -207,5 +202,25 @@ def _asked(path, folder, kind, major, minor, bits):
     if os.path.lexists(node):
         os.unlink(node)
     if said not in ("y", "n"):
-        raise HeteroError(f"cannot be entered ({said})", path or "this process", "see whether its container still runs")
+        what = f"cannot be entered ({said or 'the process inside ended'})"
+        raise HeteroError(what, path or "this process", "see whether its container still runs")
     return said == "y"
+
+
+def _answer(path, node, mode, device, bits):
+    try:
+        if path is not None:
+            with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
+                processes.write("0")
+    except OSError as error:
+        return str(error).encode()
+    try:
+        if bits & ACCESS["m"]:
+            os.mknod(node, mode, device)
+            return b"y"
+    except PermissionError:
+        return b"n"
+    except OSError as error:
+        return str(error).encode()
+    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
+    return b"y" if os.access(node, wanted) else b"n"

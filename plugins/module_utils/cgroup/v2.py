@@ -53,8 +53,6 @@ class V2(NamedTuple):
 
     path: str
 
-    version = "v2"
-
     @property
     def effective(self):
         """The programs that count for it, its ancestors' among them."""

@@ -54,9 +54,9 @@ class View(NamedTuple):
         that a v1 list does not show are not seen.
         """
         seen = set()
-        for device in self.devices(rule):
+        for kind, major, minor in self.devices(rule):
             for access in dict.fromkeys([*rule.access, rule.access]):
-                seen.add(self.may(*device, access))
+                seen.add(self.may(kind, major, minor, access))
                 if len(seen) == 2:
                     return "partly"
         return "allowed" if seen == {True} else "denied"
@@ -83,10 +83,10 @@ class View(NamedTuple):
                 return False
         if EVERYTHING in self.rules:
             return True
-        for device in self.devices(EVERYTHING, rules):
+        for kind, major, minor in self.devices(EVERYTHING, rules):
             for access in ("r", "w", "m", "rw"):
-                named = all(covered(rules, *device, bits) for bits in questions(access))
-                if not named and self.may(*device, access):
+                named = all(covered(rules, kind, major, minor, bits) for bits in questions(access))
+                if not named and self.may(kind, major, minor, access):
                     return True
         return False
 
@@ -113,9 +113,9 @@ class View(NamedTuple):
                 what = f"cannot tell: more than {MOST_DEVICES} devices are told apart"
                 raise HeteroError(what, f"rule '{rule}' of {self.name}", "name devices one by one")
             compared = set()
-            for device in devices:
+            for kind, major, minor in devices:
                 for program in self.programs:
-                    program.may(*device, rule.access, compared=compared)
+                    program.may(kind, major, minor, rule.access, compared=compared)
             if rule.major is None:
                 majors |= {number for number in compared if 0 <= number < MAJORS}
             if rule.minor is None:

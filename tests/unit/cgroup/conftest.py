@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import fcntl
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
-from real_cgroups import Inside, new_cgroup
 
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path
+from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Inside, new_cgroup
 
 
 @pytest.fixture
@@ -45,3 +47,22 @@ def v1(stack, inside):
     stack.callback(inside.end)
     inside.enter(path)
     return of_path(path)
+
+
+@pytest.fixture
+def hardened():
+    """Programs loaded within have their constants blinded."""
+    setting = Path("/proc/sys/net/core/bpf_jit_harden")
+
+    @contextmanager
+    def within():
+        with setting.open() as held:  # by one test at a time, for each puts back what it found
+            fcntl.flock(held, fcntl.LOCK_EX)
+            before = held.read()
+            setting.write_text("2")
+            try:
+                yield
+            finally:
+                setting.write_text(before)
+
+    return within

@@ -14,9 +14,7 @@ import random
 import time
 from pathlib import Path
 
-import device_programs
 import pytest
-from real_cgroups import new_cgroup
 
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import ALU64, EXIT, Instruction, X, mov
@@ -24,6 +22,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program impo
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import Rule, letters
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import V2
+from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
+from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import new_cgroup
 
 LOG = Path(__file__).resolve().parents[3] / "build" / "logs" / "cgroup-parity.log"
 # numbers without a driver, of a GPU's kind, and two devices that can really be opened
@@ -96,9 +96,7 @@ class Slot:
 
 
 def compared(stack, inside, seed, sets):
-    """(questions, allowed ones, disagreements, programs by writer) of so many rule sets: a program on a cgroup, and half
-    the time one on its parent as well.
-    """
+    """(questions, allowed ones, disagreements, programs by writer) of so many rule sets on a cgroup and its parent."""
     chance, newest = random.Random(seed), has_newest()
     parent = stack.enter_context(new_cgroup("v2"))
     child = stack.enter_context(new_cgroup("v2", parent))
@@ -148,6 +146,15 @@ def test_the_evaluator_agrees_with_the_kernel(stack, inside):
     )
     assert wrong == []
     assert 0.1 * asked < allowed < 0.9 * asked
+
+
+def test_the_evaluator_agrees_on_blinded_programs(stack, inside, hardened):
+    """On a hardened host each answer would be another one, or none."""
+    sets = 100
+    with hardened():
+        asked, _allowed, wrong, _written = compared(stack, inside, random.SystemRandom().getrandbits(32), sets)
+    report(f"v2, constants blinded: {sets} random rule sets, {asked} opens and mknods: {len(wrong)} disagreements")
+    assert wrong == []
 
 
 @pytest.mark.long

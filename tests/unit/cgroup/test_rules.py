@@ -1,0 +1,99 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Device rules as text, and our own programs read back as the rules they were made from."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules, read_rules
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import (
+    EVERYTHING,
+    Rule,
+    covered,
+    merged,
+    needed,
+    parse,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
+from ansible_collections.hetero.compute.tests.unit.cgroup.test_parity import random_rules
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("c 195:0 rw", Rule("c", 195, 0, "rw")),
+        ("  c   195:*   wr ", Rule("c", 195, None, "rw")),
+        ("b *:* m", Rule("b", None, None, "m")),
+        ("a", EVERYTHING),
+        ("a *:* rwm", EVERYTHING),
+        ("c 195:0 mrw", Rule("c", 195, 0, "rwm")),
+    ],
+)
+def test_a_rule_is_read_as_the_kernel_writes_it(text, rule):
+    """A list that the kernel shows could not be compared with what the user asked."""
+    assert parse(text) == rule
+    assert parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "c", "c 195:0", "d 1:3 r", "c 195 rw", "c c3:0 rw", "c 195:0 x", "c 4096:0 r", "c 1:1048576 r", "c -1:0 r",
+     "c 1:3 r\nc 1:5 r", "c \u0661:\u0663 r", None],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused(text):
+    """A typing error would open or close another device."""
+    with pytest.raises(BadInput, match="c 195:0 rw"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["a 1:3 r", "a 195:* rwm", "a *:* r"])
+def test_an_a_with_numbers_is_refused(text):
+    """The kernel takes 'a 1:3 r' for all devices: a user who means one device would open everything."""
+    with pytest.raises(BadInput, match="all devices"):
+        parse(text)
+
+
+def test_one_rule_must_cover_all_that_is_asked():
+    """A cgroup would be said to open a device that the kernel denies: it adds up equal numbers only."""
+    rules = merged([parse("c 1:3 r"), parse("c 1:3 w"), parse("c 5:* r"), parse("c 5:1 w")])
+    assert covered(rules, "c", 1, 3, 6)
+    assert not covered(rules, "c", 5, 1, 6)
+
+
+def test_rules_within_others_are_not_needed():
+    """The verifier refuses a program with an unreachable instruction."""
+    rules = [parse(text) for text in ("c 195:* rw", "c 195:0 rw", "c 195:0 rwm", "a", "a")]
+    assert needed(rules) == [EVERYTHING]
+    assert needed(rules[:3]) == [parse("c 195:* rw"), parse("c 195:0 rwm")]
+
+
+def test_our_programs_are_read_back():
+    """A device that our own program closed could not be opened again without losing its other rules."""
+    chance = random.Random(11)
+    for _program in range(500):
+        kind, rules, mark = chance.choice(("allow", "forbid")), random_rules(chance), chance.randbytes(8)
+        assert read_rules(compile_rules(kind, rules, mark)) == (kind, needed(rules), mark)
+
+
+def test_programs_of_others_are_not_taken_for_ours():
+    """A foreign program would be replaced: LXC would lose its own and shut the container."""
+    chance = random.Random(12)
+    for _program in range(200):
+        rules = random_rules(chance)
+        for program in (
+            device_programs.lxc(rules, 0),
+            device_programs.systemd(rules),
+            device_programs.scrambled(chance, 9, True),
+        ):
+            assert read_rules(program) is None
+    ours = compile_rules("forbid", [parse("c 195:0 rw")], b"12345678")
+    for at in range(len(ours)):
+        if at not in (1, 2):  # the mark
+            changed = [*ours[:at], ours[at]._replace(imm=ours[at].imm ^ 0x40, dst=ours[at].dst ^ 1), *ours[at + 1 :]]
+            assert read_rules(changed) is None, at
+        assert read_rules(ours[:at]) is None
