@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test `hetero.compute.satisfies`: one requirement of extra_specs. The rules are in module_utils/flavors/extra_specs.py."""
+"""Test `hetero.compute.satisfies`: one requirement of extra_specs. Its rules are in flavors/extra_specs.py."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from ..errors import BadInput, HeteroError, Refused
 from .parsing import DEFAULT, FLAGFILE, group, parse, split
 
 BEGIN = "# BEGIN hetero.compute, written by role nova_compute"
+#: Ends any block of ours, whatever its first line calls it.
 END = "# END hetero.compute"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 #: Mode of a file that was not there: the values are no secrets, and Nova reads it as its own user.
@@ -59,34 +60,37 @@ def as_wanted(flags, form):
     return wanted
 
 
-def plan(text, wanted, form, source, override=False):
+def plan(text, wanted, form, source, override=False, begin=BEGIN):
     """What the file becomes.
 
-    :param wanted: {(section, name): value}; nothing takes all blocks away.
+    :param wanted: {(section, name): value}; nothing takes all blocks away. A list of values is that many lines of an
+        option of which each counts; lines of it elsewhere stay and are not looked at.
+    :param begin: first line of the blocks in question; blocks that begin otherwise are like anything else in the file.
     :raises Refused: the file gives an option another value outside the blocks, and `override` is not set.
     :raises BadInput: Nova cannot read the file, or would read a value as something else.
     """
     lines = split(text)
-    kept, before = _without_blocks(lines, source)
+    kept, before = _without_blocks(lines, source, begin)
     rest = [lines[at] for at in kept]
     parsed = parse(rest, form, source, lambda at: kept[at] + 1)
     ours, elsewhere = _ours(wanted, parsed, kept, source, override)
     end = "\r\n" if rest and rest[0].endswith("\r\n") else "\n"
     blocks = {}
-    for (section, name), value in ours.items():
-        line = f"--{name}={value}" if form == FLAGFILE else f"{name} = {value}"
-        blocks.setdefault(section, []).append(line)
-    new, after = _with_blocks(rest, blocks, parsed, end)
+    for (section, name), values in ours.items():
+        for value in values if isinstance(values, list) else [values]:
+            line = f"--{name}={value}" if form == FLAGFILE else f"{name} = {value}"
+            blocks.setdefault(section, []).append(line)
+    new, after = _with_blocks(rest, blocks, parsed, end, begin)
     _prove("".join(new), wanted, form, source)
     return Plan("".join(new), before, after, elsewhere)
 
 
-def _without_blocks(lines, source):
+def _without_blocks(lines, source, begin):
     """(numbers of the lines that are in no block, {where a block lies: its lines})"""
     kept, blocks, opened = [], {}, None
     for at, line in enumerate(lines):
         line = line.rstrip("\r\n")
-        if line == BEGIN:
+        if line == begin:
             if opened is not None:
                 raise _torn(source, opened)
             opened, inside = at, []
@@ -115,7 +119,7 @@ def _ours(wanted, parsed, kept, source, override):
     ours, elsewhere, against = dict(wanted), [], []
     for (section, name), value in wanted.items():
         found = parsed.of(section, name)
-        if not found:
+        if not found or isinstance(value, list):
             continue
         same = found[-1].value == value
         if same:
@@ -132,7 +136,7 @@ def _ours(wanted, parsed, kept, source, override):
     return ours, elsewhere
 
 
-def _with_blocks(rest, blocks, parsed, end):
+def _with_blocks(rest, blocks, parsed, end, begin):
     """(all lines, {where a block lies: its lines})"""
     lines, after = list(rest), {}
     if lines and not lines[-1].endswith(("\r", "\n")):
@@ -144,9 +148,12 @@ def _with_blocks(rest, blocks, parsed, end):
             places[section] = len(lines)
         else:
             places[section] = parsed.ends[section] + 1
+            if places[section] < len(rest) and rest[places[section]].rstrip("\r\n") == END:
+                # behind a block that begins otherwise, not in it
+                places[section] += 1
     for section in sorted(blocks, key=lambda section: places[section], reverse=True):
         after[_place(places[section])] = blocks[section]
-        block = [BEGIN, *blocks[section], END]
+        block = [begin, *blocks[section], END]
         lines[places[section] : places[section]] = [f"{line}{end}" for line in block]
     # A file that gets no block is left as it is, to the last byte.
     return (lines if blocks else rest), after
@@ -156,7 +163,10 @@ def _prove(text, wanted, form, source):
     """BadInput where Nova would read one of our values otherwise (a quoted one loses its quotes)."""
     parsed = parse(split(text), form, source)
     for (section, name), value in wanted.items():
-        read = parsed.value(section, name)
+        if isinstance(value, list):
+            read = [option.value for option in parsed.of(section, name) if option.value in value]
+        else:
+            read = parsed.value(section, name)
         if read != value:
             what = f"{value!r} would be read as {read!r}" if read is not None else f"{value!r} would not be read"
             raise BadInput(what, f"{name} of [{section}]", "write it without quotes, and blanks at its ends")
@@ -178,7 +188,17 @@ def read(path):
 
 
 def write(path, text, wanted, form):
-    """Replace the file in one step, with owner and mode as they were, and read it back."""
+    """Replace the file, and read it back."""
+    replace(path, text)
+    parsed = parse(split(read(path)), form, path)
+    for (section, name), value in wanted.items():
+        if parsed.value(section, name) != value:
+            what = f"says {name} = {parsed.value(section, name)} in [{section}] after {value} was written"
+            raise HeteroError(what, path, "see who else writes it, then run this again")
+
+
+def replace(path, text):
+    """Replace the file in one step, with owner and mode as they were."""
     path = os.path.realpath(path)
     seen = os.stat(path) if os.path.exists(path) else None
     handle, scratch = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
@@ -194,11 +214,6 @@ def write(path, text, wanted, form):
     except BaseException:
         os.unlink(scratch)
         raise
-    parsed = parse(split(read(path)), form, path)
-    for (section, name), value in wanted.items():
-        if parsed.value(section, name) != value:
-            what = f"says {name} = {parsed.value(section, name)} in [{section}] after {value} was written"
-            raise HeteroError(what, path, "see who else writes it, then run this again")
 
 
 def effective(text, wanted, form, source):
