@@ -185,6 +185,12 @@ holders:
   type: list
   elements: dict
   sample: [{"pid": 4711, "command": "python3"}]
+notes:
+  description: What a person should know besides.
+  returned: success
+  type: list
+  elements: str
+  sample: ["it runs since before its first GPU: stop and start it once, or a reboot typed inside loses its GPUs"]
 libraries:
   description: NVIDIA's libraries inside, whose versions were compared with the host's driver.
   returned: success and O(state=attached)

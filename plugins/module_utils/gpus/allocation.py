@@ -128,7 +128,7 @@ def _none_lost(holder, table, gpus):
 
 
 def follow_the_moved(store, gpus):
-    """A GPU that is in another slot now (the same UUID) stays its holder's; the rows as they are now."""
+    """A GPU that is in another slot now (the same UUID) stays its holder's; [(row as it was, GPU)]."""
     moved = []
     for row in store.allocations():
         gpu = gpu_of(row.address, row.uuid, gpus)
@@ -140,6 +140,7 @@ def follow_the_moved(store, gpus):
         nodes = tuple((node.path, *node.number) for node in gpu.nodes)
         store.grant(replace(row, address=gpu.address, nodes=nodes))
         store.event(store.instance_of(row.holder), PHASE, f"moved here from {row.address}", address=gpu.address)
+    return moved
 
 
 def find(name, gpus):

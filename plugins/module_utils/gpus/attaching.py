@@ -21,6 +21,7 @@ from . import libraries, reach, users
 from .access import ACCESS, HOST, Running, refuse_wild
 from .allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone
 from .given import closing_nodes, gpu_of, nodes_for
+from .nodes import DeviceNode
 from .paths import HERE, Paths
 
 RUN_FOLDER = "/run/hetero"
@@ -53,8 +54,7 @@ class Site:
         """One verb at a time on a container; check mode changes nothing, and needs no turn."""
         if change.check:
             return ExitStack()
-        name = "lxc" + container.folder.replace("/", "-")
-        return lock(self.run_folder, name, verb, self.store.actor, deadline)
+        return lock(self.run_folder, container.lock_name, verb, self.store.actor, deadline)
 
     def running(self, container, pid):
         return Running(container, pid, self.host.private)
@@ -81,12 +81,15 @@ def attach(site, container, wanted, change, deadline, persistent=True, method=HO
     :raises NoneFree: says of each GPU why it is not given; nothing was changed.
     """
     _must_be_defined(container)
+    if persistent and not os.access(site.host.command, os.X_OK):
+        remedy = "run the set-up playbook hetero.compute.gpu_host, or attach with persistent: false"
+        raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
     with site.locked(container, "attach", change, deadline):
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
-        holder = _key(container, change)
+        holder = _key(site, container, change)
         with change.step("allocate"), site.store.transaction(dry=change.check):
             before = site.rows(holder)
             seen = site.look()
@@ -97,10 +100,13 @@ def attach(site, container, wanted, change, deadline, persistent=True, method=HO
         _note_gpus(container, change, before, after)
         had = {row.address for row in before}
         try:
-            done = _bring_up(site, container, holder, rows, lasting, method, change)
+            done = bring_up(site, container, rows, lasting, change)
+            with change.step("prove"):
+                done.update(_isolation(site, container, {row.address for row in [*before, *rows]}, done["pid"]))
         except HeteroError as error:
             _give_up(site, container, holder, [row for row in rows if row.address not in had], change, deadline, error)
             raise
+        finish(site, container, rows, change, done["pid"])
         return _result(site, container, holder, rows, done, change, libraries=[vars(library) for library in inside])
 
 
@@ -121,7 +127,7 @@ def detach(site, container, names, change, deadline, on_holders=users.FAIL):
             kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
             nodes = closing_nodes(site.found, gpus, rows, kept)
             users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
-        done = _take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
+        done = take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
         left = [row for row in before if row not in rows]
         _note_gpus(container, change, before, left)
         return _result(site, container, holder, left, done, change)
@@ -130,30 +136,32 @@ def detach(site, container, names, change, deadline, on_holders=users.FAIL):
 # ---- giving
 
 
-def _bring_up(site, container, holder, rows, lasting, method, change):
-    """Open, prove, persist, and mark as done."""
+def bring_up(site, container, rows, lasting, change):
+    """Open, prove, and persist what is allocated; dict of `proofs` and `pid`.
+
+    :param lasting: allocations that outlive a restart.
+    """
     nodes = nodes_for(site.found, site.gpus_of(rows))
-    done = {}
+    method = rows[0].method if rows else HOST
     for _start in range(RESTARTS):
         pid = container.init_pid
         with change.step("open"):
-            done["proofs"] = site.running(container, pid).give(nodes, method, change.check) if pid else []
+            proofs = site.running(container, pid).give(nodes, method, change.check) if pid else []
         with change.step("persist"):
-            _persist(site, container, lasting, change)
+            persist(site, container, lasting, change)
         if container.init_pid == pid:
-            break
-    else:
-        raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
-    done["pid"] = pid
-    with change.step("prove"):
-        done.update(_isolation(site, container, holder, pid))
+            return dict(proofs=proofs, pid=pid)
+    raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
+
+
+def finish(site, container, rows, change, pid):
+    """Write down that it has what is allocated."""
     with site.store.transaction(dry=change.check):
         for row in rows:
             if row.state != ATTACHED:
                 site.store.grant(replace(row, state=ATTACHED))
                 text = f"attached to {container.name}" if pid else f"attached to {container.name} for its next start"
-                site.store.event(site.store.instance_of(holder), PHASE, text, address=row.address)
-    return done
+                site.store.event(site.store.instance_of(row.holder), PHASE, text, address=row.address)
 
 
 def _give_up(site, container, holder, fresh, change, deadline, error):
@@ -161,17 +169,16 @@ def _give_up(site, container, holder, fresh, change, deadline, error):
     if change.check or not fresh:
         return
     try:
-        _take_back(site, container, holder, fresh, site.gpus_of(fresh), users.FAIL, change, deadline)
+        take_back(site, container, holder, fresh, site.gpus_of(fresh), users.FAIL, change, deadline)
     except HeteroError as second:
         remedy = "have module hetero.compute.gpu_reconcile mend it (repair: true)"
         raise HeteroError(f"{error}; taking that back: {second}", container.thing, remedy) from error
 
 
-def _isolation(site, container, holder, pid):
+def _isolation(site, container, own, pid):
     """How the GPUs of this host that it was not given are closed to it; Refused where one is open."""
     if not pid:
         return dict(isolation=None, others=[])
-    own = {gpu.address for gpu in site.gpus_of(site.rows(holder))}
     reaches = {far.address: far for far in reach.reach_of(container, pid, site.found.gpus)}
     refuse_wild(container.name, reaches, own)
     others = [far for address, far in sorted(reaches.items()) if address not in own]
@@ -204,7 +211,8 @@ def _meant(site, container, names, rows):
     return rows, list(gpus.values())
 
 
-def _take_back(site, container, holder, rows, gpus, how, change, deadline):
+def take_back(site, container, holder, rows, gpus, how, change, deadline):
+    """Close, persist, have it let go, and free; dict of `proofs`, `holders` and `pid`."""
     store = site.store
     with store.transaction(dry=change.check):
         for row in rows:
@@ -214,7 +222,7 @@ def _take_back(site, container, holder, rows, gpus, how, change, deadline):
     done = dict(proofs=[], holders=[], isolation=None, others=[])
     for _start in range(RESTARTS):
         with change.step("persist"):
-            _persist(site, container, [row for row in keep if row.persistent], change)
+            persist(site, container, [row for row in keep if row.persistent], change)
         pid = done["pid"] = container.init_pid
         if pid:
             running = site.running(container, pid)
@@ -259,24 +267,24 @@ def _root_of(container):
     return f"/proc/{pid}/root" if pid else container.root
 
 
-def _key(container, change):
+def _key(site, container, change):
     """The container's key; one that has no id gets it now."""
     key = identity.key_of(container)
     if key is None:
         change.note(container.thing, dict(id=None), dict(id="a new one"))
         if change.check:
             return container.folder
-        identity.give_id(container)
+        identity.give_id(container, site.host.command)
         key = identity.key_of(container)
     return key
 
 
-def _persist(site, container, rows, change):
+def persist(site, container, rows, change):
     """Its file says what it has after a restart; no file for no GPU."""
     old = persistence.read(container)
     new = None
     if rows:
-        nodes = nodes_for(site.found, site.gpus_of(rows))
+        nodes = nodes_for(site.found, site.gpus_of(rows)) + _nodes_of_the_lost(site, rows)
         new = persistence.Persisted(
             request=[vars(row.wanted) for row in rows],
             gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
@@ -287,6 +295,19 @@ def _persist(site, container, rows, change):
     if not change.check:
         # Also where it says the same: it may be of an earlier boot of the host.
         persistence.write(container, new, site.host) if new else persistence.remove(container, site.host)
+
+
+def _notes(container, rows, pid):
+    """What a person should know besides."""
+    if not rows or not pid or identity.settles(container):
+        return []
+    return ["it runs since before its first GPU: stop and start it once, or a reboot typed inside loses its GPUs"]
+
+
+def _nodes_of_the_lost(site, rows):
+    """Of a GPU that is gone: what the container was given is what it goes on to ask for."""
+    lost = [row for row in rows if gpu_of(row.address, row.uuid, site.found.gpus) is None]
+    return [DeviceNode(*node) for row in lost for node in row.nodes]
 
 
 def _shown(persisted):
@@ -318,5 +339,6 @@ def _result(site, container, holder, rows, done, change, **more):
         isolation=done["isolation"],
         others=done["others"],
         holders=done.get("holders", []),
+        notes=_notes(container, rows, done["pid"]),
         **more,
     )

@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, reconciling
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
@@ -72,6 +72,17 @@ class Host:
     def detach(self, container, *gpus, check=False, seconds=20, **more):
         with Store(self.state_db, "test", create=not check) as store:
             return attaching.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
+
+    def reconcile(self, repair=False, check=False):
+        with Store(self.state_db, "test", create=repair and not check) as store:
+            return reconciling.reconcile(self.site(store), repair, Change(check or not repair), Deadline(20))
+
+    def found(self):
+        """What an audit finds: {(kind, container, address)}."""
+        done = self.reconcile()
+        assert not done["changed"]
+        assert not any(finding["done"] for finding in done["findings"])
+        return {(finding["kind"], finding["container"], finding["address"]) for finding in done["findings"]}
 
     def uses(self, pid, address):
         """Have /proc say that this process has the GPU open, which no driver here opens."""

@@ -42,9 +42,12 @@ def working(container):
     process = subprocess.Popen([*line, "echo here; exec sleep 77"], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"here\n"
     process.stdout.close()
-    pids = users.pids_in(of_container(container.init_pid, container.name))
-    (pid,) = [pid for pid in pids if b"77" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return process, pid
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        for pid in users.pids_in(of_container(container.init_pid, container.name)):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"77", b""]:
+                return process, pid
+    raise AssertionError("it did not start")
 
 
 def test_two_gpus_are_given_and_taken_back(host):
@@ -59,6 +62,7 @@ def test_two_gpus_are_given_and_taken_back(host):
         assert node["after"] == {"allowed": True, "node": True}
         assert node["opens"] == "ENXIO"
     assert given["isolation"] == "cgroup"
+    assert "stop and start it once" in given["notes"][0]
     assert [(other["address"], other["state"]) for other in given["others"]] == [(a, "closed") for a in ADDRESSES[2:]]
     assert host.attach(box, 2)["changed"] is False
     taken = host.detach(box, ADDRESSES[0])
@@ -228,7 +232,8 @@ def test_a_container_that_does_not_run_has_them_at_its_start_and_after_a_restart
     assert [node["opens"] for node in running["nodes"]] == ["ENXIO"] * 5
     box.reboot(30)
     assert host.can_open(box) == [FIRST]
-    assert host.attach(box, gpus=[FIRST])["changed"] is False
+    again = host.attach(box, gpus=[FIRST])
+    assert (again["changed"], again["notes"]) == (False, [])
     host.detach(box)
     assert host.can_open(box) == host.nodes(box) == []
     box.reboot(30)
@@ -340,6 +345,16 @@ def test_what_is_no_container_is_told(host):
         host.attach(Container("nobody", host.boxes.lxcpath), 1)
     with pytest.raises(BadInput, match="is no GPU of this host"):
         host.detach(host.boxes.make(), "0000:99:00.0")
+
+
+def test_on_a_host_that_nobody_set_up_gpus_are_given_for_one_run_only(host):
+    """What a container has after its restart is checked by a command of the host: without it, it would not start."""
+    os.unlink(host.here.command)
+    box = host.boxes.make()
+    with pytest.raises(Refused, match="persistent: false"):
+        host.attach(box, 1)
+    assert host.attach(box, 1, persistent=False)["changed"]
+    box.reboot(30)
 
 
 def test_nvswitch_is_refused_with_the_reason(host):

@@ -1,0 +1,272 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of GPUs against what is true: what each container was given, what it can open, what its file says.
+
+Says what it found, and mends it where that is asked for: the table says what is to be, the kernel what is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+
+from ..change import Change
+from ..errors import HeteroError
+from ..lxc import device_nodes, liblxc, persistence
+from . import processes, reach, users
+from .access import ACCESS, rule_for
+from .allocation import ATTACHED, DETACHING, follow_the_moved, forget_the_gone, short
+from .attaching import bring_up, finish, take_back
+from .given import gpu_of, nodes_for
+from .nodes import NVIDIA, DeviceNode, majors
+
+#: Minors of /dev/nvidiaN end below those that the driver keeps for itself; no machine has so many GPUs.
+NO_GPU = 253
+RESTART = "take the rule out of its configuration, or it is back after a restart"
+
+
+@dataclass
+class Finding:
+    """Something that is not as it should be.
+
+    :param done: what was mended, or would be; None: it is only reported.
+    :param error: why it could not be mended.
+    """
+
+    kind: str
+    found: str
+    container: str | None = None
+    address: str | None = None
+    done: str | None = None
+    error: str | None = None
+
+
+class Look:
+    """One pass over a host.
+
+    :param repair: mend; else only say.
+    """
+
+    def __init__(self, site, repair, change, deadline):
+        self.site = site
+        self.repair = repair
+        self.change = change
+        self.deadline = deadline
+        self.findings = []
+
+    def note(self, kind, found, container=None, address=None, done=None, mend=None):
+        """Write a finding down; `mend()` is called where it is to be mended and this is no dry run."""
+        finding = Finding(kind, found, container and container.name, address, done if self.repair else None)
+        self.findings.append(finding)
+        if not (self.repair and done):
+            return
+        self.change.note(f"{finding.container or 'table'} {address or ''}".rstrip(), {kind: found}, {kind: None})
+        if mend is not None and not self.change.check:
+            try:
+                mend()
+            except HeteroError as error:
+                finding.done, finding.error = None, str(error)
+
+
+def reconcile(site, repair, change, deadline):
+    """Look at the table and at all containers of the host, and mend what is found; the module's result."""
+    look = Look(site, repair, change, deadline)
+    with change.step("table"):
+        _table(look)
+    for container in _containers(site):
+        with change.step("containers"):
+            _container(look, container)
+    with change.step("processes"):
+        _processes(look)
+    return dict(change.result, findings=[asdict(finding) for finding in look.findings])
+
+
+# ---- the table
+
+
+def _table(look):
+    site = look.site
+    with site.store.transaction(dry=look.change.check or not look.repair):
+        for row in forget_the_gone(site.store, site.look()):
+            look.note("no holder", f"allocated to {row.holder}, which is no more", address=row.address, done="freed")
+        for row, gpu in follow_the_moved(site.store, site.found.gpus):
+            text = f"{short(row.holder)} has the GPU that was at {row.address} ({row.uuid})"
+            look.note("moved", text, address=gpu.address, done="written down")
+    for row in site.store.allocations():
+        gpu = gpu_of(row.address, row.uuid, site.found.gpus)
+        why = "is no more on this host" if gpu is None else gpu.unsupported or gpu.why_unhealthy
+        if why:
+            look.note("lost GPU", f"{short(row.holder)} has it, and it {why}", address=row.address)
+
+
+def _containers(site):
+    """Those that run, and those that have something in the table."""
+    found = {(lxcpath, name) for lxcpath in site.lxcpaths for name in liblxc.running(lxcpath)}
+    for row in site.store.allocations():
+        if row.holder.startswith("/"):
+            found.add(os.path.split(row.holder.rpartition("#")[0]))
+    return [liblxc.Container(name, lxcpath) for lxcpath, name in sorted(found)]
+
+
+# ---- one container
+
+
+def _container(look, container):
+    site = look.site
+    try:
+        if not container.defined:
+            return
+        with site.locked(container, "reconcile", look.change, look.deadline):
+            holder = reach.key_or_path(container)
+            _cut_short(look, container, holder)
+            pid = container.init_pid
+            if pid:
+                _stale(look, container, pid)
+                _not_granted(look, container, pid, site.rows(holder))
+            rows = site.kept(holder)
+            # What is lost is reported, and what is still being taken back is not given again.
+            if len(site.gpus_of(rows)) == len(site.rows(holder)):
+                _granted(look, container, rows, site.kept(holder, persistent=True))
+    except HeteroError as error:
+        look.findings.append(Finding("not looked at", str(error), container.name))
+
+
+def _cut_short(look, container, holder):
+    """What was being taken back is taken back."""
+    site = look.site
+    rows = [row for row in site.rows(holder) if row.state == DETACHING]
+    for row in rows:
+        look.note(
+            "being taken back",
+            "its detaching was cut short, or waits for its processes",
+            container,
+            row.address,
+            "taken back",
+            lambda row=row: take_back(
+                site, container, holder, [row], site.gpus_of([row]), users.FAIL, look.change, look.deadline
+            ),
+        )
+
+
+def _granted(look, container, rows, lasting):
+    """It has what the table says, as a dry run of giving it finds out."""
+    site, dry = look.site, Change(check=True)
+    done = bring_up(site, container, rows, lasting, dry)
+    wrong = [f"{proof.path} {_words(proof.before)}" for proof in done["proofs"] if proof.changed]
+    wrong += [f"{entry['before_header']}: {entry['before']['rules']}" for entry in dry.diff]
+    unfinished = [row for row in rows if row.state != ATTACHED]
+    if not wrong and not unfinished:
+        return
+    if unfinished:
+        wrong.insert(0, "its attaching was cut short")
+
+    def mend():
+        finish(site, container, rows, look.change, bring_up(site, container, rows, lasting, look.change)["pid"])
+
+    addresses = ", ".join(row.address for row in rows) or None
+    look.note("incomplete", "; ".join(wrong), container, addresses, "given what it was allocated", mend)
+
+
+def _words(before):
+    allowed = "allowed" if before["allowed"] else "denied"
+    return f"is {allowed} and {'there' if before['node'] else 'not there'}"
+
+
+def _not_granted(look, container, pid, rows):
+    """GPUs that it was not given are closed to it, and it has no node of them."""
+    site = look.site
+    own = {gpu.address for gpu in site.gpus_of(rows)}
+    running = site.running(container, pid)
+    asked = running.cgroup.look()
+    wild = asked.may("c", NVIDIA, NO_GPU, "r")
+    kept = nodes_for(site.found, site.gpus_of(rows))
+    for far, gpu in zip(reach.reach_of(container, pid, site.found.gpus), site.found.gpus):
+        nodes = reach.own_nodes(gpu)
+        inside = [node for node in nodes if device_nodes.look(container, node.path, pid) == node.number]
+        if far.address in own:
+            continue
+        if far.state == reach.OPEN:
+            kind, text = ("wildcard", f"{far.why}; {RESTART}") if wild else ("not allocated", far.why)
+            _close(look, container, running, kind, text, far.address, nodes, kept)
+        elif inside:
+            paths = ", ".join(node.path for node in inside)
+            _close(look, container, running, "left-over node", f"{paths} is in it", far.address, nodes)
+        elif far.state == reach.NODE_ONLY:
+            look.note(reach.NODE_ONLY, f"{far.why}: give it device rules to have that proven", container, far.address)
+    shared = [node for node in site.found.shared + site.found.caps if node.major is not None]
+    unknown = reach.allows_unknown(asked)
+    for node in shared if not rows else ():
+        there = device_nodes.look(container, node.path, pid) == node.number
+        if there or (reach.may_open(asked, node) and not unknown):
+            _close(look, container, running, "left-over node", f"{node.path} is open, it has no GPU", None, [node])
+
+
+def _close(look, container, running, kind, text, address, nodes, kept=()):
+    """Note what is open or there, and close it.
+
+    :param kept: nodes that the container was given.
+    """
+
+    def mend():
+        users.refuse_users(container, running.cgroup, nodes, look.site.paths)
+        _deny_wide(running.cgroup, nodes, kept)
+        running.take(nodes)
+
+    look.note(kind, text, container, address, "closed", mend)
+
+
+def _deny_wide(cgroup, nodes, kept):
+    """On cgroup v1 a device is closed only with the rule that opens it, such as "c 195:* rwm"; what the container was
+    given gets rules of its own before. A rule that opens other drivers' devices too is left alone.
+    """
+    for node in nodes if cgroup.v1 else ():
+        for wide in cgroup.v1.wider(rule_for(node)):
+            if wide.major == node.major:
+                for own in kept:
+                    cgroup.allow_v1(rule_for(own))
+                # m stays: to make a node is nobody's harm, and a wider rule may give it
+                cgroup.v1.remove(wide._replace(access=ACCESS))
+
+
+def _stale(look, container, pid):
+    """A number that a driver had when it was given, and that is another's by now."""
+    site = look.site
+    current = {node.path: node for node in site.found.shared}
+    numbers = {node.number for node in site.found.shared}
+    written = persistence.read(container)
+    seen = {(node.path, node.kind, node.major, node.minor) for node in (written.nodes if written else ())}
+    for path in current:
+        number = device_nodes.look(container, path, pid)
+        if number is not None:
+            seen.add((path, *number))
+    running = site.running(container, pid)
+    names = {major: name for name, major in majors(site.paths).items()}
+    for path, kind, major, minor in sorted(seen):
+        now = current.get(path)
+        if now is None or (kind, major, minor) in numbers:
+            continue
+        old = DeviceNode(path, kind, major, minor)
+        there = device_nodes.look(container, path, pid) == old.number
+        if there or reach.may_open(running.cgroup, old):
+            its = names.get(major, "nobody")
+            text = (
+                f"{path} was given as {major}:{minor}, its driver's is {now.major}:{now.minor}; {major} is {its}'s now"
+            )
+            _close(look, container, running, "stale major", text, None, [old])
+
+
+# ---- processes of the host
+
+
+def _processes(look):
+    """A process of the host itself holds nothing in the table, and uses what somebody was given all the same."""
+    site = look.site
+    gpus = {node.number: gpu for gpu in site.found.gpus for node in gpu.nodes}
+    rows = {row.address: row for row in site.store.allocations()}
+    for number, found in processes.holders(gpus, site.paths).items():
+        row = rows.get(gpus[number].address)
+        others = [process for process in found if process.container is None]
+        if row and others:
+            text = f"{short(row.holder)} has it, and the host's {users.told(others)} has it open"
+            look.note("used by the host", text, address=row.address)

@@ -1,0 +1,135 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of GPUs against what containers can open. What is looked at is in module_utils/gpus/reconciling.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gpu_reconcile
+short_description: Audit and repair who can open which GPU of a host
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Compares the host's table of allocations with what the kernel says of each running container, and with what each
+    container's file says of its next start, and reports what differs.
+  - With O(repair=true) it mends that. The table says what is to be. So a container gets what it was allocated, also
+    where that was cut short, and what it was not given is closed to it; what was allocated to a container that is no
+    more is free.
+  - It never closes a GPU that a process of the container has open. That is reported, with the process.
+  - A rule in a container's own configuration, like V(c 195:* rwm), is closed while it runs, and is back after its
+    restart. Take it out of the configuration.
+requirements:
+  - root on the host
+  - liblxc
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup_host
+  - hetero.compute.host
+  - hetero.compute.gpu_host
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  repair:
+    description: Mend what is found. Without it nothing is changed.
+    type: bool
+    default: false
+  timeout:
+    description: Seconds for other work on containers to end.
+    type: float
+    default: 30
+seealso:
+  - module: hetero.compute.lxc_gpu_attach
+"""
+
+EXAMPLES = r"""
+- name: Who can open a GPU that is not theirs
+  hetero.compute.gpu_reconcile:
+  register: audit
+
+- name: Nobody
+  ansible.builtin.assert:
+    that: audit.findings == []
+
+- name: Mend it
+  hetero.compute.gpu_reconcile:
+    repair: true
+"""
+
+RETURN = r"""
+findings:
+  description: What is not as it should be.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - V(wildcard), a container can open every GPU, by a rule of its own or for want of rules.
+        - V(not allocated), a container can open a GPU that it was not given.
+        - V(left-over node), a container has a node of a GPU that it was not given, or shared ones and no GPU.
+        - V(stale major), a container has a node or a rule of a number that is another driver's by now.
+        - V(node-only), only the absence of nodes keeps a container from a GPU.
+        - V(incomplete), a container has not all that it was allocated, now or after its restart.
+        - V(being taken back), a GPU was being detached, and that was cut short.
+        - V(no holder), a GPU is allocated to a container that is no more.
+        - V(moved), a GPU is in another slot than when it was allocated.
+        - V(lost GPU), a GPU that somebody has is gone, or ill.
+        - V(used by the host), a process of the host has a GPU open that somebody has.
+        - V(not looked at), an error kept a container from being looked at.
+      type: str
+      sample: wildcard
+    container: {description: 'Name of the container, or none.', type: str}
+    address: {description: 'PCI addresses of the GPUs, or none.', type: str}
+    found: {description: What was found., type: str}
+    done:
+      description: With O(repair=true), what was done, or in check mode would be; none where it is only reported.
+      type: str
+    error: {description: 'Why it could not be mended, or none.', type: str}
+  sample:
+    - kind: wildcard
+      container: ml-7
+      address: "0000:05:00.0"
+      found: its device cgroup allows c 195:0; take the rule out of its configuration, or it is back after a restart
+      done: closed
+      error:
+seconds:
+  description: Seconds of each step.
+  returned: success
+  type: dict
+  sample: {"table": 0.01, "containers": 0.05, "processes": 0.03}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.accelerator_host.gpu_site import gpu_site
+from ..module_utils.change import Change
+from ..module_utils.deadline import Deadline
+from ..module_utils.gpus.reconciling import reconcile
+from ..module_utils.module import run
+from ..module_utils.spec import GPU_HOST, ArgumentSpec
+
+SPEC = GPU_HOST + ArgumentSpec(
+    dict(repair=dict(type="bool", default=False), timeout=dict(type="float", default=30)),
+)
+
+
+def work(params, check):
+    repair, change = params["repair"], Change(check or not params["repair"])
+    with gpu_site(params, create=repair and not check) as site:
+        return reconcile(site, repair, change, Deadline(params["timeout"]))
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()
