@@ -42,7 +42,8 @@ lab-up: setup
 lab-down: setup
 	@$(playbook).lab_down
 
-bench: setup-test
+bench:
+	@tools/setup bench
 	@tools/bench
 
 test: setup-test

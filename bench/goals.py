@@ -38,6 +38,10 @@ GOALS = {
     "the same of AOS 5, 0.2 s a screen": "below fence_apc, 1 outlet",
     "a private root, beside cp -a": None,
     "a claim with 10,000 boards, beside 10": None,
+    "GPU attach, 5 nodes, proof included": "below LXD, 1 device",
+    "GPU detach, 5 nodes, proof included": "below LXD, 1 device",
+    "the same attach, beside LXD with the same 5": None,
+    "the same attach, unprivileged container": "below LXD, 1 device",
 }
 
 

@@ -95,7 +95,8 @@ class Container:
     def get(self, key):
         """What its configuration says, "" where it says nothing; several values stand on a line each."""
         answer = ctypes.create_string_buffer(ANSWER)
-        size = self._ask("get_config_item", key.encode(), answer, ANSWER)
+        struct = self._open()
+        size = struct.contents.get_config_item(struct, key.encode(), answer, ANSWER)
         if size >= ANSWER:
             raise HeteroError(f"{key} is longer than {ANSWER} letters", self.thing, "shorten it")
         return os.fsdecode(answer.value).rstrip("\n") if size > 0 else ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from ..cgroup import mounts
 from ..child import in_child
 from ..deadline import Deadline
 from ..errors import HeteroError
@@ -21,8 +22,6 @@ from .private_nodes import KINDS
 #: Seconds for opening some devices; a real GPU that nobody uses is set up first, in about a second.
 OPEN_TIME = 20.0
 FLAGS = os.O_RDWR
-#: Hierarchies as /proc/PID/cgroup names them.
-V1, V2 = "devices", ""
 
 
 def opens(container, path, flags=FLAGS, pid=None):
@@ -62,7 +61,7 @@ def _tried(container, files, flags, pid):
     if pid is None:
         raise HeteroError("does not run", container.thing, "start it, or see why it ended")
 
-    cgroups = cgroups_of(pid)
+    cgroups = _cgroups_of(pid)
     limits = _capabilities(pid, "CapBnd"), _capabilities("self", "CapPrm")
 
     def attempt():
@@ -72,7 +71,7 @@ def _tried(container, files, flags, pid):
         how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return [_errno(path, how, folders.get(below)) for path, below in files]
 
-    second = os.open(cgroups[V2], os.O_RDONLY | os.O_DIRECTORY) if V2 in cgroups else None
+    second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY) if mounts.V2 in cgroups else None
     try:
         return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended", second)
     finally:
@@ -98,9 +97,9 @@ def become_root_of(pid, cgroups, bounding, permitted):
     """
     files = {name: os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("root", "ns/mnt", "ns/user")}
     other_users = not os.path.sameopenfile(files["ns/user"], os.open("/proc/self/ns/user", os.O_RDONLY))
-    if V1 in cgroups:
+    if mounts.V1 in cgroups:
         # "tasks" and "0": the kernel does not wait for the rest of the system's processes, as for cgroup.procs (10 ms).
-        os.write(os.open(os.path.join(cgroups[V1], "tasks"), os.O_WRONLY | os.O_CLOEXEC), b"0")
+        os.write(os.open(os.path.join(cgroups[mounts.V1], "tasks"), os.O_WRONLY | os.O_CLOEXEC), b"0")
     kernel.enter(files["ns/mnt"], kernel.CLONE_NEWNS)
     os.fchdir(files["root"])
     os.chroot(".")
@@ -118,27 +117,14 @@ def _capabilities(pid, field):
         return next(int(line.split()[1], 16) for line in file if line.startswith(f"{field}:"))
 
 
-def cgroups_of(pid, mountinfo="/proc/self/mountinfo"):
-    """{hierarchy: folder} of the cgroups that have a say in which devices a process may open."""
-    paths = {}
-    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            _number, controllers, path = line.rstrip("\n").split(":", 2)
-            for controller in controllers.split(","):
-                paths[controller] = path
-    found = {}
-    with open(mountinfo, encoding="utf-8", errors="surrogateescape") as table:
-        for line in table:
-            # proc(5): root and mount point are fields 4 and 5; after a lone "-" type, source and options.
-            fields, _dash, rest = line.partition(" - ")
-            kind, _source, options = rest.split()[:3]
-            controller = {"cgroup": V1, "cgroup2": V2}.get(kind)
-            if controller not in paths or (controller == V1 and V1 not in options.split(",")):
-                continue
-            top, point = fields.split()[3:5]
-            inside = os.path.relpath(paths[controller], top)
-            if not inside.startswith(".."):
-                found[controller] = os.path.normpath(os.path.join(point, inside))
+def _cgroups_of(pid):
+    """{"v1", "v2": folder} of the cgroups that have a say in which devices a process may open."""
+    there, found = mounts.mounts(), {}
+    for version, cgroup in mounts.cgroups(pid).items():
+        folders = (mount.directory(cgroup) for mount in there[version])
+        folder = next((folder for folder in folders if folder is not None and os.path.isdir(folder)), None)
+        if folder is not None:
+            found[version] = folder
     if not found:
-        raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount cgroup2 on /sys/fs/cgroup")
+        raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount the cgroup hierarchies")
     return found
