@@ -123,6 +123,7 @@ class Work:
             vcpus=self.claim.vcpus,
             unprivileged=config["unprivileged"],
             autostart=self.autostart,
+            command=self.host.machine.command,
         )
 
     def start(self):
