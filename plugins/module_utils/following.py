@@ -28,7 +28,7 @@ OF_BOARDS = (
     " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
 )
 #: Events of containers that people follow; their texts name the phase themselves.
-SHOWN_OF_INSTANCES = ("image", "container", "gpus", "ssh", "release", "error", "wait")
+SHOWN_OF_INSTANCES = ("image", "container", "gpus", "ssh", "lease", "error", "wait")
 OF_INSTANCES = (
     "SELECT id, ?, instance, '', text, seconds FROM events"
     " WHERE id > ? AND instance IN ({}) AND phase IN ({}) ORDER BY id"

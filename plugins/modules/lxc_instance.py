@@ -268,7 +268,7 @@ def work(params, check):
         if params["state"] == "present" or (check and claimed.get("new")):
             return dict(claimed, **change.result)
         done = VERBS[params["state"]](host, params["instance"], options(params), change)
-        return dict(done, lines=claimed["lines"] + done["lines"])
+        return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
 
 
 def main():

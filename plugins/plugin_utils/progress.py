@@ -49,7 +49,11 @@ class Follows(ShowsLines):
             return super().run(tmp, task_vars)
         result = ActionBase.run(self, tmp, task_vars)
         started = self._execute_module(module_args=dict(self._task.args, background=True), task_vars=task_vars)
-        result.update(self._follow(started["follow"], started["news"]) if "follow" in started else started)
+        if "follow" in started:
+            result.update(self._follow(started["follow"], started["news"]))
+        else:
+            result.update(started)  # it failed at once, or there was nothing that takes long
+            show(result.get("lines"))
         return result
 
     def _follow(self, job, news):

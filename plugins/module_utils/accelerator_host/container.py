@@ -90,10 +90,9 @@ class Work:
         host_key = creating.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
-        text = f"root ready from {image.name}, {self.claim.address}"
+        self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
-            text += f" (not limited, no cgroup controller here: {', '.join(unlimited)})"
-        self.report("image", text, time.monotonic() - start)
+            self.report("image", f"not limited, as this host has no such cgroup controller: {', '.join(unlimited)}")
 
     def _refuse_stranger(self):
         """A claim that never had a container has none, but for what a killed run of this left."""
@@ -124,6 +123,7 @@ class Work:
             vcpus=self.claim.vcpus,
             unprivileged=config["unprivileged"],
             autostart=self.autostart,
+            command=self.host.machine.command,
         )
 
     def start(self):

@@ -14,6 +14,8 @@ from dataclasses import asdict
 
 from ..flavors.hosts import LXC
 from ..gpus import attaching, discovery
+from ..gpus.paths import HERE
+from ..lxc import persistence
 from .config import capacity, read_config, state_db
 from .store import Store
 
@@ -24,17 +26,20 @@ class Host:
     :param path: the configuration file.
     :param actor: who acts, for events and locks (default: the process).
     :param create: False reads a missing database as empty and does not make it.
+    :param paths: where the kernel shows devices.
+    :param machine: what of this machine a container's file is good for.
     :raises BadInput: the file is missing or wrong.
     """
 
     hypervisor = LXC
 
-    def __init__(self, path, actor=None, create=True):
+    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE):
         self.config = read_config(path)
         self.name = self.config["name"]
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
         self.capacity = capacity(self.config)
+        self.paths, self.machine = paths, machine
         self._found = None
         self.store = Store(state_db(self.config), self.actor, create=create)
 
@@ -48,7 +53,7 @@ class Host:
     def found(self):
         """What discovery finds, looked up once: GPUs, nodes that they share, the driver's version."""
         if self._found is None:
-            self._found = discovery.find(self.config["gpu_overrides"])
+            self._found = discovery.find(self.config["gpu_overrides"], self.paths)
         return self._found
 
     @property
@@ -68,7 +73,8 @@ class Host:
     @property
     def site(self):
         """Where GPUs are given to containers."""
-        return attaching.Site(self.store, self.found, (self.config["lxcpath"],), self.config["run_folder"])
+        folders, run_folder = (self.config["lxcpath"],), self.config["run_folder"]
+        return attaching.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
 
     def folder(self, *parts):
         """A path below the state folder."""

@@ -21,7 +21,6 @@ from ..locks import lock
 from . import states
 from .claiming import line, shown
 from .container import Work
-from .info import claim_fields
 
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 
@@ -123,12 +122,16 @@ def absent(host, request, options, change):
     """Ended, its container and root gone, its GPUs closed and free, its claim over; each is read back."""
 
     def one(work):
+        start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
-        work.report("release", _ending(work))
+        gpus = [row.address for row in host.store.allocations(work.claim.holder)]
+        what = "container and root" if work.is_made else "claim"
         if not change.check:
             work.move(states.STOPPING)
             work.remove()
             host.store.release(work.claim.instance, options.owner)
+        gone = f"{what} {'would be ' if change.check else ''}removed"
+        work.report("container", f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", time.monotonic() - start)
 
     return _each(host, request, "release", options, change, one, must_be=False)
 
@@ -182,13 +185,6 @@ def _down(work, options):
     work.report("container", said, time.monotonic() - start)
 
 
-def _ending(work):
-    gpus = [row.address for row in work.host.store.allocations(work.claim.holder)]
-    what = "container and root are" if work.is_made else "claim is"
-    verb = "would be removed" if work.change.check else "removed"
-    return f"{what} {verb}{', free again: ' + ' '.join(gpus) if gpus else ''}"
-
-
 # ---- all instances of a request
 
 
@@ -200,19 +196,18 @@ def _each(host, request, verb, options, change, one, must_be=True):
     lines, results = [], []
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)
-        result = dict(claim_fields(host, claim), failed=False)
+        work = Work(host, claim, change, Deadline(options.timeout), report)
+        failure = dict(failed=False)
         try:
             if options.owner not in (None, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
-            work = Work(host, claim, change, Deadline(options.timeout), report)
             with _locked(host, claim.instance, verb, work.deadline, report, change):
                 work.read()
                 one(work)
-            result.update(work.result)
         except HeteroError as error:
             report("error", str(error))
-            result.update(failed=True, error=str(error), failure=error.failure)
-        results.append(result)
+            failure = dict(failed=True, error=str(error), failure=error.failure)
+        results.append(dict(work.result, **failure))
     failed = [result["error"] for result in results if result["failed"]]
     done = dict(change.result, instances=results, lines=lines)
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done

@@ -92,8 +92,8 @@ class ImageStore:
         if not hash or not os.path.isdir(self._path(hash)):
             known = ", ".join(self.names()) or "none"
             what = f"no such image in the store (known: {known})"
-            by = "board_image with its path or URL" if self.kernels else "lxc_image with its path or URL"
-            raise BadInput(what, name, f"import it: {by}")
+            by = "import it: board_image with its path or URL"
+            raise BadInput(what, name, by if self.kernels else "give the path of one on this node")
         return self._image(hash, name)
 
     def import_image(self, source, name, checksum=None, arch=None, change=None, progress=None, deadline=None):

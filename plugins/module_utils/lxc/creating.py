@@ -38,6 +38,7 @@ class Spec:
 
     :param image: an images.store.Image; not needed for one that is there.
     :param autostart: whether it starts with the host.
+    :param command: this host's own, which its hooks run (identity.py).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Spec:
     vcpus: int
     unprivileged: bool = True
     autostart: bool = True
+    command: str = identity.COMMAND
 
     @property
     def container(self):
@@ -81,7 +83,7 @@ def create(spec, deadline):
     id_maps.shift(root, id_map, f"image {spec.image.name}")
     identity.replace_file(container.config_file, configuration(spec, root), mode=0o644)
     container.reload()
-    identity.give_id(container)
+    identity.give_id(container, spec.command)
     return host_key
 
 
