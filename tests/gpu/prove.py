@@ -16,6 +16,7 @@ Where something is missing it says what in one line, and ends with 0.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -108,12 +109,12 @@ def given_and_taken_back(folder, found, gpu):
     print(f"{gpu.address} {gpu.model} ({gpu.arch}), driver {found.driver_version}")
     with Store(os.path.join(folder, "host.db"), "proof") as store, Proof(folder) as proof:
         site = attaching.Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
-        expect(proof, False, "before")
+        expect(proof, gpu, False, "before")
         given = Change()
         wanted = Wanted(gpus=(gpu.address,))
         result = attaching.attach(site, proof.container, wanted, given, Deadline(LIMIT), persistent=False)
         print(f"given:      {', '.join(node['path'] for node in result['nodes'])}; {given.seconds}")
-        expect(proof, True, "with it")
+        expect(proof, gpu, True, "with it")
         again = Change()
         attaching.attach(site, proof.container, wanted, again, Deadline(LIMIT), persistent=False)
         if again.changed:
@@ -121,16 +122,21 @@ def given_and_taken_back(folder, found, gpu):
         taken = Change()
         attaching.detach(site, proof.container, [gpu.address], taken, Deadline(LIMIT))
         print(f"taken back: {taken.seconds}")
-        expect(proof, False, "after")
+        expect(proof, gpu, False, "after")
     return f"{gpu.model}: fails before, works with it, fails after"
 
 
-def expect(proof, wanted, when):
-    """Run the program inside; end with 1 where it does not do what it should."""
+def expect(proof, gpu, wanted, when):
+    """Run the program inside, and open the GPU there by its number alone; end with 1 where one is not as it should."""
+    from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening
+
+    (number,) = opening.reaches(proof.container, [gpu.nodes[0].number]).values()
     works, said = proof.run()
-    print(f"{when + ':':11} {'works' if works else 'fails'}: {said}")
-    if works != wanted:
-        sys.exit(f"FAILED: the CUDA program must {'work' if wanted else 'fail'} {when}")
+    opened = errno.errorcode.get(number, "opens")
+    print(f"{when + ':':11} {'works' if works else 'fails'}: {said}; by number: {opened}")
+    # only the device cgroup says EPERM
+    if works != wanted or (number != errno.EPERM) != wanted:
+        sys.exit(f"FAILED: the CUDA program must {'work' if wanted else 'fail, and the GPU be closed,'} {when}")
 
 
 def main():

@@ -35,7 +35,7 @@ class PciDevice:
 
 
 def devices(paths=HERE):
-    """All of these vendors, by address."""
+    """GPUs of these vendors, and all devices of NVIDIA and Mellanox, by address."""
     found = []
     for address in names_in(paths.sys, "bus", "pci", "devices"):
         folder = os.path.join(paths.sys, "bus", "pci", "devices", address)
@@ -43,8 +43,12 @@ def devices(paths=HERE):
         vendor = _number(folder, "vendor")
         if vendor not in (NVIDIA, AMD, INTEL, MELLANOX):
             continue
-        device, pci_class = _number(folder, "device"), _number(folder, "class")
-        if device is not None and pci_class is not None:
+        pci_class = _number(folder, "class")
+        # most of a machine's devices are Intel's or AMD's, and no GPUs
+        if pci_class is None or (vendor in (AMD, INTEL) and pci_class >> 16 != DISPLAY):
+            continue
+        device = _number(folder, "device")
+        if device is not None:
             node = int(text_of(folder, "numa_node") or -1)
             found.append(
                 PciDevice(
