@@ -57,7 +57,7 @@ class Changing:
                 steps += self.denying(rule) if self.cgroup.verdict(rule) != "denied" else []
             return steps
         for rule in rules:
-            steps += self.allowing(rule) if self.cgroup.verdict(rule) != "allowed" else []
+            steps += self.allowing(rule)
         return steps + self.closing(rules) if state == "exact" else steps
 
     # ---- seen
@@ -93,7 +93,7 @@ class Changing:
     # ---- allowed
 
     def allowing(self, rule):
-        """Steps for a rule that is not (wholly) allowed: each list and program that denies is in the way."""
+        """Steps for a rule, one for each list and each program that denies any of it."""
         steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
         if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
             steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))

@@ -15,7 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf, 
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path, of_process
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.evaluate import CannotTell
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import EXIT, JMP, Instruction, mov
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import name_of
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules, mark_of, name_of
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
@@ -67,6 +67,17 @@ def test_a_foreign_program_of_our_name_is_left_alone(v2):
         v2.v2.drop(v2.v2.direct[0])
     with pytest.raises(Refused, match="not ours"):
         v2.v2.rewrite(v2.v2.direct[0], [])
+
+
+def test_our_programs_of_other_owners_are_left_alone(v2):
+    """Names are short, and a chance meeting of two would open what another ledger entry keeps closed."""
+    theirs = Foreign(v2.v2.path, compile_rules("forbid", [GPU], mark_of("ledger-8")), name_of("ledger-7"))
+    renamed = Foreign(v2.v2.path, compile_rules("forbid", [GPU], mark_of("ledger-7")), "hetero_other")
+    assert v2.v2.of("ledger-7") is None
+    ours = v2.forbid([GPU], "ledger-7")
+    v2.unforbid("ledger-7")
+    assert {program.id for program in v2.v2.direct} == {theirs.id, renamed.id}
+    assert ours not in (theirs.id, renamed.id)
 
 
 def test_the_owner_of_a_foreign_program_still_finds_it(v2, inside):
