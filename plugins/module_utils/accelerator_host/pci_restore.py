@@ -17,7 +17,7 @@ from ..errors import HeteroError
 from ..locks import lock
 from ..pci import sysfs
 from ..pci.applying import begin, carry_out, load, settle
-from ..pci.binding import plan, refuse
+from ..pci.binding import Plan, refuse
 from ..pci.holders import holders
 from ..pci.journal import Journal
 from ..pci.paths import LOCK, Paths
@@ -40,34 +40,49 @@ def restore(paths, deadline, say):
                 say(f"{operation.words} still waits for a driver to let go")
                 well = False
         bindings = read(paths)
-        for address, binding in sorted(bindings.items()):
+        fitting, others = _present(bindings, sysfs.devices(paths))
+        for text in others:
+            say(text)
+            well = False
+        for (_group, driver), addresses in fitting.items():
             try:
-                well &= _bind(address, binding, bindings, journal, paths, deadline, say)
+                left = _bind(addresses, driver, bindings, journal, paths, deadline)
             except HeteroError as error:
                 say(str(error))
                 well = False
+            else:
+                say(f"{', '.join(addresses)} {'waits for a driver to let go' if left else f'is on {driver}'}")
+                well &= not left
     return well
 
 
-def _bind(address, binding, bindings, journal, paths, deadline, say):
+def _present(bindings, devices):
+    """({(group, driver): addresses that are still to be bound}, [what is not as it was when it was bound for good]).
+
+    Those of one IOMMU group go together: while one of them is on the host's driver, none can go to a guest.
+    """
+    fitting, others = {}, []
+    for address, binding in sorted(bindings.items()):
+        device = devices.get(address)
+        if device is None:
+            others.append(f"{address} is not there")
+        elif not binding.fits(device):
+            others.append(f"{address} is {device.ids}, not {binding.ids}: left as it is")
+        elif not device.driver == binding.driver == device.override:
+            place = address if device.group is None else device.group
+            fitting.setdefault((place, binding.driver), []).append(address)
+    return fitting, others
+
+
+def _bind(addresses, driver, bindings, journal, paths, deadline):
+    """Bind these, and no other function of their cards; those that wait for their driver."""
     devices = sysfs.devices(paths)
-    device = devices.get(address)
-    if device is None:
-        say(f"{address} is not there")
-        return False
-    if not binding.fits(device):
-        say(f"{address} is {device.ids}, not {binding.ids}: left as it is")
-        return False
-    if device.driver == binding.driver == device.override:
-        return True
-    planned = plan([address], binding.driver, devices, bindings)
+    planned = Plan(tuple(devices[address] for address in addresses), driver, devices)
     held = holders(planned.moving, paths)[0]
     # that it is the display which the machine boots on was gone past when it was bound for good
     refuse(planned, {name: [one for one in those if one.kind != "display"] for name, those in held.items()}, False)
-    load(binding.driver)
-    left = carry_out(begin(planned, bindings, [], journal, paths), journal, paths, deadline)
-    say(f"{address} {'waits for its driver to let go' if left else 'is on ' + binding.driver}")
-    return not left
+    load(driver)
+    return carry_out(begin(planned, bindings, [], journal, paths), journal, paths, deadline)
 
 
 def main(arguments):

@@ -20,11 +20,9 @@ from .groups import siblings
 from .holders import vfio_nodes
 from .journal import Operation
 from .persistence import Binding, read, write
-from .sysfs import driver_of, override_of
+from .sysfs import SEE, driver_of, override_of
 from .unbinding import unbind, waits
 
-#: Where the kernel says why.
-SEE = "see the kernel's log (dmesg)"
 #: Seconds for putting one device back. What it was taken from minutes ago lets go of it at once, or not at all.
 BACK = 10.0
 
@@ -132,9 +130,18 @@ def _move(address, operation, journal, paths, deadline):
     if stub is None:
         # a driver that nothing has needed yet is not in the kernel; one on the blacklist is not wanted
         ended(["modprobe", "--quiet", "--use-blacklist", device.modalias])
-    _put(paths.probe, address, address)
+    _probe(device, stub, paths)
     _check(device, stub, paths)
     return True
+
+
+def _probe(device, stub, paths):
+    try:
+        _put(paths.probe, device.address, device.address)
+    except StepFailed:
+        if stub is None:
+            _group_in_use(device, paths)
+        raise
 
 
 def _check(device, stub, paths):
@@ -152,7 +159,7 @@ def _check(device, stub, paths):
 
 
 def _group_in_use(device, paths):
-    """The kernel gives no host driver a device of a group that a guest uses (EBUSY), and says so nowhere."""
+    """The kernel gives no device of a group that a guest uses to the host's drivers, and says nothing but "invalid"."""
     numbers = {number for other in siblings(device, sysfs.devices(paths)) for number in vfio_nodes(other, paths)}
     users = [process for held in holders(sorted(numbers), paths).values() for process in held]
     if users:

@@ -110,6 +110,11 @@ def _never(plan):
         if device.of_the_host:
             kind = "a bridge" if device.bridge else "of the chipset"
             yield f"{device.address} is {kind}", "name cards only"
+        elif device.changing:
+            yield (
+                f"{device.address} is leaving its driver, which waits for somebody",
+                "end who has it, run this again",
+            )
         elif plan.driver != DEFAULT and device.vfs:
             yield (
                 f"{device.address} has {device.vfs} virtual functions switched on",

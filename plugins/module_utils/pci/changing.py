@@ -8,6 +8,7 @@ whether), applying.py's (how) and persistence.py's (for good).
 from __future__ import annotations
 
 from ..command import ended
+from ..deadline import Deadline
 from ..locks import lock
 from . import sysfs
 from .applying import begin, carry_out, load, settle, start_again
@@ -25,58 +26,69 @@ def change_driver(asked, change, deadline, paths):
     :param asked: devices, driver, persistent, force.
     :param change: a Change, which gets each device's fields before and after.
     """
+    names, driver = asked["devices"], asked["driver"]
     with lock(paths.run_folder, LOCK, "pci_driver", "pci_driver", deadline):
-        journal, notes = Journal(paths), []
+        journal, notes, rules = Journal(paths), [], read(paths)
+        first = plan(names, driver, sysfs.devices(paths), rules)
         with change.step("earlier"):
-            left = [] if change.check else _earlier(journal, paths, deadline, notes.append)
+            left = [] if change.check else _earlier(first, journal, paths, deadline, notes.append)
         with change.step("look"):
-            devices, bindings = sysfs.devices(paths), read(paths)
-            planned = plan(asked["devices"], asked["driver"], devices, bindings)
+            bindings = read(paths)
+            planned = plan(names, driver, sysfs.devices(paths), bindings)
             lasting = _lasting(planned, bindings, asked["persistent"])
             waiting = _waiting(planned, left)
             if not waiting:
                 held, _domains = holders(planned.moving, paths)
                 refuse(planned, held, asked["force"])
-        todo = bool(planned.todo) or lasting != bindings
         with change.step("bind"):
-            if todo and not waiting and not change.check:
+            if (planned.todo or lasting != bindings) and not waiting and not change.check:
                 waiting = _bind(planned, lasting, held, journal, paths, deadline, notes)
-        after = _after(planned, waiting, change.check, paths)
-        rules = lasting if change.check else read(paths)
-    shown = [
-        dict(
-            address=device.address,
-            vendor_id=device.vendor_id,
-            product_id=device.product_id,
-            before=device.driver,
-            after=after[device.address]["driver"],
-            group=device.group,
-            siblings=[other.address for other in siblings(device, devices)],
-            pending=device.address in waiting,
-            persistent=rules[device.address].driver if device.address in rules else None,
-        )
-        for device in planned.chosen
-    ]
-    for device in planned.chosen:
-        before = dict(driver=device.driver, driver_override=device.override)
-        change.note(
-            device.address, _with(before, device.address, bindings), _with(after[device.address], device.address, rules)
-        )
-    for address in planned.gone:
-        change.note(address, _with({}, address, bindings), _with({}, address, rules))
+        after, kept = _after(planned, waiting, change.check, paths), lasting if change.check else read(paths)
+    for device in first.chosen:
+        before = dict(driver=device.driver, driver_override=device.override, at_boot=_driver(device.address, rules))
+        change.note(device.address, before, dict(after[device.address], at_boot=_driver(device.address, kept)))
+    for address in first.gone:
+        change.note(address, dict(at_boot=_driver(address, rules)), dict(at_boot=_driver(address, kept)))
+    shown = [_shown(device, planned, after, waiting, kept) for device in first.chosen]
     result = dict(devices=shown, pending=sorted(waiting), notes=notes)
     if waiting:
         result.update(failed=True, msg=_still(waiting, deadline, paths))
     return result
 
 
-def _earlier(journal, paths, deadline, say):
-    """End what earlier runs have left; the operations that still wait for a driver to let go."""
-    return [operation for operation in list(journal.operations) if not settle(operation, journal, paths, deadline, say)]
+def _shown(device, planned, after, waiting, kept):
+    return dict(
+        address=device.address,
+        vendor_id=device.vendor_id,
+        product_id=device.product_id,
+        before=device.driver,
+        after=after[device.address]["driver"],
+        group=device.group,
+        siblings=[other.address for other in siblings(device, planned.devices)],
+        pending=device.address in waiting,
+        persistent=_driver(device.address, kept),
+    )
+
+
+def _driver(address, bindings):
+    return bindings[address].driver if address in bindings else None
+
+
+def _earlier(first, journal, paths, deadline, say):
+    """End what earlier runs have left; the operations that still wait for a driver to let go.
+
+    Only those that touch the devices of this request are waited for.
+    """
+    ours, left = {device.address for device in first.chosen}, []
+    for operation in list(journal.operations):
+        limit = deadline if ours & set(operation.devices) else Deadline(0)
+        if not settle(operation, journal, paths, limit, say):
+            left.append(operation)
+    return left
 
 
 def _waiting(planned, left):
-    """Addresses of this request that an earlier one still waits for, with all of its devices' groups."""
+    """Addresses of this request that an earlier one still waits for."""
     ours = {device.address for device in planned.chosen}
     return {address for operation in left for address in operation.devices if address in ours}
 
@@ -130,16 +142,13 @@ def _has_driver(device):
     return bool(set(modules) - {stub.replace("-", "_") for stub in sysfs.STUBS})
 
 
-def _with(fields, address, bindings):
-    return dict(fields, at_boot=bindings[address].driver if address in bindings else None)
-
-
 def _still(waiting, deadline, paths):
     """What to say of devices whose driver has not let go."""
     devices = {address: device for address, device in sysfs.devices(paths).items() if address in waiting}
     held, _domains = holders(list(devices.values()), paths)
     who = "; ".join(f"{address}: {holder.text}" for address in sorted(held) for holder in held[address])
+    who = f" ({who})" if who else ""
     return (
-        f"{', '.join(sorted(waiting))}: the driver has not let go within {deadline.seconds:g} s, and that can neither be "
-        f"ended nor taken back{' (' + who + ')' if who else ''}: end who has it, then run this again, which finishes it"
+        f"{', '.join(sorted(waiting))}: the driver has not let go within {deadline.seconds:g} s{who}, and that can "
+        "neither be ended nor taken back: end who has it, then run this again, which finishes it"
     )

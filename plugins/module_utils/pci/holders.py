@@ -116,8 +116,9 @@ class _Parts:
 
 
 def vfio_nodes(device, paths):
-    """The number of the node by which a guest has a device, as a set; none where it is on no vfio-pci."""
-    if device.driver != "vfio-pci" or device.group is None:
+    """The number of the node by which a guest has a device, as a set; none where no guest can."""
+    # one that is just being taken from vfio-pci has no driver any more
+    if device.group is None or not (device.driver == "vfio-pci" or device.changing):
         return set()
     try:
         seen = os.stat(os.path.join(paths.dev, "vfio", str(device.group)))
@@ -135,7 +136,7 @@ def _process(address, process, device, paths):
     if process.command == PERSISTENCED:
         unit = _unit(process.pid, paths)
         return Holder(address, "daemon", f"nvidia-persistenced has it open: {name}", unit=unit, **common)
-    if process.domain or device.driver == "vfio-pci":
+    if process.domain or device.driver == "vfio-pci" or device.changing:
         return Holder(address, "guest", f"a guest has it: {name}", **common)
     if process.command in DISPLAY_SERVERS:
         return Holder(address, "process", f"the display server has it open: {name}", **common)

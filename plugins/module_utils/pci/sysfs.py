@@ -5,17 +5,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from dataclasses import dataclass
+import select
+from dataclasses import dataclass, replace
 
+from ..deadline import Deadline
 from ..errors import BadInput, HeteroError
+from .detached import detached, sleeps_in_kernel
 
 ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])")
 #: Drivers that only keep a device for a guest.
 STUBS = ("vfio-pci", "pci-stub")
 #: Header type in a device's configuration space, without its multi-function bit (PCI 3.0, 6.2.1); 0 is no bridge.
 HEADER_TYPE = 0x0E
+#: Where the kernel says why.
+SEE = "see the kernel's log (dmesg)"
+#: Seconds without an answer after which it is asked whether the reader is kept waiting, and for all answers together.
+SILENCE = 0.2
+READ_LIMIT = 10.0
 #: Base class of bridges, to ISA and of the host too, and with its subclass of those between PCI buses.
 BRIDGES = "06"
 PCI_BRIDGE = "0604"
@@ -46,6 +55,8 @@ class Device:
     bridge: bool
     boot_display: bool
     modalias: str
+    #: It is leaving its driver, or coming to one, and the kernel answers no further question until that is over.
+    changing: bool = False
 
     @property
     def slot(self):
@@ -77,20 +88,73 @@ def devices(paths):
         addresses = sorted(os.listdir(folder))
     except FileNotFoundError as error:
         raise HeteroError("no PCI bus here", folder, "run this on the machine that holds the devices") from error
-    found = {}
-    for address in addresses:
-        device = look(address, paths)
-        if device is not None:
-            found[address] = device
-    return found
+    return _looked(addresses, paths)
 
 
 def look(address, paths):
     """The device at an address now; None where there is none."""
-    try:
-        return _read(address, paths)
-    except FileNotFoundError:
-        return None
+    return _looked([address], paths).get(address)
+
+
+def _looked(addresses, paths):
+    found = {}
+    for address in addresses:
+        try:
+            found[address] = _read(address, paths)
+        except FileNotFoundError:
+            continue  # it was taken out meanwhile
+    # The kernel shows what is behind a device's lock only when nobody binds or unbinds it. Then it has no driver.
+    free = [address for address, device in found.items() if device.driver is None]
+    changing = set(_locked([paths.device(address, "driver_override") for address in free], paths))
+    for address, device in list(found.items()):
+        if paths.device(address, "driver_override") in changing:
+            found[address] = replace(device, changing=True)
+            continue
+        try:
+            override, vfs = override_of(address, paths), _number(paths.device(address, "sriov_numvfs"))
+        except FileNotFoundError:
+            del found[address]
+            continue
+        found[address] = replace(device, override=override, vfs=vfs or 0)
+    return found
+
+
+def _locked(files, paths):
+    """Those of the files that the kernel does not let anybody read now."""
+    files, locked = list(files), []
+    while files:
+
+        def work(tell, files=tuple(files)):
+            for path in files:
+                with contextlib.suppress(OSError):  # whoever reads it next says so
+                    text(path)
+                tell(b".")
+
+        child, answers = detached(work)
+        try:
+            done = _answered(child, answers, len(files), paths)
+        finally:
+            os.close(answers)
+        if done == len(files):
+            os.waitpid(child, 0)
+            return locked
+        locked.append(files[done])
+        del files[: done + 1]
+    return locked
+
+
+def _answered(child, answers, expected, paths):
+    """How many answers came before the child was kept waiting by the kernel."""
+    count, deadline = 0, Deadline(READ_LIMIT)
+    while count < expected:
+        if select.select([answers], [], [], SILENCE)[0]:
+            said = len(os.read(answers, expected))
+            if not said:
+                break
+            count += said
+        elif sleeps_in_kernel(child, paths.proc) or deadline.passed:
+            break
+    return count
 
 
 def _read(address, paths):
@@ -115,12 +179,12 @@ def _read(address, paths):
         class_code=code,
         revision=hexadecimal("revision"),
         driver=driver_of(address, paths),
-        override=override_of(address, paths),
+        override=None,
         group=None if group is None else int(group),
         numa_node=None if node is None or node < 0 else node,
         kind=kind,
         parent=parent,
-        vfs=_number(paths.device(address, "sriov_numvfs")) or 0,
+        vfs=0,
         bridge=_bridge(address, code, paths),
         boot_display=_number(paths.device(address, "boot_vga")) == 1,
         modalias=text(paths.device(address, "modalias")),
@@ -133,7 +197,7 @@ def driver_of(address, paths):
 
 
 def override_of(address, paths):
-    """The only driver that may take the device, or None where any may."""
+    """The only driver that may take the device, or None where any may. The kernel may keep the reader waiting."""
     found = text(paths.device(address, "driver_override"))
     return None if found in ("", "(null)") else found
 
