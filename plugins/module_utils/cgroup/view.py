@@ -72,6 +72,9 @@ class View(NamedTuple):
         if self.v1 and EVERYTHING not in self.rules:
             return False
         programs = View(self.name, None, [], self.programs)
+        # most have an allow list, and then one number that nobody has says it, without all that the programs compare with
+        if not programs.may("c", MAJORS - 1, MINORS - 1, "rwm"):
+            return False
         return programs.verdict(EVERYTHING) == "allowed"
 
     def beyond(self, rules):
