@@ -17,7 +17,9 @@ import tempfile
 from typing import NamedTuple
 
 from ..errors import HeteroError, Refused, naming
+from . import mounts
 from .rules import ACCESS, EVERYTHING, covered, letters, parse, questions
+from .v2 import V2
 
 #: How many cgroups below one are looked at, so that a strange tree ends.
 MOST_INNER = 10000
@@ -165,18 +167,20 @@ def inside(path, kind, major, minor, access):
     """What the kernel says to a process in this cgroup: access(2) for reading and writing, mknod(2) for m.
 
     For lists that allow everything but exceptions, which no file shows. Nothing is opened. The process is a child of
-    ours that is in no other of the container's namespaces and cgroups, for a millisecond. Our own v2 programs count
-    for it as well, so its no may be theirs: then it is an error, not an answer.
+    ours, and is in no other of the container's cgroups and namespaces, for a millisecond. It stays in our cgroup of v2:
+    where that one denies, there is no answer.
     """
     folder = tempfile.mkdtemp(prefix="hetero-cgroup-")
     try:
-        answers = [_asked(path, folder, kind, major, minor, bits) for bits in questions(access)]
-        if not all(answers) and not all(_asked(None, folder, kind, major, minor, bits) for bits in questions(access)):
-            what = f"cannot tell whether it may {access} {kind} {major}:{minor}: this process itself may not"
-            raise HeteroError(what, path, "run where devices are not limited")
-        return all(answers)
+        if all(_asked(path, folder, kind, major, minor, bits) for bits in questions(access)):
+            return True
     finally:
         shutil.rmtree(folder)
+    ours = mounts.directory(mounts.V2, mounts.cgroups("self").get(mounts.V2, "/"))
+    if ours and not V2(ours).may(kind, major, minor, access):
+        what = f"cannot tell whether it may {access} {kind} {major}:{minor}: programs on our own cgroup deny it"
+        raise HeteroError(what, path, f"run it outside of {ours}")
+    return False
 
 
 def _asked(path, folder, kind, major, minor, bits):
@@ -203,15 +207,14 @@ def _asked(path, folder, kind, major, minor, bits):
         os.unlink(node)
     if said not in ("y", "n"):
         what = f"cannot be entered ({said or 'the process inside ended'})"
-        raise HeteroError(what, path or "this process", "see whether its container still runs")
+        raise HeteroError(what, path, "see whether its container still runs")
     return said == "y"
 
 
 def _answer(path, node, mode, device, bits):
     try:
-        if path is not None:
-            with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
-                processes.write("0")
+        with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
+            processes.write("0")
     except OSError as error:
         return str(error).encode()
     try:

@@ -72,6 +72,9 @@ class View(NamedTuple):
         if self.v1 and EVERYTHING not in self.rules:
             return False
         programs = View(self.name, None, [], self.programs)
+        # most have an allow list: a number that nobody has shows it, without all the numbers that they compare with
+        if not programs.may("c", MAJORS - 1, MINORS - 1, "rwm"):
+            return False
         return programs.verdict(EVERYTHING) == "allowed"
 
     def beyond(self, rules):

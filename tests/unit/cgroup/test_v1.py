@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -100,6 +102,24 @@ def test_what_a_list_does_not_show_is_asked_of_the_kernel(v1, inside):
     assert v1.allows_everything()
     v1.allow_v1(GPU)
     assert v1.may("c", 195, 0, "rw")
+
+
+def test_a_no_of_our_own_cgroup_is_no_answer(stack, v1, inside):
+    """Run inside of a locked-up service, each device of a container would be called closed."""
+    path = stack.enter_context(new_cgroup("v2"))
+    ours = of_path(path)
+    script = """
+import sys
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
+open(sys.argv[1] + "/cgroup.procs", "w").write("0")
+side = V1(sys.argv[2])
+print(side.may("c", 195, 1, "rw"))
+side.may("c", 195, 0, "rw")
+"""
+    ours.forbid([GPU], "ledger-7")
+    done = subprocess.run([sys.executable, "-c", script, path, v1.v1.path], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n"
+    assert "cannot tell whether it may rw c 195:0: programs on our own cgroup deny it" in done.stderr
 
 
 def test_an_allow_under_a_denied_wildcard_is_refused(v1, inside):
