@@ -39,7 +39,8 @@ class Lxd:
             self.lxc("init", NAME, NAME, "-s", "d1", "-c", "security.privileged=true")
             self.lxc("start", NAME)
         except BaseException:
-            self.__exit__()
+            print((self.folder / "log").read_text()[-2000:], flush=True)
+            self._end()
             raise
         return self
 
@@ -48,8 +49,11 @@ class Lxd:
             self.lxc("delete", "--force", NAME)
             self._run("lxd", "shutdown", "--timeout", "20")
         finally:
-            self._daemon.terminate()
-            self._daemon.wait(30)
+            self._end()
+
+    def _end(self):
+        self._daemon.terminate()
+        self._daemon.wait(30)
 
     def lxc(self, *words):
         """A command of LXD's client, as a person types it."""
