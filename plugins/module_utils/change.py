@@ -30,6 +30,13 @@ class Change:
         self._after.setdefault(thing, {}).update(after)
         return before != after
 
+    def take(self, other):
+        """All that another record holds, into this one; steps of the same name add up."""
+        for thing, before in other._before.items():
+            self.note(thing, before, other._after[thing])
+        for name, seconds in other.seconds.items():
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+
     @contextmanager
     def step(self, name):
         """Time a step; seconds of a name seen twice add up."""

@@ -12,6 +12,7 @@ import time
 from functools import partial
 
 from ..boot import ssh
+from ..change import Change
 from ..errors import Refused, TimedOut
 from ..gpus import attaching, reach
 from ..lxc import creating, identity, images, limits
@@ -147,7 +148,9 @@ class Work:
             return
         start = time.monotonic()
         free = {gpu.address for gpu in self.host.gpus} - {row.address for row in self.host.store.allocations()}
-        result = attaching.attach(self.host.site, self.container, wanted, self.change, self.deadline)
+        change = Change(self.change.check)  # of its own, to see whether it was this that changed something
+        result = attaching.attach(self.host.site, self.container, wanted, change, self.deadline)
+        self.change.take(change)
         own = [gpu["address"] for gpu in result["gpus"]]
         kind = {gpu.address for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)}
         named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"

@@ -26,6 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.cl
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
@@ -103,8 +104,12 @@ def network():
         )
         yield
     finally:
+        deadline = Deadline(5.0)
         for space in before:
-            assert libc.setns(space, 0) == 0, os.strerror(ctypes.get_errno())
+            # A thread that asked a container's monitor may be about to end.
+            while libc.setns(space, 0) != 0:
+                assert not deadline.passed, os.strerror(ctypes.get_errno())
+                deadline.nap()
             os.close(space)
 
 
@@ -123,8 +128,9 @@ class Site:
         self.config.write_text(json.dumps(self.settings))
         self.here = persistence.Host(private=str(folder / "private"), command=str(folder / "hetero"))
         starts = f"from {starting.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
-        host = f"from {persistence.__name__} import Host\nHOST = Host(private={self.here.private!r}, command=sys.argv[0])"
-        code = f"import sys\nsys.path.insert(0, {str(COLLECTIONS)!r})\n{host}\n{starts}\n"
+        host = f"HOST = Host(private={self.here.private!r}, command=sys.argv[0])"
+        lines = ["import sys", f"sys.path.insert(0, {str(COLLECTIONS)!r})", f"from {persistence.__name__} import Host"]
+        code = "\n".join([*lines, host, starts, ""])
         Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
         os.chmod(self.here.command, 0o755)
 

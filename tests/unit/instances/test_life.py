@@ -1,14 +1,23 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of an instance in a real container. If these fail, a user gets GPUs of another, loses an own one by a restart,
-is told that runs what does not, or leaves something behind.
+"""The life of an instance in a real container. If these fail, a user gets another's GPUs, loses one by a restart, is
+told that runs what does not, or leaves something behind.
 """
 
 from __future__ import annotations
 
+import os
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
-from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
+from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, MINORS
 
 OWN, OTHERS = ADDRESSES[:2], ADDRESSES[2:]
 
@@ -18,7 +27,7 @@ def texts(result):
 
 
 def test_from_a_request_to_nothing_left(site):
-    """All of a life: dry, made, again, rebooted, stopped, started, ended; its two GPUs are open and the others closed."""
+    """All of a life: dry, made, again, rebooted, stopped, started, ended; its GPUs are open, the others closed."""
     would = site.claim(check=True)
     assert (would["changed"], site.info()["instances"]) == (True, [])
     assert site.claim()["new"] == ["ml-8"]
@@ -52,3 +61,112 @@ def test_from_a_request_to_nothing_left(site):
     assert texts(gone) == [f"container and root removed; free again: {' '.join(OWN)}"]
     assert site.nothing_is_left()
     assert site.do(instances.absent)["changed"] is False
+
+
+def test_made_anew_with_another_key(site):
+    """A user whose key was lost keeps name, address, GPUs and lease; what was in the root is gone, and was said to be."""
+    site.claim(lease_hours=5)
+    before = site.up()["instances"][0]
+    (site.lxcpath / "ml-8" / "rootfs" / "root" / "old").write_text("data")
+    same = site.do(instances.rebuilt)
+    assert (same["changed"], same["instances"][0]["state"]) == (False, "running")
+    would = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY, check=True)
+    assert (would["changed"], site.container().running) == (True, True)
+    done = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY)
+    assert texts(done)[0].startswith("is made anew of ")
+    after = done["instances"][0]
+    kept = ("ip", "gpus", "expires", "created", "state")
+    assert [after[key] for key in kept] == [before[key] for key in kept]
+    assert after["host_key"] != before["host_key"]
+    root = site.lxcpath / "ml-8" / "rootfs" / "root"
+    assert (sorted(path.name for path in root.iterdir()), site.can_open()) == ([".ssh"], OWN)
+    assert OTHER_KEY in (root / ".ssh" / "authorized_keys").read_text()
+    assert site.claim(key=OTHER_KEY)["changed"] is False, "the claim says what it runs now"
+
+
+def test_what_is_taken_away_by_hand_is_put_back(site):
+    """A key, a line of the configuration, a GPU's node, the container: the next run says so and restores that."""
+    site.claim()
+    site.up()
+    top = site.lxcpath / "ml-8"
+    (top / "rootfs" / "root" / ".ssh" / "authorized_keys").write_text("# nobody\n")
+    (top / "config").write_text((top / "config").read_text().replace("10.0.81.10/24", "10.0.81.99/24"))
+    assert texts(site.up(check=True)) == ["would be put back: configuration, ssh key"]
+    assert texts(site.up()) == ["put back: configuration, ssh key"]
+    assert KEY in (top / "rootfs" / "root" / ".ssh" / "authorized_keys").read_text()
+    assert "10.0.81.10/24" in (top / "config").read_text()
+    os.unlink(f"/proc/{site.container().init_pid}/root/dev/nvidia{MINORS[OWN[0]]}")
+    again = site.up()
+    assert (again["changed"], len(again["lines"])) == (True, 1), again
+    assert site.can_open() == OWN
+    assert site.up()["changed"] is False
+    site.container().stop()
+    shutil.rmtree(top)
+    assert site.up()["instances"][0]["state"] == "running"
+    assert site.can_open() == OWN
+
+
+def test_what_never_ran_is_taken_back(site, tmp_path):
+    """An image without sshd, and one for another machine: the error says why, and nothing stays claimed."""
+    mute = tmp_path / "mute"
+    shutil.copytree(site.image, mute, symlinks=True)
+    (mute / "root" / "usr" / "sbin" / "sshd").unlink()
+    site.claim(image=str(mute))
+    failed = site.up(timeout=3.0)
+    assert "ssh did not answer at 10.0.81.10 within 3 s (ml-8 was taken back, nothing of it is left)" in failed["msg"]
+    assert site.nothing_is_left()
+    (mute / "image.json").write_text('{"arch": "tilepro64"}')
+    site.claim(image=str(mute))
+    assert "is for tilepro64, this host is" in site.up()["msg"]
+    assert site.nothing_is_left()
+
+
+def test_what_ran_before_keeps_its_claim(site):
+    """A container that does not come back after a reboot is its user's to look into, with data and GPUs."""
+    site.claim()
+    site.up()
+    (site.lxcpath / "ml-8" / "rootfs" / "usr" / "sbin" / "sshd").unlink()
+    failed = site.do(instances.rebooted, timeout=3.0)
+    assert failed["failed"], failed
+    (seen,) = site.info()["instances"]
+    assert (seen["state"], seen["gpus"]) == ("error", OWN)
+    assert "ssh did not answer" in seen["note"]
+    assert site.do(instances.absent)["changed"] is True
+    assert site.nothing_is_left()
+
+
+def killed(work, seconds):
+    """Do `work()` in a process that is killed after some seconds, with whatever it started; whether it was in time."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            work()
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    ended, _status = os.waitpid(child, os.WNOHANG)
+    if ended:
+        return False
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(60, marks=pytest.mark.long)])
+def test_killed_anywhere_and_run_again_it_converges(site, kills):
+    """A play that is killed leaves its module half way: the next run goes on, no GPU is lost and none is two's."""
+    dice = random.Random(kills)
+    for _turn in range(kills):
+        killed(lambda: (site.claim(), site.up()), dice.uniform(0.02, 1.2))
+        if dice.random() < 0.5:
+            killed(lambda: site.do(instances.absent), dice.uniform(0.01, 0.3))
+        if dice.random() < 0.5:
+            site.claim()
+            done = site.up()
+            assert (done["instances"][0]["state"], site.can_open()) == ("running", OWN), done
+            assert site.up()["changed"] is False
+        holders = [gpu["holder"] for gpu in site.info()["gpus"]]
+        assert holders in ([None] * 4, ["ml-8", "ml-8", None, None])
+    site.do(instances.absent)
+    assert site.nothing_is_left()
