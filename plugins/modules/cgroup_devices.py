@@ -164,11 +164,14 @@ from ..module_utils.cgroup.changing import Changing
 from ..module_utils.cgroup.devices import of_container, of_path
 from ..module_utils.cgroup.rules import parse
 from ..module_utils.change import Change
+from ..module_utils.deadline import Deadline
 from ..module_utils.errors import BadInput
 from ..module_utils.lxc.liblxc import Container
 from ..module_utils.module import run
 from ..module_utils.spec import ArgumentSpec
 
+#: Seconds to wait for another process that changes the same cgroup: mostly milliseconds, more where LXC is slow.
+LOCK_TIME = 30
 SPEC = ArgumentSpec(
     dict(
         cgroup=dict(type="path"),
@@ -196,16 +199,17 @@ def find(params):
 
 def work(params, check):
     rules, state, change = [parse(rule) for rule in params["rules"]], params["state"], Change(check)
-    with change.step("look"):
-        changing = find(params)
-        before = changing.seen(state, rules)
-        steps = changing.plan(state, rules)
-    after = changing.wanted(state, rules)
-    if not check:
-        with change.step("change"):
-            for step in steps:
-                step.act()
-            after = changing.proven(state, rules)
+    changing = find(params)
+    with changing.alone(Deadline(LOCK_TIME)):
+        with change.step("look"):
+            before = changing.seen(state, rules)
+            steps = changing.plan(state, rules)
+        after = changing.wanted(state, rules)
+        if not check:
+            with change.step("change"):
+                for step in steps:
+                    step.act()
+                after = changing.proven(state, rules)
     change.note(changing.cgroup.name, before, after)
     proof = {str(rule): [side._asdict() for side in changing.cgroup.sides(rule)] for rule in rules}
     words = [step.words for step in steps]

@@ -9,8 +9,10 @@ Instructions in and out are values of instructions.py. Which program may be touc
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
+import resource
 import struct
 from contextlib import contextmanager
 from functools import lru_cache
@@ -69,6 +71,9 @@ def load(instructions, name):
     try:
         return call(0, 0, 0)
     except OSError as error:
+        if error.errno == errno.EPERM:
+            # before Linux 5.11 programs count as locked memory, of which 64 KiB are allowed
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         log = ctypes.create_string_buffer(LOG)
         try:
             return call(1, LOG, ctypes.addressof(log))
@@ -101,7 +106,7 @@ def query(cgroup, effective=False):
         try:
             answer = bpf(PROG_QUERY, asked)[1]
         except OSError as error:
-            if error.errno == 28 and count < MOST:  # ENOSPC
+            if error.errno == errno.ENOSPC and count < MOST:
                 count *= 2
                 continue
             raise

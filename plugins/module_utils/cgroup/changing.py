@@ -9,10 +9,12 @@ each list and program is changed is v1's and v2's; LXC's own rules are changed b
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from ..errors import HeteroError, Refused
+from ..errors import HeteroError, Refused, TimedOut, naming
 from .owners import way
 from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
@@ -44,6 +46,27 @@ class Changing:
     def __init__(self, cgroup, container=None):
         self.cgroup = cgroup
         self.container = container
+
+    @contextmanager
+    def alone(self, deadline):
+        """One change of a cgroup at a time, and no lost rules where two are wanted: a flock on its directories."""
+        paths = [side.path for side in (self.cgroup.v1, self.cgroup.v2) if side]
+        with ExitStack() as stack, naming(paths[0]):
+            for path in paths:
+                fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+                stack.callback(os.close, fd)
+                self._lock(fd, deadline)
+            yield
+
+    def _lock(self, fd, deadline):
+        while True:
+            try:
+                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if deadline.passed:
+                    what = f"is being changed by another process for {deadline.seconds:g} s"
+                    raise TimedOut(what, self.cgroup.name, "see which holds a flock on it (lslocks)") from error
+                deadline.nap(0.01)
 
     def plan(self, state, rules):
         """Steps to the state; none where it is so already.

@@ -23,6 +23,8 @@ from .rules import questions
 
 #: How often a list of programs is read again when one of it went away in between.
 AGAIN = 20
+#: What a kernel without device programs says (CONFIG_CGROUP_BPF, CONFIG_BPF_SYSCALL): then nobody has any.
+NONE_HERE = (errno.EINVAL, errno.ENOSYS)
 
 
 class Program(NamedTuple):
@@ -84,35 +86,30 @@ class V2(NamedTuple):
 
     def of(self, owner):
         """The program of this owner, or None: by its name and by the mark inside."""
-        for program in self.direct:
-            own = program.own if program.name == name_of(owner) else None
-            if own and own.mark == mark_of(owner):
-                return program
-        return None
+        return next(iter(self._all_of(owner)), None)
+
+    def _all_of(self, owner):
+        """More than one only where two processes added it at the same time."""
+        named = [program for program in self.direct if program.name == name_of(owner)]
+        return [program for program in named if program.own and program.own.mark == mark_of(owner)]
 
     def unforbid(self, owner):
         """Take our own program of this owner away; whether there was one."""
-        program = self.of(owner)
-        if program is None:
-            return False
-        with self._directory() as cgroup:
-            self.drop(program, cgroup)
-        return True
+        there = self._all_of(owner)
+        for program in there:
+            self.drop(program)
+        return bool(there)
 
-    def drop(self, program, cgroup=None):
+    def drop(self, program):
         """Detach a program of ours."""
         if program.own is None:
             raise Refused("is not ours to take away", f"{program} of {self.path}", "ask whoever loaded it")
-        if cgroup is None:
-            with self._directory() as cgroup:
-                return self.drop(program, cgroup)
         try:
-            with bpf.closing(bpf.open_program(program.id)) as loaded:
+            with self._directory() as cgroup, bpf.closing(bpf.open_program(program.id)) as loaded:
                 bpf.detach(cgroup, loaded)
         except OSError as error:
             if error.errno != errno.ENOENT:  # gone meanwhile
                 raise self._explained(error) from error
-        return None
 
     def rewrite(self, program, rules):
         """Put these rules into a program of ours, in one step, its kind and owner staying; its new id."""
@@ -123,10 +120,12 @@ class V2(NamedTuple):
 
     def _put(self, kind, rules, owner):
         wanted = compile_rules(kind, rules, mark_of(owner))
-        there = self.of(owner)
-        if there is not None and there.own == read_rules(wanted):
-            return there.id
-        return self._attach(wanted, name_of(owner), there)
+        first, *more = self._all_of(owner) or [None]
+        same = first is not None and first.own == read_rules(wanted)
+        number = first.id if same else self._attach(wanted, name_of(owner), first)
+        for program in more:
+            self.drop(program)
+        return number
 
     def _attach(self, instructions, name, there):
         try:
@@ -151,6 +150,8 @@ class V2(NamedTuple):
             if alone:
                 what = f"{alone} was attached without ALLOW_MULTI, so none can be added beside it"
                 remedy = "let its owner deny, or attach with ALLOW_MULTI"
+        elif error.errno in NONE_HERE:
+            what, remedy = "this kernel has no device programs", "use one with CONFIG_CGROUP_BPF"
         elif error.errno == errno.ENOENT:
             what, remedy = "our program there went away meanwhile", "run again"
         elif error.errno == errno.E2BIG:
@@ -179,13 +180,22 @@ class V2(NamedTuple):
         try:
             for _attempt in range(AGAIN):
                 with self._directory() as cgroup:
-                    ids = bpf.query(cgroup, effective)[0]
+                    ids = self._ids(cgroup, effective)
                 found = [self._program(number) for number in ids]
                 if None not in found:
                     return found
         except OSError as error:
             raise self._explained(error) from error
         raise HeteroError(f"its programs changed {AGAIN} times while they were read", self.path, "run again")
+
+    @staticmethod
+    def _ids(cgroup, effective):
+        try:
+            return bpf.query(cgroup, effective)[0]
+        except OSError as error:
+            if error.errno in NONE_HERE:
+                return []
+            raise
 
     @staticmethod
     def _program(number):

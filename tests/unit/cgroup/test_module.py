@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,16 @@ def test_everything(cgroup, inside):
     module(cgroup, "exact", NULL)
     assert module(cgroup, "allowed", "a")["after"] == {str(EVERYTHING): "allowed"}
     assert opens(inside, NULL, GPU, "b 43:0 rw") == [True, True, True]
+
+
+def test_two_changes_at_once_lose_nothing(v2, inside):
+    """Two plays deny a device each: one of the two would stay open, and both would report success."""
+    rules = [f"c 195:{minor} rw" for minor in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda rule: module(v2, "denied", rule), rules))
+    assert all(one["changed"] for one in found)
+    assert not any(opens(inside, *rules))
+    assert len(v2.v2.direct) == 1
 
 
 def test_as_users_run_it(v2, inside, tmp_path):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -53,6 +54,43 @@ def test_our_program_is_found_again_by_its_owner(v2):
     assert v2.unforbid("ledger-7")
     assert not v2.unforbid("ledger-7")
     assert [program.id for program in v2.v2.direct] == [other]
+
+
+def test_a_program_that_was_added_twice_is_taken_away_twice(v2, inside):
+    """Two processes at once: a device that one of them opened again would stay closed by the other's."""
+    for _process in range(2):
+        Foreign(v2.v2.path, compile_rules("forbid", [GPU], mark_of("ledger-7")), name_of("ledger-7"))
+    assert v2.forbid([parse("c 195:1 rw")], "ledger-7")
+    assert [program.own.rules for program in v2.v2.direct] == [[parse("c 195:1 rw")]]
+    assert inside.may("c 195:0 rw")
+    Foreign(v2.v2.path, compile_rules("forbid", [GPU], mark_of("ledger-7")), name_of("ledger-7"))
+    assert v2.unforbid("ledger-7")
+    assert v2.v2.direct == []
+
+
+def test_a_kernel_without_device_programs(v2, monkeypatch):
+    """On a hybrid host with such a kernel, v1's answer would be lost to an error."""
+
+    def query(*_arguments):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(bpf, "query", query)
+    assert v2.may("c", 195, 0, "rw")
+
+
+def test_locked_memory_is_no_limit(v2, monkeypatch):
+    """Before Linux 5.11 a second program would be EPERM, as if root were missing."""
+    really, limits = bpf.bpf, []
+
+    def call(command, attributes):
+        if command == bpf.PROG_LOAD and not limits:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return really(command, attributes)
+
+    monkeypatch.setattr(bpf, "bpf", call)
+    monkeypatch.setattr(bpf.resource, "setrlimit", lambda which, limit: limits.append((which, limit)))
+    assert v2.forbid([GPU], "ledger-7")
+    assert limits == [(bpf.resource.RLIMIT_MEMLOCK, (bpf.resource.RLIM_INFINITY,) * 2)]
 
 
 def test_a_foreign_program_of_our_name_is_left_alone(v2):
