@@ -192,7 +192,7 @@ class Container:
             try:
                 done = ended(argv, self.thing, "lxc-start says why", timeout=timeout)
             except TimedOut as error:
-                raise TimedOut(error.what, self.thing, "raise timeout, or see its hooks and its log") from error
+                raise TimedOut(error.what, self.thing, "its start goes on: see its hooks, or raise timeout") from error
             if done.returncode != 0:
                 said, errors = _words(log.read().decode("utf-8", "replace"))
                 raise HeteroError(
