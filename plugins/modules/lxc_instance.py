@@ -161,6 +161,7 @@ instances:
     known_hosts: {description: The same as a line for known_hosts., type: str}
     image_hash: {description: Hash of its image., type: str}
     state: {description: Its state., type: str}
+    console: {description: Where on the host lies what its console showed., type: str}
     gpus: {description: Addresses of its GPUs., type: list, elements: str}
     isolation: {description: 'How other GPUs are closed to it: cgroup or node-only.', type: str}
     until: {description: 'The end of its lease in words, with O(state=extended).', type: str}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..errors import BadInput
@@ -62,6 +63,7 @@ def claim_fields(host, claim):
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
+        console=os.path.join(host.config["lxcpath"], claim.instance, "console.log"),
     )
 
 
