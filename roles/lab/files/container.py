@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 
 import gpus
 from network import Network
@@ -83,6 +84,14 @@ class Container:
         self._lxc("stop", "-k")
 
     @staticmethod
+    def _boot_id(folder):
+        """A machine that was started again has another one; a container has its host's."""
+        path = os.path.join(folder, "boot_id")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"{uuid.uuid4()}\n")
+        return path
+
+    @staticmethod
     def _mend_cgroups(units):
         wants = os.path.join(units, "sysinit.target.wants")
         os.makedirs(wants, exist_ok=True)
@@ -112,6 +121,7 @@ class Container:
         binds = []
         if self.node["gpus"]:
             binds += gpus.lay(os.path.join(folder, "gpus"), self.node["gpus"])
+            binds.append((self._boot_id(folder), "proc/sys/kernel/random/boot_id", "file"))
         else:
             loops = ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
             binds += [(device, device.lstrip("/"), "file") for device in loops]
