@@ -52,13 +52,13 @@ def node(given):
 
 def _device(given, host):
     """A device as pci_info shows it; None for one that is not there any more."""
+    if given.get("state") == "removed":
+        return None
     for key in ("address", "vendor_id", "product_id"):
         if not isinstance(given.get(key), str):
             raise BadInput(f"device without {key}: {given}", host, "give it as module pci_info returns it")
-    if given.get("state") == "removed":
-        return None
     free = given.get("free", given.get("state", "available") == "available")
-    return dict(given, type=given.get("type", "type-PCI"), numa_node=given.get("numa_node"), free=bool(free))
+    return dict(given, type=given.get("type") or "type-PCI", numa_node=given.get("numa_node"), free=bool(free))
 
 
 def here(params):
@@ -207,7 +207,7 @@ def numa_nodes(sys="/sys"):
         first = re.match("[0-9]+", _read(os.path.join(path, "cpulist")))
         package = f"devices/system/cpu/cpu{first[0]}/topology/physical_package_id" if first else ""
         said = _read(os.path.join(sys, package)) if first else ""
-        number = int(re.search("[0-9]+$", path)[0])
+        number = int(path.rpartition("node")[2])
         found.append(dict(id=number, socket=int(said) if said.isdigit() else None))
     return sorted(found, key=lambda cell: cell["id"])
 

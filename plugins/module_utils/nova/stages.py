@@ -124,9 +124,9 @@ def _near(found, count, cells, host_cells, policy):
         near = {cell["id"] for cell in host_cells if cell["socket"] in sockets}
         return [pool for pool in found if pool["numa_node"] in near]
     known = [*cells, None]
-    near = [pool for pool in found if pool["numa_node"] in known]
-    if policy == "legacy" or _total(near) >= count:
-        return near
+    nearer = [pool for pool in found if pool["numa_node"] in known]
+    if policy == "legacy" or _total(nearer) >= count:
+        return nearer
     return sorted(found, key=lambda pool: pool["numa_node"] not in known)
 
 

@@ -90,5 +90,5 @@ def test_the_role_on_a_node_that_is_everything(play):
     assert text.count('"name": "a1"') == 1
     assert "device_spec" in (play.root / "etc/nova/nova.conf.d/hetero-pci-compute.conf").read_text()
     assert "enabled_filters = ComputeFilter,PciPassthroughFilter\n" in text
-    assert "changed=2" in play("-e", "nova_compute_state=absent")
+    assert "changed=3" in play("-e", "nova_compute_state=absent")
     assert (play.root / "etc/nova/nova.conf").read_text() == conf
