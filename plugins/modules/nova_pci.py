@@ -43,7 +43,7 @@ options:
     elements: dict
     default: []
   device_specs:
-    description: The devices that Nova may give away, as in C(device_spec) of C(nova.conf). The first that matches counts.
+    description: The devices that Nova may give away, as in C(device_spec). The first that matches counts.
     type: list
     elements: dict
     default: []
@@ -113,7 +113,7 @@ files:
   type: list
   elements: str
 effective:
-  description: What the service has of each option, read back; in check mode what it would have. None where it is not told.
+  description: What the service has of each option, read back; in check mode what it would have; none where nobody says.
   returned: success
   type: dict
   contains:

@@ -17,8 +17,8 @@ ANY = "*"
 PF = "type-PF"
 #: Field of an address → its largest value and how it is written.
 _FIELDS = {"domain": (0xFFFF, 4), "bus": (0xFF, 2), "slot": (0x1F, 2), "function": (0x7, 1)}
-#: Tags that only Placement looks at.
-_PLACEMENT = ("resource_class", "traits")
+#: Tags and keys of aliases that only Placement looks at.
+FOR_PLACEMENT = ("resource_class", "traits")
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,14 @@ def rule_for(device, rules, devices):
             continue
         if rule.remote and not device.get("serial"):
             continue
-        of_parent = parent is not None and _names_pf(rule, devices) and rule.address.matches(parent)
+        of_parent = parent is not None and names_pf(rule, devices) and rule.address.matches(parent)
         if of_parent or rule.address.matches(place):
             return rule
     return None
 
 
-def _names_pf(rule, devices):
+def names_pf(rule, devices):
+    """Whether a rule's address is that of one physical function."""
     if not rule.address.single:
         return False
     named = [fields(device["address"]) for device in devices if device["type"] == PF]
@@ -159,7 +160,7 @@ def _keys(device, rule):
         numa_node=device.get("numa_node"),
         dev_type=device["type"],
     )
-    keys.update({name: value for name, value in rule.tags.items() if name not in _PLACEMENT})
+    keys.update({name: value for name, value in rule.tags.items() if name not in FOR_PLACEMENT})
     keys["address"] = device.get("parent") or device["address"]
     if device.get("parent_interface"):
         keys["parent_ifname"] = device["parent_interface"]

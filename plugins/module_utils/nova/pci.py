@@ -66,8 +66,7 @@ def plan(service, tree, aliases=(), device_specs=(), migrate=False, present=True
     made = Plan()
     bare = _bare(service, tree, made)
     if present:
-        needed = [option for option, kinds in NEEDED.items() if service.kind in kinds]
-        moved = migration.migrated(Reading(service, bare), needed)
+        moved = to_migrate(service, bare)
         if migrate:
             made.texts.update(moved.texts)
             made.notes += moved.notes
@@ -79,6 +78,12 @@ def plan(service, tree, aliases=(), device_specs=(), migrate=False, present=True
     made.texts = {path: text for path, text in made.texts.items() if text != tree.text(path)}
     _prove(service, tree.but(made.texts), aliases, device_specs, present)
     return made
+
+
+def to_migrate(service, tree):
+    """What is halfway migrated of the options that matter to a service."""
+    needed = [option for option, kinds in NEEDED.items() if service.kind in kinds]
+    return migration.migrated(Reading(service, tree), needed)
 
 
 def _bare(service, tree, made):

@@ -110,7 +110,7 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
     cases, mine = [], []
     for start, kind, command, wsgi, environment in STARTS:
         for which, names in NAMES.items():
-            for number in range(CASES):
+            for _number in range(CASES):
                 root = tmp_path / f"{len(cases)}"
                 lay(draw, root, names)
                 service = options.told(kind, 34, command, wsgi, environment, "/etc/home")
