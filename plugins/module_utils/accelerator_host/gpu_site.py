@@ -17,6 +17,9 @@ from ..lxc.liblxc import LXCPATH
 from .config import read_config, state_db
 from .store import STATE_DB, Store
 
+#: Seconds to wait for others' transactions on the table.
+BUSY = 30.0
+
 
 @contextmanager
 def gpu_site(params, create):
@@ -29,5 +32,6 @@ def gpu_site(params, create):
     overrides = config.get("gpu_overrides") if params["overrides"] is None else params["overrides"]
     lxcpath = params["lxcpath"] or config.get("lxcpath") or LXCPATH
     found = discovery.find(overrides)
-    with Store(path, create=create) as store:
+    # Many may ask at the same moment; each looks at all running containers inside its transaction (1 ms each).
+    with Store(path, create=create, busy=BUSY) as store:
         yield Site(store, found, (os.path.normpath(lxcpath),), config.get("run_folder", RUN_FOLDER))

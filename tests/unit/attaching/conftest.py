@@ -64,13 +64,13 @@ class Host:
         found = self.machine.find()
         return attaching.Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
 
-    def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, **more):
-        with Store(self.state_db, "test", create=not check) as store:
+    def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=20, **more):
+        with Store(self.state_db, "test", create=not check, busy=60) as store:
             wanted = Wanted(count, arch, tuple(gpus), share)
-            return attaching.attach(self.site(store), container, wanted, Change(check), Deadline(20), **more)
+            return attaching.attach(self.site(store), container, wanted, Change(check), Deadline(seconds), **more)
 
     def detach(self, container, *gpus, check=False, seconds=20, **more):
-        with Store(self.state_db, "test", create=not check) as store:
+        with Store(self.state_db, "test", create=not check, busy=60) as store:
             return attaching.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
 
     def reconcile(self, repair=False, check=False):

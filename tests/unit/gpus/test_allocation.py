@@ -88,15 +88,15 @@ def store(path):
         yield opened
 
 
-def ask(store, holder, count=None, gpus=FOUR, seen=None, **wanted):
+def ask(store, holder, count=None, gpus=None, seen=None, **wanted):
     with store.transaction():
-        given = allocate(store, holder, Wanted(count, **wanted), gpus, lambda: seen or Seen())
+        given = allocate(store, holder, Wanted(count, **wanted), gpus or FOUR, lambda: seen or Seen())
     return [row.address for row in given]
 
 
-def claim(store, instance="ml-8", owner="alice", flavor=CG1, image="debian", key=KEY, **more):
+def claim(store, instance="ml-8", owner="alice", flavor=None, image="debian", key=KEY, **more):
     more.setdefault("live", Seen)
-    return store.claim(instance, owner, flavor, image, key, "lxc", HOST, gpus=FOUR, **more)
+    return store.claim(instance, owner, flavor or CG1, image, key, "lxc", HOST, gpus=FOUR, **more)
 
 
 # ---- which GPU
