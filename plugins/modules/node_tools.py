@@ -67,7 +67,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import gpu_nodes, local_fact
+from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
@@ -80,7 +80,7 @@ from ..module_utils.spec import ArgumentSpec
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (gpu_nodes, local_fact, reap)
+LATER = (gpu_nodes, gpu_restore, gpu_start, local_fact, reap)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

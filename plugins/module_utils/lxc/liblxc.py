@@ -303,20 +303,21 @@ def running(lxcpath=LXCPATH):
 
 def _words(log):
     """(what a hook said before LXC gave up, LXC's errors) of a log; None or "" where there is nothing."""
-    said, errors, hook = None, [], None
+    said, script, errors, reading = [], None, [], False
     for line in log.splitlines():
         record = RECORD.match(line)
         if record is None:
-            if hook is not None:
-                hook.append(line.strip())  # a hook's further lines
+            if reading:
+                said.append(line.strip())  # a hook's further lines
             continue
-        hook = None
         text = record.group("rest").split(" - ", 2)[-1]
-        if HOOK_SAID in line:
-            hook = [line.split(HOOK_SAID, 1)[1].strip()]
+        reading = HOOK_SAID in text
+        if reading:
+            # LXC logs what it reads at once, which may be a part
+            name, part = text.split(HOOK_SAID, 1)
+            said = [*said, part.strip()] if name == script else [part.strip()]
+            script = name
         elif record.group("level") == "ERROR":
             errors.append(text)
-        if hook is not None:
-            said = hook
     refused = any("Failed to run lxc.hook" in error for error in errors)
-    return " ".join(filter(None, said)) if said and refused else None, "; ".join(errors[:4])
+    return " ".join(filter(None, said)) if refused else None, "; ".join(errors[:4])

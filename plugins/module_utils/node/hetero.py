@@ -31,6 +31,18 @@ def _gpu_facts(arguments):
     return local_fact.main(arguments)
 
 
+def _gpu_restore(arguments):
+    from ..accelerator_host import gpu_restore
+
+    return gpu_restore.main(arguments)
+
+
+def _gpu_start(arguments):
+    from ..accelerator_host import gpu_start
+
+    return gpu_start.main(arguments)
+
+
 #: Verb → what runs it with the words after it; returns the exit code.
 VERBS = {
     backup.VERB: backup.main,
@@ -38,6 +50,8 @@ VERBS = {
     "reap": _reap,
     "gpu-nodes": _gpu_nodes,
     "gpu-facts": _gpu_facts,
+    "gpu-restore": _gpu_restore,
+    "gpu-start": _gpu_start,
 }
 
 

@@ -91,13 +91,14 @@ def test_links_of_the_containers_root_lead_nowhere_else(boxes, box, tmp_path, mo
     assert os.stat(inside(box, "/tmp/caps/nvidia-cap1")).st_rdev == os.makedev(239, 1)
 
 
-def test_no_way_out_through_the_hosts_proc(boxes):
-    """A host's /proc that was bound in leads to the host's root by /proc/1/root, past chroot too."""
+def test_no_way_out_through_the_hosts_proc(boxes, tmp_path):
+    """A host's /proc that was bound in leads to the host's root by /proc/PID/root, past chroot too."""
     box = boxes.make("lxc.mount.entry = /proc hostproc none bind,create=dir 0 0")
-    assert attach(box, "ln", "-s", "/hostproc/1/root/tmp", "/dev/nvidia-caps") == 0
+    assert attach(box, "ln", "-s", f"/hostproc/{os.getpid()}/root{tmp_path}", "/dev/nvidia-caps") == 0
+    assert os.path.isdir(inside(box, f"/hostproc/{os.getpid()}/root{tmp_path}"))
     with pytest.raises(HeteroError, match="is no folder in it"):
         make(boxes, box, CAPS)
-    assert not os.path.lexists("/tmp/nvidia-cap1")
+    assert not os.path.lexists(tmp_path / "nvidia-cap1")
 
 
 def test_nodev(boxes):
