@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.reconcile_table`: what board_reconcile found, of all owners, as one aligned table."""
+"""Filter `hetero.compute.reconcile_table`: what was found of boards, containers and GPUs, as one table."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ from ansible_collections.hetero.compute.plugins.filter.status_table import align
 
 DOCUMENTATION = r"""
 name: reconcile_table
-short_description: Show what board_reconcile found as a table
+short_description: Show what was found of boards, containers and GPUs as a table
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Turns results of M(hetero.compute.board_reconcile) into lines with aligned columns, a heading first, and a sum last.
-positional: _input
+  - Turns results of M(hetero.compute.board_reconcile), M(hetero.compute.host_reconcile) and
+    M(hetero.compute.gpu_reconcile) into lines with aligned columns, a heading first, and sums last.
+positional: _input, hosts, gpus
 options:
   _input:
-    description: Results of M(hetero.compute.board_reconcile), one for each owner.
+    description: Results of M(hetero.compute.board_reconcile), one for each proxy node.
     type: list
     elements: dict
     required: true
+  hosts:
+    description: Results of M(hetero.compute.host_reconcile), one for each GPU host.
+    type: list
+    elements: dict
+    default: []
+  gpus:
+    description: Results of M(hetero.compute.gpu_reconcile), one for each GPU host.
+    type: list
+    elements: dict
+    default: []
 seealso:
   - module: hetero.compute.board_reconcile
 """
@@ -58,19 +69,39 @@ def rows_of(board):
         yield (*own, found["found"], "not touched" if found["done"] is None else found["done"])
 
 
-def reconcile_table(results):
-    if isinstance(results, (str, dict)) or not all(isinstance(one, dict) and "others" in one for one in results):
-        raise AnsibleFilterError("hetero.compute.reconcile_table needs a list of results of board_reconcile")
+def summed_up(kind, records):
+    """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none."""
+    fine = sum(not record["found"] for record in records)
+    to_see = sum(any(found["done"] is None for found in record["found"]) for record in records)
+    said = f"{len(records)} {kind}: {fine} as recorded, {len(records) - fine - to_see} mended, {to_see} to look at"
+    return [said] if records else []
+
+
+def gpu_rows(results):
+    """A row for each thing that gpu_reconcile found."""
+    for result in results:
+        for one in result["findings"]:
+            node = f"{result['item']} {one['address']}" if one["address"] else result["item"]
+            done = one["error"] or one["done"] or "not touched"
+            yield (node, "-", one["container"] or "-", "-", "-", f"{one['kind']}: {one['found']}", done)
+
+
+def reconcile_table(results, hosts=(), gpus=()):
+    if isinstance(results, (str, dict)) or not all(
+        isinstance(one, dict) and "others" in one for one in [*results, *hosts]
+    ):
+        raise AnsibleFilterError("hetero.compute.reconcile_table needs lists of results of board_ and host_reconcile")
     boards = [board for one in results for board in one["boards"]]
-    rows = [row for board in boards for row in rows_of(board)]
+    instances = [instance for one in hosts for instance in one["instances"]]
+    rows = [row for record in boards + instances for row in rows_of(record)]
     others = [f"of no board in the boards file, not touched: {text}" for one in results for text in one["others"]]
-    fine = sum(not board["found"] for board in boards)
-    to_see = sum(any(found["done"] is None for found in board["found"]) for board in boards)
-    mended = len(boards) - fine - to_see
+    others += [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
     return [
-        *aligned([HEADING, *rows]),
+        *aligned([HEADING, *rows, *gpu_rows(gpus)]),
         *others,
-        f"{len(boards)} boards: {fine} as recorded, {mended} mended, {to_see} to look at",
+        *summed_up("boards", boards),
+        *summed_up("containers", instances),
+        *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
     ]
 
 

@@ -56,7 +56,7 @@ _value:
 
 def status_page(snapshots, title="Boards", hosts=None):
     if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
-        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes before the bar, and as hosts")
+        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxies and hosts")
     return page(snapshots, title, hosts)
 
 

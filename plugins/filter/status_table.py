@@ -81,7 +81,7 @@ def row(board, fits):
 
 
 def host_rows(name, host, fits):
-    """A GPU host's cells: a line for each instance, the host itself in the first; GPUs that are not ours to give last."""
+    """A GPU host's cells: a line for each instance, the host itself in the first; GPUs that nobody gets last."""
     gpus = host["gpus"]
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [

@@ -249,7 +249,7 @@ QUICK = ("present", "extended")
 
 
 def options(params):
-    return instances.Options(**{field.name: params[field.name] for field in fields(instances.Options)})
+    return instances.Options(**{one.name: params[one.name] for one in fields(instances.Options) if one.name in params})
 
 
 def wish(params, config):

@@ -163,6 +163,8 @@ def _claims(host, wish, before):
             claims.append(_claim(host, wish, instance, instance in before))
         except NoneFree as none:
             if wish.partial and claims:
+                # Inside this transaction, what the last one had begun is there.
+                host.store.release(instance)
                 break
             raise _no_node(host, wish, _reasons(host, wish, none), len(claims) - len(before)) from none
     return claims

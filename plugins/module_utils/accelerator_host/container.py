@@ -79,7 +79,7 @@ class Work:
         """Root, configuration, keys and limits; what is there and as it was asked for is left alone."""
         start = time.monotonic()
         if self.is_made:
-            self.correct()
+            self.correct((creating.CONFIGURATION, creating.KEY), self._say_put_back)
             return
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
@@ -101,13 +101,20 @@ class Work:
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
-    def correct(self):
-        missing = creating.missing(self._spec())
+    def correct(self, parts, say):
+        """Have these parts of a container that is there as its claim says.
+
+        :param say: called with those that are put back, or would be.
+        """
+        missing = [part for part in creating.missing(self._spec()) if part in parts]
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
-            self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
+            say(missing)
             if not self.change.check:
                 creating.put_back(self._spec(), missing)
+
+    def _say_put_back(self, missing):
+        self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def _spec(self, image=None):
         config = self.host.config

@@ -18,6 +18,7 @@ from ..deadline import Deadline
 from ..errors import HeteroError, Refused, TimedOut
 from ..leases import as_date, end, must_be_hours, until
 from ..locks import lock
+from ..lxc import creating
 from . import states
 from .claiming import line, shown
 from .container import Work
@@ -37,6 +38,7 @@ class Options:
     :param ssh_public_key: likewise.
     :param fresh: make it anew although neither changes.
     :param lease_hours: hours from now, 0 for no end (extended).
+    :param over: end only what has a lease that is over when its turn has come (absent).
     """
 
     owner: str | None = None
@@ -47,6 +49,7 @@ class Options:
     ssh_public_key: str | None = None
     fresh: bool = False
     lease_hours: float | None = None
+    over: bool = False
 
 
 def running(host, request, options, change):
@@ -71,7 +74,7 @@ def stopped(host, request, options, change):
     def one(work):
         work.autostart = False
         if work.is_made:
-            work.correct()
+            work.correct([creating.CONFIGURATION], lambda parts: None)
             if work.container.running:
                 _down(work, options)
         work.move(states.STOPPED)
@@ -122,6 +125,8 @@ def absent(host, request, options, change):
     """Ended, its container and root gone, its GPUs closed and free, its claim over; each is read back."""
 
     def one(work):
+        if options.over and (work.claim.expires is None or work.claim.expires > time.time()):
+            return
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
         gpus = [row.address for row in host.store.allocations(work.claim.holder)]
@@ -201,7 +206,7 @@ def _each(host, request, verb, options, change, one, must_be=True):
         try:
             if options.owner not in (None, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
-            with _locked(host, claim.instance, verb, work.deadline, report, change):
+            with held(work, verb, work.deadline):
                 work.read()
                 one(work)
         except HeteroError as error:
@@ -213,12 +218,12 @@ def _each(host, request, verb, options, change, one, must_be=True):
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
 
 
-def _locked(host, instance, verb, deadline, report, change):
-    """Check mode changes nothing, and needs no turn."""
-    if change.check:
+def held(work, verb, deadline):
+    """The lock of an instance. Check mode changes nothing, and needs no turn."""
+    if work.change.check:
         return ExitStack()
-    name = f"instance-{instance}"
-    return lock(host.config["run_folder"], name, verb, host.actor, deadline, partial(report, "wait"))
+    name, waiting = f"instance-{work.claim.instance}", partial(work.report, "wait")
+    return lock(work.host.config["run_folder"], name, verb, work.host.actor, deadline, waiting)
 
 
 def _reporter(host, instance, change, lines):

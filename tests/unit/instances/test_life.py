@@ -15,7 +15,8 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reap, reconciling
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, MINORS
 
@@ -64,7 +65,7 @@ def test_from_a_request_to_nothing_left(site):
 
 
 def test_made_anew_with_another_key(site):
-    """A user whose key was lost keeps name, address, GPUs and lease; what was in the root is gone, and was said to be."""
+    """A user whose key was lost keeps name, address, GPUs and lease; what was in the root goes, as was said."""
     site.claim(lease_hours=5)
     before = site.up()["instances"][0]
     (site.lxcpath / "ml-8" / "rootfs" / "root" / "old").write_text("data")
@@ -85,7 +86,7 @@ def test_made_anew_with_another_key(site):
 
 
 def test_what_is_taken_away_by_hand_is_put_back(site):
-    """A key, a line of the configuration, a GPU's node, the container: the next run says so and restores that."""
+    """A key, a line of the configuration, a GPU's node, the container: the next run says so and restores it."""
     site.claim()
     site.up()
     top = site.lxcpath / "ml-8"
@@ -169,4 +170,31 @@ def test_killed_anywhere_and_run_again_it_converges(site, kills):
         holders = [gpu["holder"] for gpu in site.info()["gpus"]]
         assert holders in ([None] * 4, ["ml-8", "ml-8", None, None])
     site.do(instances.absent)
+    assert site.nothing_is_left()
+
+
+def test_records_follow_what_is_true(site):
+    """A container that was ended by hand shows as running for ever, and one whose lease is over keeps its GPUs."""
+    site.claim(lease_hours=1)
+
+    def reconcile(check=False):
+        with site.host(create=not check) as host:
+            (seen,) = reconciling.reconcile(host, Change(check), 5.0)["instances"]
+        return [(one["found"], one["done"]) for one in seen["found"]], site.info()["instances"][0]["state"]
+
+    assert reconcile()[0] == [("claimed, and its container not made yet: provision it again, or terminate it", None)]
+    site.up()
+    assert reconcile() == ([], "running")
+    site.container().stop()
+    found = [("recorded as running, it does not run", "recorded as stopped (start_instance brings it up)")]
+    assert reconcile(check=True) == (found, "running")
+    assert reconcile()[1] == "stopped"
+    assert reconcile() == ([], "stopped")
+    said = []
+    with site.host() as host:
+        assert reap.reap(host, said.append)
+        assert (said, len(site.info()["instances"])) == ([], 1)
+        host.store.put("ml-8", expires=time.time() - 120)
+        assert reap.reap(host, said.append)
+    assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its GPUs are free"]
     assert site.nothing_is_left()

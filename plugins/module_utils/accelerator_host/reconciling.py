@@ -1,0 +1,106 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records of a host's instances against what is true: is the container there, does it run, whose key answers ssh.
+
+Says what it found and mends what is safe; nothing is started, ended or written into a root. Who can open which GPU is
+gpus/reconciling.py's.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..boot import ssh
+from ..deadline import Deadline
+from ..errors import HeteroError
+from ..lxc import creating, identity
+from ..lxc.liblxc import Container, containers
+from . import states
+from .container import Work
+from .instances import held
+
+PHASE = "reconcile"
+#: How long a container that runs may take to prove its key (seconds): it is on this very machine.
+PATIENCE = 6.0
+OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
+
+
+def reconcile(host, change, timeout):
+    """Look at all instances, and mend what is safe; the module's result.
+
+    :param timeout: seconds to wait until another verb lets go of an instance.
+    """
+    looks = []
+    for claim in host.store.claims():
+        look = dict(name=host.name, instance=claim.instance, recorded=claim.state, power=None, ssh=None, found=[])
+        work = Work(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
+        try:
+            with held(work, PHASE, Deadline(timeout)):
+                work.read()
+                look["recorded"] = work.claim.state
+                _judge(work, look)
+        except HeteroError as error:
+            _note(look, f"not looked at: {error}")
+        looks.append(look)
+    return dict(change.result, instances=looks, others=_others(host))
+
+
+def _note(look, found, done=None):
+    """`done` says what was mended, or would be; None: it is only reported."""
+    look["found"].append(dict(found=found, done=done))
+
+
+def _judge(work, look):
+    if work.claim.container is None:
+        _note(look, "claimed, and its container not made yet: provision it again, or terminate it")
+        return
+    if not work.is_made:
+        _note(look, "its container is gone: provision it again, which makes it anew, or terminate it")
+        return
+    look["power"] = "on" if work.container.running else "off"
+    if look["power"] == "on":
+        look["ssh"] = _whose_key(work.claim)
+    mend = partial(_mend, work, look)
+    state = work.claim.state
+    if look["power"] == "off" and state not in (states.STOPPED, states.ERROR):
+        mend(states.STOPPED, f"recorded as {state}, it does not run", "start_instance brings it up")
+    elif look["ssh"] == OWN_KEY and state != states.RUNNING:
+        mend(states.RUNNING, f"recorded as {state}, it runs and shows its own key")
+    elif look["ssh"] == OTHER_KEY:
+        _note(look, f"another host key than its own answers at {work.claim.address}: not touched")
+    elif look["ssh"] == SILENT:
+        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched")
+    work.autostart = work.claim.state != states.STOPPED
+    work.correct([creating.CONFIGURATION], partial(_put_back, work, look))
+
+
+def _mend(work, look, state, found, more=""):
+    _note(look, found, f"recorded as {state}{f' ({more})' if more else ''}")
+    work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": state})
+    work.move(state, "found so")
+
+
+def _put_back(work, look, what):
+    done = "would be put back" if work.change.check else "put back"
+    _note(look, f"missing or another: {', '.join(what)}", done)
+
+
+def _whose_key(claim):
+    try:
+        return OWN_KEY if ssh.answers(claim.address, claim.host_key, Deadline(PATIENCE)) else SILENT
+    except ssh.WrongHostKey:
+        return OTHER_KEY
+
+
+def _others(host):
+    """What lies here with an id of ours and of no instance; whoever attached GPUs to it by hand may know."""
+    lxcpath = host.config["lxcpath"]
+    known = {claim.container for claim in host.store.claims()}
+    folders = {claim.instance for claim in host.store.claims()}
+    keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}
+    return [
+        f"container {name} of {lxcpath}, of no instance"
+        for name, key in keys.items()
+        if key is not None and key not in known and name not in folders
+    ]

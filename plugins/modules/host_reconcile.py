@@ -1,0 +1,95 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's records of instances against what is true; looked at in module_utils/accelerator_host/reconciling.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_reconcile
+short_description: Compare what an accelerator host recorded of its instances with what is true
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Looks whether each instance's container is there, whether it runs, and whose host key answers at its address, and
+    mends what is safe, which is the record and the container's configuration.
+  - Nothing is started, ended or written into a root.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.attributes.actiongroup_host
+  - hetero.compute.host
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  timeout:
+    description: Seconds to wait until another verb lets go of an instance.
+    type: float
+    default: 30
+seealso:
+  - module: hetero.compute.gpu_reconcile
+  - module: hetero.compute.board_reconcile
+"""
+
+EXAMPLES = r"""
+- name: What is not as recorded
+  hetero.compute.host_reconcile:
+  check_mode: true
+  register: found
+"""
+
+RETURN = r"""
+instances:
+  description: The instances, by name.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name: {description: Name of the host., type: str}
+    instance: {description: Name of the instance., type: str}
+    recorded: {description: The state that was recorded., type: str}
+    power: {description: 'V(on) or V(off), whether its container runs, or none where there is none.', type: str}
+    ssh: {description: 'V(own key), V(other key) or V(no answer), or none where it does not run.', type: str}
+    found:
+      description: What is not as recorded, and what was done about it; none where it is only reported.
+      type: list
+      elements: dict
+others:
+  description: What lies on the host with an id of this collection and belongs to no instance.
+  returned: always
+  type: list
+  elements: str
+seconds:
+  description: Seconds of each step.
+  returned: always
+  type: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.accelerator_host.host import Host
+from ..module_utils.accelerator_host.reconciling import reconcile
+from ..module_utils.change import Change
+from ..module_utils.module import run
+from ..module_utils.spec import HOST, ArgumentSpec
+
+SPEC = HOST + ArgumentSpec(dict(timeout=dict(type="float", default=30)))
+
+
+def work(params, check):
+    with Host(params["config"], create=not check) as host:
+        return reconcile(host, Change(check), params["timeout"])
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests for containers. If these fail, one user gets what another has, or is refused without a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.filter.no_node import FilterModule
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
+from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
+
+no_node = FilterModule().filters()["no_node"]
+
+
+def flavor(**extra):
+    return dict(CG1, extra_specs=dict(CG1["extra_specs"], **extra))
+
+
+def holders(site):
+    return [gpu["holder"] for gpu in site.info()["gpus"]]
+
+
+def test_two_get_two_each_and_a_third_is_told_why_not(claims):
+    """Memory is there for four, GPUs for two: each GPU says who has it, and nothing of the third stays."""
+    first = claims.claim("ml-7")
+    assert first["lines"][0]["text"] == "wants cg1.xlarge: 4 of 4 fermi GPUs free, gpu1 chosen"
+    second = claims.claim("ml-8", owner="eve")
+    assert second["lines"][0]["text"] == "wants cg1.xlarge: 2 of 4 fermi GPUs free, gpu1 chosen"
+    assert holders(claims) == ["ml-7", "ml-7", "ml-8", "ml-8"]
+    assert [one["ip"] for one in claims.info()["instances"]] == ["10.0.81.10", "10.0.81.11"]
+    with pytest.raises(NoneFree) as caught:
+        claims.claim("ml-9")
+    said = str(caught.value).splitlines()
+    assert said[0] == "ml-9 wants cg1.xlarge (16384 MB, 160 GB, hypervisor LXC, gpus 2, gpu_arch fermi): no node."
+    assert said[1].startswith("  gpu1: 2 fermi GPUs wanted: ")
+    for name, addresses in (("ml-7", ADDRESSES[:2]), ("ml-8", ADDRESSES[2:])):
+        assert f"{', '.join(addresses)} allocated to {name} since 0 s" in said[1]
+    assert [one["instance"] for one in claims.info()["instances"]] == ["ml-7", "ml-8"]
+    claims.do(instances.absent, "ml-7")
+    assert claims.claim("ml-9")["instances"][0]["ip"] == "10.0.81.10"
+
+
+def test_asked_again_and_asked_for_by_another(claims):
+    """The same again changes nothing; another owner's name, another flavor and another key are refused."""
+    claims.claim(lease_hours=3)
+    again = claims.claim(lease_hours=9)
+    assert (again["changed"], again["new"]) == (False, [])
+    assert again["lines"][0]["text"] == "wants cg1.xlarge: has gpu1"
+    for more, words in (
+        (dict(owner="eve"), "belongs to jo"),
+        (dict(key=OTHER_KEY), "another ssh key"),
+        (dict(flavor=dict(CG1, memory_mb=1)), "another flavor"),
+    ):
+        with pytest.raises(Refused, match=words):
+            claims.claim(**more)
+
+
+def test_all_or_nothing(claims):
+    """Three times two of four GPUs: none of them, or with `partial` the two that are to be had."""
+    with pytest.raises(NoneFree, match="2 of 3 nodes"):
+        claims.claim("lab", count=3)
+    assert (claims.info()["instances"], holders(claims)) == ([], [None] * 4)
+    partial = claims.claim("lab", count=3, partial=True)
+    assert partial["new"] == ["lab-1", "lab-2"]
+    assert claims.info(instance="lab")["claims"][1]["request"] == "lab"
+    assert len(claims.do(instances.absent, "lab")["instances"]) == 2
+    assert claims.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (flavor(gpu_arch="s== kepler"), "gpu_arch fermi does not satisfy 's== kepler'"),
+        (flavor(gpus="= 5"), "gpus 4 does not satisfy '= 5'"),
+        (flavor(hypervisor="s== QEMU"), "hypervisor LXC does not satisfy 's== QEMU'"),
+        (dict(CG1, memory_mb=70000), "memory_mb 65536 < 70000"),
+        (dict(CG1, cpu_arch="tile-gx64"), "cpu_arch x86_64 is not tile-gx64"),
+        (dict(name="plain", memory_mb=1), "the flavor does not ask for it (extra_specs: hypervisor: s== LXC)"),
+    ],
+)
+def test_what_a_host_can_never_serve(claims, asked, why, monkeypatch):
+    """Why a host is no answer to a flavor is said by the flavor's own keys."""
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    with pytest.raises(NoneFree) as caught:
+        claims.claim(flavor=asked)
+    assert caught.value.facts["rejected"] == {"gpu1": [why]}
+    assert claims.nothing_is_left()
+
+
+def test_gpus_that_are_counted_by_another_sign_or_none(claims):
+    """A flavor may ask for a number in each of Nova's ways, or for a container without GPUs."""
+    assert claims.claim("one", flavor=flavor(gpus=">= 1", gpu_arch="<or> kepler <or> fermi"))["new"] == ["one"]
+    assert holders(claims).count("one") == 1
+    without = {key: value for key, value in CG1["extra_specs"].items() if key == "hypervisor"}
+    claims.claim("none", flavor=dict(CG1, extra_specs=without))
+    assert holders(claims).count("none") == 0
+    with pytest.raises(BadInput, match="give the number of GPUs"):
+        claims.claim("odd", flavor=flavor(gpus="<= 2"))
+
+
+def test_a_container_made_by_hand_is_nobodys_instance(claims):
+    """Somebody's own container of the same name would be started, and removed with the instance."""
+    (claims.lxcpath / "ml-8").mkdir(parents=True)
+    (claims.lxcpath / "ml-8" / "config").write_text("lxc.uts.name = ml-8\n")
+    with pytest.raises(NoneFree, match="there is a container ml-8 already that is no instance"):
+        claims.claim()
+    assert holders(claims) == [None] * 4
+    assert (claims.lxcpath / "ml-8" / "config").exists()
+
+
+def test_one_answer_of_boards_and_hosts():
+    """A user of ten boards and two hosts reads one reason for each kind, not twelve."""
+    failure = dict(what="bob wants tgx.8x8 (tile-gx64): no node.\n  …", rejected={})
+    failure["rejected"] = {f"board{n}": ["cpu_arch TILEPro64 is not tile-gx64"] for n in range(10)}
+    capacity = {key: dict(total=10**6, free=0) for key in ("memory_mb", "vcpus", "local_gb")}
+    hosts = [
+        dict(name=f"gpu{n}", hypervisor="LXC", cpu_arch="x86_64", capacity=capacity, gpus=[dict(arch="fermi")])
+        for n in (1, 2)
+    ]
+    asked = dict(name="tgx.8x8", memory_mb=16384, cpu_arch="tile-gx64")
+    assert no_node([failure], asked, [], hosts).splitlines() == [
+        "bob wants tgx.8x8 (tile-gx64): no node.",
+        "  10 boards: cpu_arch TILEPro64 is not tile-gx64",
+        "   2 GPU hosts: cpu_arch x86_64 is not tile-gx64",
+    ]
+    boards = [dict(name="board0", memory_mb=1, cpu_info={"arch": "tilepro64"})]
+    none = dict(what="ml-9 wants cg1.xlarge: 1 of 2 nodes.", rejected={"gpu1": ["a"], "gpu2": ["b"]}, kind="GPU hosts")
+    said = no_node([failure | dict(rejected={}), none], dict(CG1), [dict(boards=boards)], []).splitlines()
+    assert said[0] == "ml-9 wants cg1.xlarge: 1 of 2 nodes."
+    assert said[1:3] == ["  gpu1: a", "  gpu2: b"]
+    assert said[3].startswith("  board0: memory_mb 1 < 16384")

@@ -1,0 +1,84 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a container is made of. If these fail, its users own what is others', or it does not start, or has no limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import id_maps, limits
+
+
+def test_owners_are_shifted_and_modes_stay(tmp_path):
+    """A set-user-id program that lost its bit, or a file that stays the host's root's, breaks a container's system."""
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    for name, mode, owner in (("su", 0o4755, 0), ("mail", 0o2755, 8), ("plain", 0o640, 1000)):
+        (root / name).write_text(name)
+        os.chown(root / name, owner, owner)
+        (root / name).chmod(mode)
+    os.link(root / "su", root / "etc" / "su-too")
+    (root / "link").symlink_to("/etc/passwd")
+    before = os.stat("/etc/passwd").st_uid
+    files = [("u", tmp_path / "subuid"), ("g", tmp_path / "subgid")]
+    (tmp_path / "subuid").write_text("jo:100000:65536\nroot:200000:10\nroot:1000000:65536\n")
+    (tmp_path / "subgid").write_text("root:2000000:131072\n")
+    id_maps.shift(str(root), id_maps.of_root(files), "image x")
+    found = {path.name: path.lstat() for path in [root, *root.rglob("*")]}
+    assert {name: (one.st_uid, one.st_gid) for name, one in found.items()} == {
+        "root": (1000000, 2000000), "etc": (1000000, 2000000), "su": (1000000, 2000000), "su-too": (1000000, 2000000),
+        "mail": (1000008, 2000008), "plain": (1001000, 2001000), "link": (1000000, 2000000),
+    }  # fmt: skip
+    assert [stat.S_IMODE(found[name].st_mode) for name in ("su", "mail", "plain")] == [0o4755, 0o2755, 0o640]
+    assert os.stat("/etc/passwd").st_uid == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "far").write_text("")
+    os.chown(tmp_path / "other" / "far", 70000, 0)
+    with pytest.raises(BadInput, match="image x: far belongs to 70000:0"):
+        id_maps.shift(str(tmp_path / "other"), id_maps.of_root(files), "image x")
+
+
+def test_no_range_for_root_is_said(tmp_path):
+    (tmp_path / "subuid").write_text("root:100000:1000\n")
+    with pytest.raises(BadInput, match="gives root no 65536 ids: run the set-up playbook"):
+        id_maps.of_root([("u", tmp_path / "subuid")])
+
+
+def test_limits_for_the_controllers_that_are_there(tmp_path):
+    """A key for a controller that the host has not stops each start; a missing one lets one tenant eat all."""
+    one, two, none = (tmp_path / name for name in ("v1", "v2", "none"))
+    for name in ("memory", "cpu"):
+        (one / name).mkdir(parents=True)
+        (one / name / "cgroup.procs").write_text("")
+    two.mkdir()
+    (two / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    none.mkdir()
+    (none / "cgroup.controllers").write_text("\n")
+    assert limits.keys(16384, 8, str(one)) == [
+        "lxc.cgroup.memory.limit_in_bytes = 17179869184", "lxc.cgroup.cpu.cfs_quota_us = 800000",
+    ]  # fmt: skip
+    assert limits.keys(16384, 8, str(two)) == [
+        "lxc.cgroup2.memory.max = 17179869184", "lxc.cgroup2.cpu.max = 800000 100000",
+    ]  # fmt: skip
+    assert (limits.keys(16384, 8, str(none)), limits.missing(16384, 8, str(none))) == ([], ["memory", "cpu"])
+    assert (limits.keys(0, 0, str(two)), limits.missing(0, 8, str(two))) == ([], [])
+
+
+def test_a_host_offers_what_it_has_unless_its_file_says_otherwise(tmp_path):
+    """A host set up with no numbers would offer nothing, or more than it has."""
+    path, meminfo = tmp_path / "host.json", tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:       24609000 kB\nMemFree: 1 kB\n")
+    path.write_text(json.dumps({"lxcpath": str(tmp_path / "yet" / "to" / "come"), "vcpus": 8, "name": "gpu1"}))
+    config = read_config(str(path), str(meminfo))
+    assert (config["memory_mb"], config["vcpus"], config["name"]) == (24032, 8, "gpu1")
+    assert config["local_gb"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize // 2**30
+    path.write_text(json.dumps({"vcpus": "8"}))
+    with pytest.raises(BadInput, match="vcpus is '8': give a whole number"):
+        read_config(str(path), str(meminfo))
