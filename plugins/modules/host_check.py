@@ -126,6 +126,10 @@ absent_nodes:
   type: list
   elements: str
   sample: [/dev/nvidia0]
+lxc_net:
+  description: Whether LXC's own network can run here, which it does not within an LXC container.
+  returned: when O(stage=machine)
+  type: bool
 missing_packages:
   description: Those of O(packages) that are not installed.
   returned: when O(stage=machine)

@@ -51,6 +51,8 @@ def look(plan, paths=HERE):
         return found
     device_cgroup(found, paths.proc)
     found.facts["missing_packages"] = missing_packages(plan.packages)
+    # Its unit says ConditionVirtualization=!lxc; what starts containers waits 30 s for its bridge all the same.
+    found.facts["lxc_net"] = command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() != "lxc"
     liblxc(found)
     if plan.unprivileged:
         unprivileged(found, paths.proc)

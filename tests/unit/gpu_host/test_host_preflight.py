@@ -240,7 +240,7 @@ def test_all_of_it_on_this_machine(monkeypatch):
     monkeypatch.setattr(preflight, "system", lambda found: True)
     found = preflight.look(replace(PLAN, packages=["dpkg", "no-such-package"], network="127.0.0.0/24", bridge="lo"))
     assert set(found.facts) == {
-        "cgroup", "missing_packages", "id_maps", "network", "gpus", "absent_nodes",
+        "cgroup", "missing_packages", "lxc_net", "id_maps", "network", "gpus", "absent_nodes",
     }  # fmt: skip
     assert found.facts["missing_packages"] == ["no-such-package"]
     assert summary(found, "an accelerator host").startswith(
