@@ -9,7 +9,7 @@ Taken from nova/conf/ and setup.cfg of each release's tag.
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict
 
 from ..errors import BadInput
 from .parsing import DEFAULT
@@ -31,7 +31,7 @@ IN_PLACEMENT = "pci_in_placement"
 MULTI = (ALIAS, DEVICE_SPEC, AVAILABLE)
 
 #: option → [(section, name), first release, last release that reads it]
-_READ: Dict[str, List[Tuple[Tuple[str, str], int, Optional[int]]]] = {
+_READ: Dict[str, Any] = {
     ALIAS: [(("pci", "alias"), OCATA, None), ((DEFAULT, "pci_alias"), FIRST, None)],
     DEVICE_SPEC: [
         (("pci", "device_spec"), ZED, None),

@@ -12,7 +12,8 @@ import random
 from collections import Counter
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, options, pci
+from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, options, pci, specs
+from ansible_collections.hetero.compute.plugins.modules.nova_pci import work
 
 #: A way to start a service: (name, kind, command, in a web server, environment)
 STARTS = [
@@ -64,43 +65,50 @@ OLD = [
 NAMES = {"new": NEW, "old": OLD, "both": [*NEW, *OLD]}
 FILTERS = ["ComputeFilter", "PciPassthroughFilter", "A, B", "A,B ,", "", '"A,B"', "  A", "RamFilter,\n   ComputeFilter"]
 CASES = 8
+K2 = {"vendor_id": "10de", "product_id": "11be"}
+A1 = dict(K2, name="k2")
 
 
-def value(draw, name):
+def value(draw, name, sound):
     """Values are told apart by a number; some are quoted, hold dollar signs, or go on in a next line."""
     if name == "pci_in_placement":
         return draw.choice(["true", "False", "yes"])
     if "filters" in name:
         return draw.choice(FILTERS)
-    spec = json.dumps({"name": f"a{draw.randrange(1000)}", "vendor_id": "10de"})
-    return draw.choice([spec, spec, f'"{spec}"', spec.replace(", ", ",\n  "), spec.replace("10de", "$$x"), r"\$1 $ 5$"])
+    spec = json.dumps({"name": f"a{draw.randrange(1000)}", "vendor_id": "10de", "product_id": "11bf"})
+    forms = [spec, spec, f'"{spec}"', spec.replace(", ", ",\n  ")]
+    return draw.choice(forms if sound else [*forms, spec.replace("10de", "$$x"), r"\$1 $ 5$"])
 
 
-def text(draw, names):
+def text(draw, names, sound):
     lines = []
     for _ in range(draw.randrange(4)):
         section, name = draw.choice(names)
         section = draw.choice([section, section, section.upper() if section == "pci" else section])
-        lines += [f"[{section}]", f"{name}{draw.choice([' = ', '=', ' : '])}{value(draw, name)}"]
+        lines += [f"[{section}]", f"{name}{draw.choice([' = ', '=', ' : '])}{value(draw, name, sound)}"]
         lines += draw.choice([[], ["# a comment"], [""], ["other = 1"]])
     return "\n".join(lines) + draw.choice(["\n", ""])
 
 
-def lay(draw, root, names):
+def lay(draw, root, names, sound=False):
     for path in FILES:
         if path in NEEDED or draw.random() < 0.4:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text(draw, names))
+            (root / path).write_text(text(draw, names, sound))
     # a file that must be there is missing
-    if draw.random() < 0.06:
+    if not sound and draw.random() < 0.35:
         (root / draw.choice(NEEDED)).unlink()
 
 
 def ours(service, root):
     try:
-        found = pci.effective(service, options.Tree(str(root)))
+        return with_defaults(pci.effective(service, options.Tree(str(root))))
     except BadInput:
         return dict(error="refused")
+
+
+def with_defaults(found):
+    """What Nova has where nobody tells it."""
     defaults = dict(enabled_filters=filters.defaults(34), available_filters=[filters.ALL])
     return {name: defaults.get(name, []) if value is None else value for name, value in found.items()}
 
@@ -134,6 +142,47 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
             tell(f"{start:<15} {which:<5} {sum(counts):6} {counts[0]:5} {counts[1]:9} {counts[2]:8}")
             assert counts[0] >= 0.5 * sum(counts)
     assert differ == [], f"{len(differ)} differ"
+    assert sum(count for (_start, _names, outcome), count in tally.items() if outcome == "refused") >= 10
+
+
+def test_what_is_written_is_what_nova_then_has(ask_nova, tell, tmp_path):
+    """Files of any shape, and our options put into them: Nova has them, and all else that it had before."""
+    draw = random.Random(7)
+    cases, wrote, where = [], [], Counter()
+    for start, kind, command, wsgi, environment in STARTS:
+        for names in [*NAMES.values()] * 2 if start != "environment" else ():
+            root = tmp_path / f"{len(cases)}"
+            lay(draw, root, names, sound=True)
+            before = ours(options.told(kind, 34, command, wsgi, environment, "/etc/home"), root)
+            said = dict(command=command, wsgi=wsgi, environment=environment, home="/etc/home", root=str(root))
+            asked = dict(kind=kind, release="34", aliases=[A1], device_specs=[K2], migrate=draw.random() < 0.3)
+            result = work(dict(said, **asked, state="present"), False)
+            service = options.told(kind, 34, command, wsgi, environment, "/etc/home")
+            argv = [f"/usr/bin/{service.program}", *service.arguments]
+            told = dict(environment, HOME="/etc/home")
+            cases.append(dict(root=str(root), argv=argv, environment=told, wsgi=wsgi))
+            # an old list that Nova does not read is taken up when it is migrated
+            told_filters = None if asked["migrate"] else before["enabled_filters"]
+            wrote.append((kind, before, told_filters, result))
+    for (kind, before, told_filters, result), answer in zip(wrote, ask_nova("effective", cases)):
+        assert with_defaults(result["effective"]) == answer
+        for option, kinds in pci.NEEDED.items():
+            if kind in kinds and option in ("alias", "device_spec"):
+                values = [json.loads(text) for text in answer[option]]
+                assert (A1 if option == "alias" else K2) in values
+                assert {one for text in before[option] for one in specs.canonical(text)} <= set(map(canon, values))
+        if kind == "scheduler":
+            assert filters.PCI in answer["enabled_filters"]
+        if kind == "scheduler" and told_filters is not None:
+            kept = [name for name in told_filters if not filters.gone(name, 34)]
+            assert set(answer["enabled_filters"]) == {*kept, filters.PCI}
+        where["a file of our own" if any("hetero-pci" in path for path in result["files"]) else "a file that wins"] += 1
+    tell(f"{len(cases)} written: " + ", ".join(f"{count} into {place}" for place, count in where.items()))
+    assert min(where.values()) >= 10
+
+
+def canon(value):
+    return specs.canonical(json.dumps(value))[0]
 
 
 def set_(answer):
