@@ -31,6 +31,12 @@ def _gpu_facts(arguments):
     return local_fact.main(arguments)
 
 
+def _pci_restore(arguments):
+    from ..accelerator_host import pci_restore
+
+    return pci_restore.main(arguments)
+
+
 #: Verb → what runs it with the words after it; returns the exit code.
 VERBS = {
     backup.VERB: backup.main,
@@ -38,6 +44,7 @@ VERBS = {
     "reap": _reap,
     "gpu-nodes": _gpu_nodes,
     "gpu-facts": _gpu_facts,
+    "pci-restore": _pci_restore,
 }
 
 
