@@ -18,8 +18,9 @@ description:
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
+  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was cut off.
   - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
-  - Used by roles P(hetero.compute.tftp_proxy#role) and P(hetero.compute.gpu_lxc#role).
+  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -67,20 +68,21 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact
+from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact, pci_restore
+from ..module_utils.accelerator_host import reap as host_reap
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
 from ..module_utils.node import hetero
 from ..module_utils.node.files import keep_file, keep_folder
 from ..module_utils.node.tools import PACKAGE, script, sources
-from ..module_utils.proxy_node import pdu_mgr, reap
+from ..module_utils.proxy_node import backup, pdu_mgr, reap, restore
 from ..module_utils.spec import ArgumentSpec
 
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (gpu_nodes, gpu_restore, gpu_start, local_fact, reap)
+LATER = (backup, gpu_nodes, gpu_restore, gpu_start, host_reap, local_fact, pci_restore, reap, restore)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

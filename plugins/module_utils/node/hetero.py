@@ -9,49 +9,21 @@ work. A verb that is not for this kind of node says that its configuration is mi
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from ..errors import BadInput
-from ..proxy_node import backup, restore
 
-
-def _reap(arguments):
-    from ..proxy_node import reap
-
-    return reap.main(arguments)
-
-
-def _gpu_nodes(arguments):
-    from ..accelerator_host import gpu_nodes
-
-    return gpu_nodes.main(arguments)
-
-
-def _gpu_facts(arguments):
-    from ..accelerator_host import local_fact
-
-    return local_fact.main(arguments)
-
-
-def _gpu_restore(arguments):
-    from ..accelerator_host import gpu_restore
-
-    return gpu_restore.main(arguments)
-
-
-def _gpu_start(arguments):
-    from ..accelerator_host import gpu_start
-
-    return gpu_start.main(arguments)
-
-
-#: Verb → what runs it with the words after it; returns the exit code.
+#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings them.
 VERBS = {
-    backup.VERB: backup.main,
-    restore.VERB: restore.main,
-    "reap": _reap,
-    "gpu-nodes": _gpu_nodes,
-    "gpu-facts": _gpu_facts,
-    "gpu-restore": _gpu_restore,
-    "gpu-start": _gpu_start,
+    "backup": "..proxy_node.backup",
+    "reap": "..proxy_node.reap",
+    "restore": "..proxy_node.restore",
+    "gpu-facts": "..accelerator_host.local_fact",
+    "gpu-nodes": "..accelerator_host.gpu_nodes",
+    "gpu-reap": "..accelerator_host.reap",
+    "gpu-restore": "..accelerator_host.gpu_restore",
+    "gpu-start": "..accelerator_host.gpu_start",
+    "pci-restore": "..accelerator_host.pci_restore",
 }
 
 
@@ -59,4 +31,4 @@ def main(arguments):
     verb = arguments[0] if arguments else ""
     if verb not in VERBS:
         raise BadInput(f"no such verb (known: {', '.join(sorted(VERBS))})", f"hetero {verb}".strip(), "name one")
-    return VERBS[verb](arguments[1:])
+    return import_module(VERBS[verb], __package__).main(arguments[1:])

@@ -27,13 +27,17 @@ cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
 chmod 755 "$initrd/init" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$image/initrd"
 
+# Under emulation each service costs seconds: none that this machine has no use for; libvirt starts when it is asked.
 mmdebstrap --quiet --variant=minbase \
     --include=systemd,systemd-sysv,dbus,udev,kmod,iproute2,openssh-server,python3-minimal,python3-apt,pci.ids,pciutils \
-    --include=libvirt-daemon-system,libvirt-clients,qemu-system-x86 \
+    --include=libvirt-daemon-system,libvirt-clients,qemu-system-x86,qemu-utils \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \
     --customize-hook=': > "$1/etc/machine-id"' \
+    --customize-hook='systemctl --root "$1" mask --quiet e2scrub_reap.service e2scrub_all.timer apt-daily.timer apt-daily-upgrade.timer \
+        dpkg-db-backup.timer fstrim.timer libvirt-guests.service systemd-update-utmp.service' \
+    --customize-hook='systemctl --root "$1" disable --quiet libvirtd.service' \
     bookworm "$image/root"
 mv "$work/kernel/lib/modules" "$image/root/usr/lib/modules"
 find "$image/root/dev" -mindepth 1 -delete # its kernel fills it; the image store takes no device nodes
