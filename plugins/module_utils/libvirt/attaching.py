@@ -63,7 +63,7 @@ def attach(domain, asked, store, change, paths):
                     if not change.check:
                         _replace(domain, look, address, live)
         except HeteroError:
-            _forget(store, _Look(domain, asked, paths), change)
+            _forget(store, _Look(domain, asked, paths, look), change)
             raise
         return _result(look, before, missing, change, paths, there=True)[0]
 
@@ -85,9 +85,12 @@ def detach(domain, asked, store, change, paths):
 
 
 class _Look:
-    """A domain and devices as they are now."""
+    """A domain and devices as they are now.
 
-    def __init__(self, domain, asked, paths):
+    :param before: an earlier look at the same, which knows what devices are meant.
+    """
+
+    def __init__(self, domain, asked, paths, before=None):
         self.domain = domain
         self.asked = asked
         self.running = domain.active
@@ -95,7 +98,8 @@ class _Look:
         #: of the guest that runs (True) and of its next start (False): {address: Given}
         self.sides = {live: hostdev.given(domain.xml(live)) for live in ((True, False) if self.running else (False,))}
         self.all = sysfs.devices(paths)
-        self.devices = _devices(asked, self.all, {address for side in self.sides.values() for address in side})
+        has = {address for side in self.sides.values() for address in side}
+        self.devices = before.devices if before else _devices(asked, self.all, has)
 
     @property
     def missing(self):
@@ -234,7 +238,7 @@ def _result(look, before, moved, change, paths, there):
     """(the module's result, _Look): what the domain has is read back, and where the devices are."""
     domain, after = look.domain, look
     if moved and not change.check:
-        after = _Look(domain, look.asked, paths)
+        after = _Look(domain, look.asked, paths, look)
         wrong = after.missing if there else after.there
         if wrong:
             address, live = wrong[0]
