@@ -23,7 +23,8 @@ from .persistence import Binding, read
 def change_driver(asked, change, deadline, paths):
     """Do what was asked for; the module's result but for its diff.
 
-    :param asked: devices, driver, persistent, force.
+    :param asked: devices, driver, persistent (None: what is bound at each boot stays as it is), force; `holder`, where
+        somebody does it for his own allocation.
     :param change: a Change, which gets each device's fields before and after.
     """
     names, driver = asked["devices"], asked["driver"]
@@ -38,7 +39,7 @@ def change_driver(asked, change, deadline, paths):
             lasting = _lasting(planned, bindings, asked["persistent"])
             waiting = _waiting(planned, left)
             if not waiting:
-                held, _domains = holders(planned.moving, paths)
+                held, _domains = holders(planned.moving, paths, asked.get("holder"))
                 refuse(planned, held, asked["force"])
         with change.step("bind"):
             if (planned.todo or lasting != bindings) and not waiting and not change.check:
@@ -105,6 +106,8 @@ def _bind(planned, lasting, held, journal, paths, deadline, notes):
 
 def _lasting(planned: Plan, bindings, persistent):
     """What is to be bound at each boot once the plan is done."""
+    if persistent is None:
+        return bindings
     found = {address: binding for address, binding in bindings.items() if address not in planned.gone}
     for device in planned.chosen:
         found.pop(device.address, None)

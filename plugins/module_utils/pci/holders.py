@@ -52,16 +52,18 @@ class Holder:
         return {name: value for name, value in asdict(self).items() if name != "address"}
 
 
-def holders(chosen, paths):
+def holders(chosen, paths, own=None):
     """({address: [Holder]} of these devices, {address: domains that are defined with it}).
 
     One look at all processes answers for all of them.
+
+    :param own: a holder of allocations that is the asker itself, and so no obstacle.
     """
     parts = {device.address: _Parts(device, paths) for device in chosen}
     numbers = {number for part in parts.values() for number in part.numbers}
     open_by = processes.holders(sorted(numbers), paths)
     defined, running = domains.holders(paths)
-    given, found = _allocations(paths), {}
+    given, found = _allocations(paths, own), {}
     for device in chosen:
         part, address = parts[device.address], device.address
         held = [Holder(address, "storage", said) for said in storage.uses(part.disks, paths)]
@@ -77,12 +79,13 @@ def holders(chosen, paths):
     return found, defined
 
 
-def _allocations(paths):
-    """{address: [who it is allocated to]} by this host's own records."""
+def _allocations(paths, own):
+    """{address: [who else it is allocated to]} by this host's own records."""
     found = {}
     with Store(paths.state_db, create=False) as store:
         for allocation in store.allocations():
-            found.setdefault(allocation.address, []).append(allocation.holder)
+            if allocation.holder != own:
+                found.setdefault(allocation.address, []).append(allocation.holder)
     return found
 
 

@@ -1,0 +1,197 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirt's domains by its command virsh: each call bounded in time, its errors named with the way out.
+
+What is in a domain's XML is its callers' business.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from ..command import ended
+from ..errors import BadInput, HeteroError, Refused, TimedOut
+
+URI = "qemu:///system"
+#: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long.
+CALL_TIME = 120.0
+#: Seconds for a call that only asks.
+ASK_TIME = 30.0
+RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
+#: What libvirt says (its src/util/virerror.c, virhostdev.c, virpci.c and QEMU's own words) → (error, what, remedy).
+SAID = (
+    (r"failed to get domain|Domain not found", BadInput, "there is no such domain", "see: virsh list --all"),
+    (
+        r"failed to connect to the hypervisor|Failed to connect socket",
+        HeteroError,
+        "libvirt does not answer",
+        "see: systemctl status libvirtd (or virtqemud); the playbook hetero.compute.kvm_host installs it",
+    ),
+    (
+        r"must be manually detached from the host",
+        Refused,
+        "with managed no, libvirt takes a device only where it is on vfio-pci already",
+        "bind it first (module hetero.compute.pci_driver), or attach it with managed: true",
+    ),
+    (r"is in use by driver .*, domain (?P<who>[^ ]+)", Refused, "domain {who} has it", "stop that domain first"),
+    (
+        r"group (?P<who>\d+) is not viable",
+        Refused,
+        "IOMMU group {who} is not viable: another device in it is on a driver of the host's",
+        "see module hetero.compute.pci_info, and bind the whole group",
+    ),
+    (
+        r"No more available PCI slots|no more PCI slots",
+        Refused,
+        "the machine has no free slot for a device while it runs",
+        "give it a pcie-root-port more, or attach with live: false and restart it",
+    ),
+    (
+        r"does not support passthrough|VFIO.*not supported|IOMMU.*(?:disabled|not supported)",
+        HeteroError,
+        "this host cannot give devices to guests",
+        "switch its IOMMU on: playbook hetero.compute.kvm_host",
+    ),
+)
+
+
+class Libvirt:
+    """What virsh can do, on one libvirt.
+
+    :param deadline: no call outlives it.
+    """
+
+    def __init__(self, deadline, uri=URI):
+        self.deadline = deadline
+        self.uri = uri
+
+    def domain(self, name):
+        return Domain(name, self)
+
+    def names(self):
+        """Of all domains, running or not."""
+        return self.call(["list", "--all", "--name"], "libvirt").split()
+
+    def domain_types(self):
+        """What runs here, such as ["kvm", "qemu"], as libvirt's capabilities say it."""
+        tree = _parsed(self.call(["capabilities"], "libvirt"), "libvirt")
+        machine = tree.findtext("host/cpu/arch")
+        guests = [guest for guest in tree.iterfind("guest/arch") if guest.get("name") == machine]
+        return [domain.get("type") for guest in guests for domain in guest.iterfind("domain")]
+
+    def define(self, xml):
+        """Have a domain of this XML; one of the same name and UUID is changed, which counts from its next start."""
+        self.call(["define", "/dev/stdin"], "libvirt", stdin=xml)
+
+    def call(self, words, thing, stdin="", timeout=ASK_TIME):
+        """virsh's output; an error in its own words, or better ones where they are known.
+
+        :raises TimedOut: it did not answer; libvirt may go on with what it was told.
+        """
+        limit = min(timeout, max(1.0, self.deadline.left))
+        remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
+        done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limit, stdin, env={"LC_ALL": "C"})
+        if done.returncode == 0:
+            return done.stdout
+        raise named(done.stderr, thing, words[0])
+
+
+class Domain:
+    """One domain, by its name; it need not exist."""
+
+    def __init__(self, name, libvirt):
+        self.name = name
+        self.libvirt = libvirt
+        self.thing = f"domain {name}"
+
+    @property
+    def defined(self):
+        return self.name in self.libvirt.names()
+
+    @property
+    def state(self):
+        """RUNNING, PAUSED, SHUT_OFF or another word of virsh's; BadInput where there is no such domain."""
+        return self._call("domstate").strip()
+
+    @property
+    def active(self):
+        """Whether its guest has what it has: also while it is paused, or on its way down."""
+        return self.state not in (SHUT_OFF, "crashed")
+
+    @property
+    def persistent(self):
+        """Whether it is kept when it ends."""
+        found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
+        return bool(found) and found[1] == "yes"
+
+    def xml(self, live):
+        """Its description as an element: of the guest that runs, or of its next start."""
+        return _parsed(self._call("dumpxml", *([] if live else ["--inactive"])), self.thing)
+
+    def attach(self, xml, live):
+        """Give it a device, at once or from its next start on."""
+        self._call("attach-device", "/dev/stdin", _where(live), stdin=xml, timeout=CALL_TIME)
+
+    def detach(self, xml, live):
+        """Take a device away; a running guest is only asked to let it go."""
+        self._call("detach-device", "/dev/stdin", _where(live), stdin=xml, timeout=CALL_TIME)
+
+    def start(self):
+        self._call("start", timeout=CALL_TIME)
+
+    def shutdown(self, timeout):
+        """Ask the guest to end, and wait until it has; TimedOut where it has not."""
+        self._call("shutdown")
+        end = self.libvirt.deadline.within(timeout)
+        while self.active:
+            if end.passed:
+                what = f"its guest did not end within {timeout:g} s"
+                raise TimedOut(what, self.thing, "does its init know ACPI's power button?")
+            end.nap()
+
+    def stop(self):
+        """End it by force; it may have ended by itself."""
+        if self.active:
+            try:
+                self._call("destroy", timeout=CALL_TIME)
+            except HeteroError:
+                if self.active:
+                    raise
+
+    def autostart(self, wanted):
+        """Have it start with the host, or not; whether that was changed."""
+        found = re.search(r"^Autostart:\s+(\S+)", self._call("dominfo"), re.M)
+        if found and (found[1] == "enable") == wanted:
+            return False
+        self._call("autostart", *([] if wanted else ["--disable"]))
+        return True
+
+    def undefine(self):
+        self._call("undefine", "--managed-save", "--nvram")
+
+    def _call(self, word, *more, **options):
+        return self.libvirt.call([word, self.name, *more], self.thing, **options)
+
+
+def named(said, thing, word):
+    """The error of what virsh said on its standard error."""
+    lines = [line.partition("error: ")[2] or line for line in said.splitlines() if line.strip()]
+    text = "; ".join(lines) or f"virsh {word} failed without a word"
+    for pattern, kind, what, remedy in SAID:
+        found = re.search(pattern, text)
+        if found:
+            return kind(what.format(**found.groupdict()), thing, remedy, said=text)
+    return HeteroError(f"virsh {word}: {text}", thing, "see: journalctl -u libvirtd")
+
+
+def _where(live):
+    return "--live" if live else "--config"
+
+
+def _parsed(text, thing):
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise HeteroError(f"virsh did not answer in XML ({error})", thing, "see: virsh dumpxml") from error

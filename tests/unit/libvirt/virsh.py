@@ -1,0 +1,209 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A libvirt for tests, as its command virsh shows it: `virsh.py ROOT [-q] [-c URI] COMMAND …`.
+
+Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of managed devices what libvirt does
+(virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. What is in the
+file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of devices while it is
+there; with a file `deaf`, a guest does not end when it is asked to.
+"""
+
+import os
+import sys
+from xml.etree import ElementTree
+
+ROOT = sys.argv[1]
+DEFINED = os.path.join(ROOT, "etc/libvirt/qemu")
+RUNNING = os.path.join(ROOT, "run/libvirt/qemu")
+AUTOSTART = os.path.join(DEFINED, "autostart")
+FOUND = os.path.join(ROOT, "taken")
+DRIVERS = os.path.join(ROOT, "sys/bus/pci/drivers")
+
+
+def there(name):
+    return os.path.exists(os.path.join(ROOT, name))
+
+
+def fail(text):
+    sys.stderr.write(f"error: {text}\n")
+    sys.exit(1)
+
+
+def path(folder, name):
+    return os.path.join(folder, f"{name}.xml")
+
+
+def load(folder, name):
+    if not os.path.exists(path(folder, name)):
+        return None
+    tree = ElementTree.parse(path(folder, name)).getroot()
+    return tree if tree.tag == "domain" else tree.find("domain")
+
+
+def save(folder, name, domain):
+    os.makedirs(folder, exist_ok=True)
+    if folder == RUNNING:
+        status = ElementTree.Element("domstatus")
+        status.append(domain)
+        domain = status
+    ElementTree.ElementTree(domain).write(path(folder, name))
+
+
+def must(name):
+    if load(DEFINED, name) is None and load(RUNNING, name) is None:
+        fail(f"failed to get domain '{name}'")
+
+
+def address(hostdev):
+    found = hostdev.find("source/address")
+    parts = [int(found.get(part), 0) for part in ("domain", "bus", "slot", "function")]
+    return "{:04x}:{:02x}:{:02x}.{:x}".format(*parts)
+
+
+def hostdevs(domain):
+    return list(domain.iterfind("devices/hostdev"))
+
+
+def move(device, driver):
+    link = os.path.join(ROOT, "sys/bus/pci/devices", device, "driver")
+    if os.path.islink(link):
+        os.unlink(link)
+    if driver:
+        os.makedirs(os.path.join(DRIVERS, driver), exist_ok=True)
+        os.symlink(os.path.join(DRIVERS, driver), link)
+    override = os.path.join(ROOT, "sys/bus/pci/devices", device, "driver_override")
+    with open(override, "w") as file:
+        file.write(f"{driver if driver == 'vfio-pci' else '(null)'}\n")
+
+
+def driver(device):
+    link = os.path.join(ROOT, "sys/bus/pci/devices", device, "driver")
+    return os.path.basename(os.readlink(link)) if os.path.islink(link) else None
+
+
+def give(hostdev):
+    device = address(hostdev)
+    for other in os.listdir(RUNNING) if os.path.isdir(RUNNING) else []:
+        if any(address(one) == device for one in hostdevs(load(RUNNING, other[:-4]))):
+            fail(f"Requested operation is not valid: PCI device {device} is in use by driver QEMU, domain {other[:-4]}")
+    if driver(device) == "vfio-pci":
+        return
+    if hostdev.get("managed") != "yes":
+        fail(f"unsupported configuration: PCI device {device} must be manually detached from the host")
+    os.makedirs(FOUND, exist_ok=True)
+    with open(os.path.join(FOUND, device), "w"):
+        move(device, "vfio-pci")
+
+
+def take(hostdev):
+    device = address(hostdev)
+    if os.path.exists(os.path.join(FOUND, device)):
+        os.unlink(os.path.join(FOUND, device))
+        with open(os.path.join(ROOT, "native", device)) as file:
+            move(device, file.read().strip() or None)
+
+
+def end(name):
+    domain = load(RUNNING, name)
+    os.unlink(path(RUNNING, name))
+    for hostdev in hostdevs(domain):
+        take(hostdev)
+
+
+def change(words, attach):
+    name, live = words[0], "--live" in words
+    must(name)
+    domain = load(RUNNING if live else DEFINED, name)
+    if domain is None:
+        fail("Requested operation is not valid: domain is not running")
+    wanted = ElementTree.fromstring(sys.stdin.read())
+    has = [one for one in hostdevs(domain) if address(one) == address(wanted)]
+    if attach:
+        if has:
+            fail(f"Requested operation is not valid: device is already in the domain configuration: {address(wanted)}")
+        if live:
+            give(wanted)
+        domain.find("devices").append(wanted)
+    else:
+        if not has:
+            fail(f"device not found: host pci device {address(wanted)} not found")
+        if live and there("keeps"):
+            return
+        domain.find("devices").remove(has[0])
+        if live:
+            take(has[0])
+    save(RUNNING if live else DEFINED, name, domain)
+
+
+def main():
+    words = sys.argv[2:]
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] == "-c" else 1 :]
+    with open(os.path.join(ROOT, "virsh"), "a") as file:
+        file.write(" ".join(words) + "\n")
+    command, rest = words[0], words[1:]
+    if there(f"fail-{command}"):
+        with open(os.path.join(ROOT, f"fail-{command}")) as file:
+            fail(file.read().strip())
+    name = rest[0] if rest else ""
+    if command == "list":
+        folders = [folder for folder in (DEFINED, RUNNING) if os.path.isdir(folder)]
+        names = {one[:-4] for folder in folders for one in os.listdir(folder) if one.endswith(".xml")}
+        sys.stdout.write("\n".join([*sorted(names), ""]))
+    elif command == "capabilities":
+        with open(os.path.join(ROOT, "capabilities")) as file:
+            sys.stdout.write(file.read())
+    elif command == "define":
+        domain = ElementTree.fromstring(sys.stdin.read())
+        old = load(DEFINED, domain.findtext("name"))
+        if old is not None and old.findtext("uuid") != domain.findtext("uuid"):
+            fail(
+                f"operation failed: domain '{domain.findtext('name')}' already exists with uuid {old.findtext('uuid')}"
+            )
+        save(DEFINED, domain.findtext("name"), domain)
+    elif command in ("attach-device", "detach-device"):
+        change([name, *rest[2:]], command.startswith("attach"))
+    else:
+        must(name)
+        of_domain(command, name, rest)
+
+
+def of_domain(command, name, rest):
+    live, kept = load(RUNNING, name), load(DEFINED, name)
+    if command == "domstate":
+        sys.stdout.write("running\n\n" if live is not None else "shut off\n\n")
+    elif command == "dominfo":
+        sys.stdout.write(f"Name:           {name}\nPersistent:     {'yes' if kept is not None else 'no'}\n")
+        enabled = os.path.exists(path(AUTOSTART, name))
+        sys.stdout.write(f"Autostart:      {'enable' if enabled else 'disable'}\n")
+    elif command == "dumpxml":
+        shown = kept if "--inactive" in rest and kept is not None else live if live is not None else kept
+        sys.stdout.write(ElementTree.tostring(shown, encoding="unicode"))
+    elif command == "start":
+        if live is not None:
+            fail("Domain is already active")
+        for hostdev in hostdevs(kept):
+            give(hostdev)
+        save(RUNNING, name, kept)
+    elif command in ("shutdown", "destroy"):
+        if live is None:
+            fail("Requested operation is not valid: domain is not running")
+        if command == "destroy" or not there("deaf"):
+            end(name)
+    elif command == "undefine":
+        for folder in (DEFINED, AUTOSTART):
+            if os.path.exists(path(folder, name)):
+                os.unlink(path(folder, name))
+    elif command == "autostart":
+        os.makedirs(AUTOSTART, exist_ok=True)
+        if "--disable" in rest:
+            os.unlink(path(AUTOSTART, name))
+        else:
+            with open(path(AUTOSTART, name), "w"):
+                pass
+    else:
+        fail(f"unknown command: '{command}'")
+
+
+main()
