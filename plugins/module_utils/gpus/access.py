@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..cgroup.changing import Changing
 from ..cgroup.devices import of_container
 from ..cgroup.rules import Rule
+from ..deadline import Deadline
 from ..errors import HeteroError, Refused
 from ..lxc import device_nodes, opening
 from . import reach
@@ -24,6 +25,9 @@ ACCESS = "rw"
 HOST, INSIDE = "host", "lxc-attach"
 #: What open() says of a node that the device cgroup, or its mode, keeps closed, or that is not there.
 CLOSED_ERRORS = (errno.EPERM, errno.EACCES, errno.ENOENT)
+
+#: Seconds to wait for others who change the rules of the same container, which takes them milliseconds.
+TURN = 10.0
 
 
 @dataclass
@@ -62,31 +66,25 @@ class Running:
         :raises HeteroError: a node that was opened is still closed, or the container's own is in the way.
         """
         proofs = self._seen(nodes, may_all)
-        for node, proof in zip(nodes, proofs):
-            proof.after = dict(allowed=True, node=True)
-            if check:
-                continue
-            if not proof.before["allowed"]:
-                self._allow(node)
-            if not proof.before["node"]:
-                self._make(node, method)
         if not check:
+            self._change("allowed", [node for node, proof in zip(nodes, proofs) if not proof.before["allowed"]])
+            self._make([node for node, proof in zip(nodes, proofs) if not proof.before["node"]], method)
             self._prove_open(nodes, proofs)
+        for proof in proofs if check else ():
+            proof.after = dict(allowed=True, node=True)
         return proofs
 
     def take(self, nodes, check=False):
         """Close these nodes and take them away; [Proof]. What has one open keeps it: see users.py."""
         proofs = self._seen(nodes, reach.may_open)
-        for node, proof in zip(nodes, proofs):
-            proof.after = dict(allowed=False, node=False)
-            if check:
-                continue
-            if proof.before["allowed"]:
-                self._deny(node)
-            if proof.before["node"]:
-                device_nodes.remove(self.container, node.path, pid=self.pid)
         if not check:
+            self._change("denied", [node for node, proof in zip(nodes, proofs) if proof.before["allowed"]])
+            paths = [proof.path for proof in proofs if proof.before["node"]]
+            if paths:
+                device_nodes.remove(self.container, *paths, pid=self.pid)
             self._prove_closed(nodes, proofs)
+        for proof in proofs if check else ():
+            proof.after = dict(allowed=False, node=False)
         return proofs
 
     def _seen(self, nodes, allowed):
@@ -97,26 +95,19 @@ class Running:
         there = device_nodes.look(self.container, node.path, self.pid) == node.number
         return dict(allowed=allowed(asked, node), node=there)
 
-    def _allow(self, node):
-        """Only where it is denied now: a container without rules would get its first one, and be denied all else."""
-        rule = rule_for(node)
-        for step in Changing(self.cgroup, self.container).plan("allowed", [rule]):
-            step.act()
-        if self.cgroup.v1:
-            # On v1 a cgroup inside the container, as systemd makes them, does not get what its parent gets later.
-            for inner in self.cgroup.v1.inner:
-                inner.allow(rule)
+    def _change(self, state, nodes):
+        """Only what is not so already: a container without rules would get its first one, and be denied all else."""
+        if nodes:
+            changing = Changing(self.cgroup, self.container)
+            with changing.alone(Deadline(TURN)):
+                for step in changing.plan(state, [rule_for(node) for node in nodes]):
+                    step.act()
 
-    def _deny(self, node):
-        """Through LXC; what is still open then is closed by a program of our own, on v1 alone not at all."""
-        for step in Changing(self.cgroup, self.container).plan("denied", [rule_for(node)]):
-            step.act()
-
-    def _make(self, node, method):
-        if method == INSIDE:
-            device_nodes.make_inside(self.container, node)
-        else:
-            device_nodes.make(self.container, node, base=self.base, pid=self.pid)
+    def _make(self, nodes, method):
+        if nodes and method == INSIDE:
+            device_nodes.make_inside(self.container, *nodes)
+        elif nodes:
+            device_nodes.make(self.container, *nodes, base=self.base, pid=self.pid)
 
     def _prove_open(self, nodes, proofs):
         asked = self.cgroup.look()
