@@ -49,7 +49,7 @@ class Ours:
             self.machine.pci(address, 0x10DE, device, driver="nvidia", numa_node=numa_node)
             self.machine.serve(address, minor)
         self.machine.nodes()
-        self.boxes = Boxes(folder)
+        self.boxes = Boxes()
         # the hooks' command must be there; no container is started again here
         self.host = persistence.Host(private=self.boxes.private, command="/bin/true")
 

@@ -12,6 +12,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from dataclasses import dataclass
@@ -73,16 +74,17 @@ FIVE = (GPU0, GPU1, CTL, UVM, CAPS)
 
 
 class Boxes:
-    """Makes containers below one folder."""
+    """Makes containers in a folder of its own.
 
-    def __init__(self, folder):
-        self.lxcpath = str(folder / "lxc")
-        self.private = str(folder / "private")
+    Not in pytest's, through which an unprivileged container's root could not walk: each run of pytest closes it again.
+    """
+
+    def __init__(self):
+        self.top = tempfile.mkdtemp(prefix="hetero-test-", dir="/var/tmp")
+        os.chmod(self.top, 0o711)
+        self.lxcpath = f"{self.top}/lxc"
+        self.private = f"{self.top}/private"
         self.made = []
-        # An unprivileged container's root walks through as another user.
-        for place in [folder, *folder.parents][:-1]:
-            if os.stat(place).st_uid == 0 and not os.stat(place).st_mode & 1:
-                os.chmod(place, os.stat(place).st_mode | 0o011)
 
     def make(self, config="", unprivileged=False, rules=True, name=None, start=True):
         name = name or f"hetero-test-{uuid.uuid4().hex[:8]}"
@@ -121,11 +123,12 @@ class Boxes:
         for container in self.made:
             if container.defined:
                 Container(container.name, container.lxcpath).stop()
+        shutil.rmtree(self.top)
 
 
 @pytest.fixture
-def boxes(tmp_path):
-    made = Boxes(tmp_path)
+def boxes():
+    made = Boxes()
     yield made
     made.end()
 
