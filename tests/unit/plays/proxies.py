@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 
 HERE = Path(__file__).parent
@@ -89,10 +90,39 @@ class Proxy:
             subprocess.run(["umount", "--lazy", point], check=False)
 
 
-class Playbooks:
-    """The playbooks, as a user runs them against these proxies."""
+class GpuHost(Proxy):
+    """An accelerator host, a folder as well: four GPUs by what a kernel shows of them; no container is started."""
 
-    def __init__(self, folder, names):
+    def _write(self, number, pdu, boards):
+        driver = self.root / "proc" / "driver"
+        self._mount("-t", "tmpfs", "gpus", at="proc/driver")
+        self._mount("-t", "tmpfs", "devices", at="sys")
+        (driver / "nvidia").mkdir()
+        (driver / "nvidia" / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed\n")
+        for minor, (address, device, _minor, _numa) in enumerate(FOUR):
+            gpu = driver / "nvidia" / "gpus" / address
+            gpu.mkdir(parents=True)
+            gpu.joinpath("information").write_text(
+                f"Model: \t\t Tesla M2090\nGPU UUID: \t {uuid_of(minor)}\nDevice Minor: \t {minor}\n"
+            )
+            pci = self.root / "sys" / "bus" / "pci" / "devices" / address
+            pci.mkdir(parents=True)
+            for name, text in (("vendor", "0x10de"), ("device", f"{device:#06x}"), ("class", "0x030200")):
+                (pci / name).write_text(f"{text}\n")
+            (pci / "driver").symlink_to("../../../../bus/pci/drivers/nvidia")
+        config = dict(name=self.folder.name, memory_mb=65536, vcpus=32, local_gb=640, default_image="debian")
+        config.update(gateway="10.0.81.1", addresses=["10.0.81.10", "10.0.81.20"])
+        (self.folder / "etc" / "hetero" / "host.json").write_text(json.dumps(config))
+
+    @property
+    def state_db(self):
+        return str(self.folder / "var" / "lib" / "hetero" / "host.db")
+
+
+class Playbooks:
+    """The playbooks, as a user runs them against these proxies and GPU hosts."""
+
+    def __init__(self, folder, names, gpu_hosts=()):
         self.folder = folder
         hosts = {name: {} for name in names}
         own = {"ansible_connection": "folder", "ansible_python_interpreter": "/usr/bin/python3"}
@@ -100,6 +130,7 @@ class Playbooks:
         own.update(ansible_remote_tmp="/tmp/hetero-plays")
         local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
         inventory = {"all": {"vars": own, "hosts": local}, "proxies": {"hosts": hosts}}
+        inventory["hypervisor_lxc"] = {"hosts": {name: {} for name in gpu_hosts}}
         (folder / "inventory.json").write_text(json.dumps(inventory))
         foreign = ("ANSIBLE_", "PYTHON")
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -1,0 +1,111 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards and GPU hosts asked as one. If these fail, one name is two instances, or a user is not told what there is.
+
+What a container does when it runs is tests/unit/instances' and molecule's; here it is claimed only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+import yaml
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.reach import Live
+from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+TYPES = yaml.safe_load((PROJECT / "playbooks" / "vars" / "instance_types.yml").read_text())["hetero_instance_types"]
+
+
+def claim(host, instance, owner):
+    """What a play that was killed after its claim has left: two GPUs, and no container."""
+    gpus = discovery.find(None, Paths.below(str(host.root))).gpus
+    capacity = dict(memory_mb=65536, vcpus=32, local_gb=640)
+    wanted, flavor = Wanted(2, "fermi"), TYPES["cg1.xlarge"]
+    with Store(host.state_db) as store:
+        store.claim(instance, owner, flavor, "debian", KEY, "lxc", capacity, wanted, lambda: Live(()), gpus)
+        store.put(instance, address=f"10.0.81.{10 + len(store.claims())}")
+
+
+def names(host):
+    with Store(host.state_db, create=False) as store:
+        return [one.instance for one in store.claims()]
+
+
+def test_one_name_one_answer_one_table(both_kinds):
+    """A name is asked of proxies and hosts; who gets nothing reads a reason for each kind; all of it is one table."""
+    proxy, host, plays = both_kinds
+    (plays.folder / "snapshots").mkdir()
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+    claim(host, "ml-7", "jo")
+    claim(host, "ml-8", "alice")
+    requests = [
+        (dict(instance="ml-8", flavor=FLAVOR, image="debian"), "ml-8: belongs to alice"),
+        (dict(instance="ml-7", flavor=FLAVOR, image="debian"), "with another flavor"),
+        (dict(instance="jackie", flavor="cg1.xlarge"), "with another flavor"),
+        (dict(instance="bob", flavor="tgx.8x8"), "no node."),
+        (dict(instance="ml-9", flavor="cg1.xlarge"), "no node."),
+    ]
+    outputs = []
+    started = [plays.start("provision_instance", **request) for request, _words in requests]
+    for process, (_request, words) in zip(started, requests):
+        rc, output = plays.end(process)
+        assert (rc, changed(output)) == (2, 0), output
+        assert words in output
+        outputs.append(output.replace("\\n", "\n"))
+    assert "\n  2 boards: cpu_arch TILEPro64 is not tile-gx64" in outputs[3]
+    assert "\n  gpu1: cpu_arch x86_64 is not tile-gx64" in outputs[3]
+    assert "\n  2 boards: hypervisor tilera_hv does not satisfy 's== LXC', has no gpus, has no gpu_arch" in outputs[4]
+    first, second = (", ".join(address for address, *_more in two) for two in (FOUR[:2], FOUR[2:]))
+    assert f"\n  gpu1: 2 fermi GPUs wanted: {first} allocated to ml-7 since " in outputs[4]
+    flags = dict(json="true", html="nodes.html", hetero_snapshot_folder=plays.folder / "snapshots")
+    rc, output = plays.play("status", **flags)
+    assert (rc, changed(output)) == (0, 0), output
+    (line,) = [line for line in output.splitlines() if line.startswith("{")]
+    seen = json.loads(line)
+    assert seen["proxies"]["p1"]["boards"][0]["instance"] == "jackie"
+    assert [one["instance"] for one in seen["hosts"]["gpu1"]["instances"]] == ["ml-7", "ml-8"]
+    assert json.loads((plays.folder / "snapshots" / "gpu1.json").read_text()) == seen["hosts"]["gpu1"]
+    page = (plays.folder / "nodes.html").read_text()
+    assert all(f">{text}<" in page for text in ("GPU hosts", "jackie", "ml-7", "board0", "gpu1", FOUR[0][0]))
+    rc, output = plays.play("status")
+    table = [" ".join(line.split()) for line in output.splitlines()]
+    assert any(line.startswith("gpu1 gpu fermi ×4 cg1.xlarge 0 of 4 free ml-7 ") for line in table), output
+    assert any(line.startswith("board0 board TILEPro64 tp64.8x8 running jackie") for line in table)
+    assert any(line.startswith("ml-8") and line.endswith(f"{second}; claimed") for line in table)
+
+
+def test_verbs_find_a_container_by_its_name(both_kinds):
+    """What is another's is refused; what is ours is extended, shown and ended, whatever kind it is."""
+    _proxy, host, plays = both_kinds
+    claim(host, "ml-7", "jo")
+    claim(host, "ml-8", "alice")
+    refused = [plays.start(verb, instance="ml-8") for verb in ("stop_instance", "terminate_instance", "console")]
+    for process in refused:
+        rc, output = plays.end(process)
+        assert (rc, "ml-8 belongs to alice, not to jo" in output) == (2, True), output
+    rc, output = plays.play("extend_instance", instance="ml-7", hours="48")
+    assert (rc, changed(output)) == (0, 1), output
+    assert "ml-7 has gpu1, lease: until " in output
+    rc, output = plays.play("console", instance="ml-7")
+    assert "lxc-console -P /var/lib/lxc -n ml-7 -t 0" in output
+    rc, output = plays.play("reconcile")
+    assert rc == 0, output
+    assert "2 containers: 0 as recorded, 0 mended, 2 to look at" in output
+    rc, output = plays.play("terminate_instance", instance="ml-7")
+    assert (rc, changed(output)) == (0, 1), output
+    assert names(host) == ["ml-8"]
+    rc, output = plays.play("terminate_instance", instance="ml-7")
+    assert (rc, changed(output)) == (0, 0), output
+    assert "ml-7: no such instance on p1, gpu1" in output
