@@ -193,15 +193,7 @@ def _isolation(site, container, own, pid):
 def _meant(site, container, names, rows):
     """(allocations, GPUs) that are to be taken back."""
     if names:
-        chosen, gpus = [], []
-        for name in names:
-            lost = [row for row in rows if str(name).lower() in (row.address.lower(), (row.uuid or "").lower())]
-            if not lost or site.gpus_of(lost):
-                gpu = find(name, site.found.gpus)
-                gpus.append(gpu)
-                lost = [row for row in rows if row.address == gpu.address]
-            chosen += [row for row in lost if row not in chosen]
-        return chosen, gpus
+        return _named(site, names, rows)
     gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
     pid = container.init_pid
     if pid:
@@ -209,6 +201,19 @@ def _meant(site, container, names, rows):
         open_to_it = {far.address for far in seen if far.state == reach.OPEN}
         gpus.update((gpu.address, gpu) for gpu in site.found.gpus if gpu.address in open_to_it)
     return rows, list(gpus.values())
+
+
+def _named(site, names, rows):
+    """The same for what a user names; a GPU that is gone is named as the table has it."""
+    chosen, gpus = [], []
+    for name in names:
+        named = [row for row in rows if str(name).lower() in (row.address.lower(), (row.uuid or "").lower())]
+        if not named or site.gpus_of(named):
+            gpu = find(name, site.found.gpus)
+            gpus.append(gpu)
+            named = [row for row in rows if row.address == gpu.address]
+        chosen += [row for row in named if row not in chosen]
+    return chosen, gpus
 
 
 def take_back(site, container, holder, rows, gpus, how, change, deadline):

@@ -149,11 +149,11 @@ def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
     process, pid = working(box)
     host.uses(pid, FIRST)
     host.uses(os.getpid(), FIRST)  # of no container: it is no holder
-    with pytest.raises(Refused, match=rf"has GPU nodes open: pid {pid} sleep: end them, or say .* wait or kill"):
+    with pytest.raises(Refused, match=rf"has GPU nodes open: pid {pid} \w+: end them, or say .* wait or kill"):
         host.detach(box)
     assert host.can_open(box) == [FIRST]
     began = time.monotonic()
-    with pytest.raises(TimedOut, match=rf"still has it open after 0\.5 s: pid {pid} sleep"):
+    with pytest.raises(TimedOut, match=rf"still has it open after 0\.5 s: pid {pid} "):
         host.detach(box, on_holders="wait", seconds=0.5)
     assert 0.5 <= time.monotonic() - began < 10
     assert host.can_open(box) == []
@@ -161,7 +161,7 @@ def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
     with pytest.raises(NoneFree):
         host.attach(host.boxes.make(), gpus=[FIRST])
     done = host.detach(box, on_holders="kill")
-    assert done["holders"] == [{"pid": pid, "command": "sleep"}]
+    assert [holder["pid"] for holder in done["holders"]] == [pid]
     assert process.wait(10) != 0
     assert host.table() == {}
 
