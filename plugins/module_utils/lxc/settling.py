@@ -24,6 +24,8 @@ from .persistence import HERE
 RUN_FOLDER = "/run/hetero"
 #: Seconds for the rest of a start, until the monitor takes rules, and for who else works on the container.
 LATER_TIME = 120.0
+#: Seconds for another change of a cgroup that is only just there.
+TURN_TIME = 10.0
 
 
 def settle(container, pid, host=HERE):
@@ -42,13 +44,13 @@ def settle(container, pid, host=HERE):
     cgroup = devices.of_container(pid, container.name)
     if cgroup.allows_everything():
         return  # only nodes are between it and a device
-    changing = Changing(cgroup)
-    for step in changing.plan("denied", _parsed(written.before)):
-        step.act()
     granted = _parsed(written.rules)
-    if cgroup.v1 is not None:
-        for rule in granted:
-            if cgroup.v1.may(*rule) is False:
+    changing = Changing(cgroup)
+    with changing.alone(Deadline(TURN_TIME)):
+        for step in changing.plan("denied", _parsed(written.before)):
+            step.act()
+        for rule in granted if cgroup.v1 is not None else ():
+            if not cgroup.v1.may(*rule):
                 cgroup.v1.allow(rule)
     if any(cgroup.verdict(rule) != "allowed" for rule in granted):
         _later(container)
@@ -64,8 +66,9 @@ def open_again(container, run_folder=RUN_FOLDER):
         if found is None or pid is None:
             return
         changing = Changing(devices.of_container(pid, container.name), container)
-        for step in changing.plan("allowed", _parsed(found.rules)):
-            step.act()
+        with changing.alone(deadline):
+            for step in changing.plan("allowed", _parsed(found.rules)):
+                step.act()
 
 
 def _parsed(texts):
