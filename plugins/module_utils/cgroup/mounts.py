@@ -46,6 +46,8 @@ def mounts(proc="/proc"):
     with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             fields, _dash, more = line.rstrip("\n").partition(" - ")
+            if not more.startswith("cgroup"):
+                continue
             root, point = fields.split(" ")[3:5]
             kind, _source, options = more.split(" ")[:3]
             version = V2 if kind == "cgroup2" else V1 if kind == "cgroup" and "devices" in options.split(",") else None

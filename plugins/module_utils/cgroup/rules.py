@@ -9,6 +9,7 @@ Which list a cgroup has, and how it gets there, is v1's and v2's.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import BadInput
@@ -67,6 +68,7 @@ def letters(bits):
     return "".join(letter for letter, bit in ACCESS.items() if bits & bit)
 
 
+@lru_cache(maxsize=4096)  # a container's list is read twenty times while a GPU is given to it
 def parse(text):
     """A Rule. The access may be left out only in "a", which is everything.
 

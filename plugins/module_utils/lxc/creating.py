@@ -17,7 +17,7 @@ from ..command import command
 from ..errors import HeteroError
 from ..images import personal
 from ..images.mounts import mounts_below
-from . import id_maps, identity, limits
+from . import id_maps, identity, limits, private_nodes
 from .liblxc import Container
 
 #: Seconds for the copy of a root (210 MB took 3.3 s).
@@ -116,6 +116,7 @@ def remove(container):
         container.reload()
         # First, so that a killed removal leaves no container that could be started.
         os.unlink(container.config_file)
+    private_nodes.forget(container)
     if not os.path.lexists(container.folder):
         return
     mounted = sorted(mounts_below(container.folder))

@@ -8,11 +8,11 @@ All but the start is done in this process. What belongs into a container, and wh
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import re
 import tempfile
-import threading
 import weakref
 from dataclasses import dataclass
 
@@ -278,14 +278,18 @@ class Container:
         """(what the function says, the error number after it), in bounded time."""
         struct = self._open()
         answer = []
+        done = _thread.allocate_lock()
+        done.acquire()
 
         def call():
-            answer.append((getattr(struct.contents, function)(struct, *arguments), ctypes.get_errno()))
+            try:
+                answer.append((getattr(struct.contents, function)(struct, *arguments), ctypes.get_errno()))
+            finally:
+                done.release()
 
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
-        thread.join(timeout)
-        if not answer:
+        # As threading.Thread does, but for waiting until the thread has begun.
+        _thread.start_new_thread(call, ())
+        if not done.acquire(timeout=timeout):
             remedy = "is it in a hook of its start, or its monitor stopped (ps, '[lxc monitor]')?"
             raise TimedOut(f"its monitor did not answer ({function}) within {timeout:g} s", self.thing, remedy)
         return answer[0]
