@@ -15,7 +15,7 @@ from ..boot import ssh
 from ..change import Change
 from ..errors import Refused, TimedOut
 from ..gpus import attaching, reach
-from ..lxc import creating, identity, images, limits
+from ..lxc import creating, identity, images, limits, private_nodes
 from ..lxc.liblxc import Container
 from . import states
 from .claiming import wanted_of
@@ -114,6 +114,8 @@ class Work:
                 creating.put_back(self._spec(), missing)
 
     def _say_put_back(self, missing):
+        if self.claim.state == states.STOPPED and missing == [creating.CONFIGURATION]:
+            return  # one that was stopped does not start with the host; from now on it does again
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def _spec(self, image=None):
@@ -180,12 +182,10 @@ class Work:
             self.report("ssh", "ssh answers", time.monotonic() - start)
 
     def remove(self):
-        """The container with its root, and what its file kept of GPUs; whether it is gone is looked at."""
+        """The container with its processes, its root and its nodes; nothing of it can open a GPU afterwards."""
         self._refuse_stranger()
-        if self.container.defined:
-            self.container.stop()
-            attaching.detach(self.host.site, self.container, (), self.change, self.deadline, on_holders="kill")
         creating.remove(self.container)
+        private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
 
     @property

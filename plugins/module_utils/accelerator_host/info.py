@@ -110,4 +110,3 @@ def capacity_fields(capacity, claims):
         key: dict(total=total, free=max(0, total - sum(getattr(claim, key) for claim in claims)))
         for key, total in capacity.items()
     }
-

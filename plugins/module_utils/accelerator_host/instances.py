@@ -202,7 +202,7 @@ def _each(host, request, verb, options, change, one, must_be=True):
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)
         work = Work(host, claim, change, Deadline(options.timeout), report)
-        failure = dict(failed=False)
+        failure: dict = dict(failed=False)
         try:
             if options.owner not in (None, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")

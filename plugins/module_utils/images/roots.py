@@ -34,7 +34,6 @@ CANNOT = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 MADE = "made.json"
 
 
-
 @dataclass(frozen=True)
 class Made:
     """Whom a root was made for and from what; `whole` only when all was put into it."""
