@@ -18,6 +18,7 @@ VERBS = {
     "backup": "..proxy_node.backup",
     "reap": "..proxy_node.reap",
     "restore": "..proxy_node.restore",
+    "gpu-backup": "..accelerator_host.backup",
     "gpu-facts": "..accelerator_host.local_fact",
     "gpu-nodes": "..accelerator_host.gpu_nodes",
     "gpu-reap": "..accelerator_host.reap",
