@@ -20,9 +20,11 @@ description:
   - C(hetero gpu-reap) ends the containers whose lease is over.
   - C(hetero gpu-backup) keeps checked copies of an accelerator host's database.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
-  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was cut off.
+  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was
+    cut off.
   - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
-  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and P(hetero.compute.pci_passthrough#role).
+  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and
+    P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -70,8 +72,8 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact, pci_restore
 from ..module_utils.accelerator_host import backup as host_backup
+from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact, pci_restore
 from ..module_utils.accelerator_host import reap as host_reap
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput

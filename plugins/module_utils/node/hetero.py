@@ -13,7 +13,7 @@ from importlib import import_module
 
 from ..errors import BadInput
 
-#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings them.
+#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings all.
 VERBS = {
     "backup": "..proxy_node.backup",
     "reap": "..proxy_node.reap",
