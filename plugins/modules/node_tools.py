@@ -17,10 +17,14 @@ description:
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
+  - C(hetero gpu-reap) ends the containers whose lease is over.
+  - C(hetero gpu-backup) keeps checked copies of an accelerator host's database.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
-  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was cut off.
+  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was
+    cut off.
   - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
-  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and P(hetero.compute.pci_passthrough#role).
+  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and
+    P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -68,6 +72,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.accelerator_host import backup as host_backup
 from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact, pci_restore
 from ..module_utils.accelerator_host import reap as host_reap
 from ..module_utils.change import Change
@@ -82,7 +87,7 @@ from ..module_utils.spec import ArgumentSpec
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (backup, gpu_nodes, gpu_restore, gpu_start, host_reap, local_fact, pci_restore, reap, restore)
+LATER = (backup, gpu_nodes, gpu_restore, gpu_start, host_backup, host_reap, local_fact, pci_restore, reap, restore)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

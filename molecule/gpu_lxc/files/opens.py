@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`opens.py MAJOR:MINOR… -- CONTAINER…` on a host: what the kernel says to a process of each container's cgroup that opens
-these devices, as JSON. ENXIO: it may, and no driver is there. EPERM: it may not.
+"""`opens.py MAJOR:MINOR… -- CONTAINER…` on a host: what the kernel says to a process of each container's cgroup that
+opens these devices, as JSON. ENXIO: it may, and no driver is there. EPERM: it may not.
 
 It knows how LXC names cgroups, and nothing of the collection.
 """

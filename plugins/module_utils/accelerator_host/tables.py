@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from ..backups import copies, how_to_restore
 from ..database import Layout
 from .config import SET_UP
 
 
-def _restore(_path):
-    """The kernel knows who can open which GPU, and each container's own files what it asked for."""
+def _restore(path):
+    """Without a copy: the kernel knows who can open which GPU, and each container's own files what it asked for."""
+    if copies(path):
+        return how_to_restore(path)
     aside = "move it and its -wal and -shm files aside (keep them), then run the playbook hetero.compute.reconcile"
     return f"{aside}; who owned which instance must be claimed again"
 

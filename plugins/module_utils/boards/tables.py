@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from ..backups import how_to_restore
 from ..database import Layout
 from ..proxy_node.config import SET_UP
-from .backups import how_to_restore
 
 LAYOUT = Layout(
     schema=1,

@@ -13,11 +13,12 @@ from importlib import import_module
 
 from ..errors import BadInput
 
-#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings them.
+#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings all.
 VERBS = {
     "backup": "..proxy_node.backup",
     "reap": "..proxy_node.reap",
     "restore": "..proxy_node.restore",
+    "gpu-backup": "..accelerator_host.backup",
     "gpu-facts": "..accelerator_host.local_fact",
     "gpu-nodes": "..accelerator_host.gpu_nodes",
     "gpu-reap": "..accelerator_host.reap",

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero backup`: a checked copy of the state database. How one is made, boards/backups.py knows."""
+"""`hetero backup`: a checked copy of the state database. How one is made, backups.py knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-from ..boards import backups
+from .. import backups
 from .config import CONFIG, files_of
 
 VERB = "backup"

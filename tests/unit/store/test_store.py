@@ -17,7 +17,8 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import backups, states
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.boards import states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import (
     Record,
     Store,

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copies of the state database beside it, each checked before it counts; the newest ones are kept.
+"""Copies of a node's database beside it, each checked before it counts; the newest ones are kept.
 
-When a copy is made is for `hetero backup` (proxy_node/backup.py). A damaged database is never touched.
+When a copy is made is for `hetero backup` and `hetero gpu-backup`. A damaged database is never touched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 import time
 from contextlib import closing
 
-from ..errors import HeteroError
+from .errors import HeteroError
 
 #: Copies that are kept: two days of one an hour, for only what changed is copied.
 KEPT = 48
@@ -26,10 +26,10 @@ def folder_of(database):
 
 
 def copies(database):
-    """Paths of all copies, the oldest first; their names are the UTC time at which each was made."""
-    folder = folder_of(database)
+    """Paths of all copies, the oldest first; their names are the database's and the UTC time at which each was made."""
+    folder, stem = folder_of(database), _stem(database)
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    return [os.path.join(folder, name) for name in sorted(names) if name.startswith("state-") and name.endswith(".db")]
+    return [os.path.join(folder, name) for name in sorted(names) if name.startswith(stem) and name.endswith(".db")]
 
 
 def make(database):
@@ -38,7 +38,7 @@ def make(database):
     :raises HeteroError: it is damaged, or the copy could not be written. The copies there are stay.
     """
     folder = folder_of(database)
-    new = os.path.join(folder, ".new")
+    new = os.path.join(folder, f".{_stem(database)}new")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.path.exists(new):
@@ -49,7 +49,7 @@ def make(database):
         if before and filecmp.cmp(before[-1], new, shallow=False):
             os.unlink(new)
             return None
-        path = os.path.join(folder, time.strftime("state-%Y%m%dT%H%M%SZ.db", time.gmtime()))
+        path = os.path.join(folder, _stem(database) + time.strftime("%Y%m%dT%H%M%SZ.db", time.gmtime()))
         os.rename(new, path)
     except OSError as error:
         remedy = "free space there, or correct its permissions"
@@ -57,6 +57,11 @@ def make(database):
     for old in copies(database)[:-KEPT]:
         os.unlink(old)
     return path
+
+
+def _stem(database):
+    """How the names of its copies begin: a machine may be two kinds of node, with two databases in one folder."""
+    return f"{os.path.splitext(os.path.basename(database))[0]}-"
 
 
 def _copy(database, new):

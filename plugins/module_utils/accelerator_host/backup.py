@@ -1,0 +1,27 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-backup`: a checked copy of the host's database. How one is made, backups.py knows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from .. import backups
+from .config import CONFIG, read_config, state_db
+
+VERB = "gpu-backup"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
+    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    database = state_db(read_config(parser.parse_args(arguments).config))
+    if not os.path.exists(database):
+        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
+        return 0
+    path = backups.make(database)
+    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
+    return 0

@@ -1,0 +1,57 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-backup`: without it, who has which instance is lost with the one file that knows it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import backup
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store as BoardStore
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+
+
+@pytest.fixture
+def host(tmp_path):
+    config = tmp_path / "host.json"
+    config.write_text(json.dumps({"state_folder": str(tmp_path / "state")}))
+    return tmp_path / "state" / "host.db", ["--config", str(config)]
+
+
+def test_copies_of_a_host_that_is_a_proxy_too(host, capsys):
+    """Two databases in one folder: a copy of the one must never be offered for the other."""
+    database, arguments = host
+    assert backup.main(arguments) == 0
+    assert "nothing was ever claimed" in capsys.readouterr().out
+    with Store(str(database)) as store, BoardStore(str(database.with_name("state.db"))):
+        store.event("ml-1", "claim", "jackie asked")
+        assert backup.main(arguments) == 0
+        made = capsys.readouterr().out.strip()
+        assert backup.main(arguments) == 0
+        assert capsys.readouterr().out == "nothing changed since the last copy\n"
+        of_boards = backups.make(str(database.with_name("state.db")))
+    assert backups.copies(str(database)) == [made]
+    assert os.path.basename(made).startswith("host-")
+    assert backups.copies(str(database.with_name("state.db"))) == [of_boards]
+    with Store(made, create=False) as copy:
+        assert [event.text for event in copy.events(instance="ml-1")] == ["jackie asked"]
+
+
+def test_an_error_about_a_damaged_database_names_the_copy(host, capsys):
+    database, arguments = host
+    with Store(str(database)) as store:
+        store.event("ml-1", "claim", "jackie asked")
+    backup.main(arguments)
+    made = capsys.readouterr().out.strip()
+    with open(database, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (os.path.getsize(database) - 4096))
+    with pytest.raises(HeteroError, match=re.escape(f"copy {made} in its place")), Store(str(database)) as store:
+        store.event("ml-1", "claim", "again")
