@@ -18,9 +18,11 @@ description:
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
-  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was cut off.
+  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was cut
+    off.
   - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
-  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and P(hetero.compute.pci_passthrough#role).
+  - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and
+    P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
