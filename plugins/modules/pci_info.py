@@ -127,7 +127,8 @@ devices:
 pools:
   description: >-
     The available ones among these devices as Nova counts them, with C(vendor_id), C(product_id), C(numa_node),
-    C(dev_type), C(address), C(count) and C(devices), and with C(remote_managed) and C(parent_ifname) where Nova has them.
+    C(dev_type), C(address), C(count) and C(devices), and with C(remote_managed) and C(parent_ifname) where Nova has
+    them.
   returned: success
   type: list
   elements: dict
