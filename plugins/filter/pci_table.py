@@ -30,8 +30,8 @@ EXAMPLES = r"""
   hetero.compute.show:
     lines: "{{ info.devices | hetero.compute.pci_table }}"
 # ADDRESS       DRIVER    GROUP  NUMA  TYPE      STATE      HOLDERS  DEVICE
-# 0000:85:00.0  pci-stub  12     1     type-PCI  available  -        VGA compatible controller [0300]: … [10de:11bf] (rev a1)
-# 0000:86:00.0  vfio-pci  13     1     type-PCI  allocated  qemu-…   VGA compatible controller [0300]: … [10de:11bf] (rev a1)
+# 0000:85:00.0  pci-stub  12     1     type-PCI  available  -        VGA compatible controller [0300]: … [10de:11bf]
+# 0000:86:00.0  vfio-pci  13     1     type-PCI  allocated  qemu-…   VGA compatible controller [0300]: … [10de:11bf]
 """
 
 RETURN = r"""

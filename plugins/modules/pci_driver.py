@@ -12,16 +12,16 @@ short_description: Bind PCI devices to vfio-pci or pci-stub, or back
 version_added: 0.1.0
 description:
   - Takes PCI devices from the host's driver and keeps them for guests, or gives them back.
-  - All functions of a card that lie in one IOMMU group go together. Another device of that group that is on a driver of the
-    host's is a reason to refuse, because the kernel gives no guest a part of a group; name it as well.
-  - Refuses, with everything that speaks against it, where a process, a guest or nvidia-persistenced has a device, a file system
-    or swap lies on it, the default route, a mount from another machine or this login goes over it, the machine boots on that
-    display, or an instance on this host has it.
-  - What is to be done and how it was is on disk (C(/var/lib/hetero/pci/journal.json)) before a device is touched. All devices are
-    bound, or all are put back as they were.
-  - An unbind waits in the kernel until whoever has the device lets go, and can neither be ended nor taken back. After O(timeout) the
-    module fails and names the devices in RV(pending). The next run, or C(hetero pci-restore), ends what was begun; a boot begins
-    afresh, from the lasting bindings.
+  - All functions of a card that lie in one IOMMU group go together. Another device of that group that is on a driver
+    of the host's is a reason to refuse, because the kernel gives no guest a part of a group; name it as well.
+  - Refuses, with everything that speaks against it, where a process, a guest or nvidia-persistenced has a device, a
+    file system or swap lies on it, the default route, a mount from another machine or this login goes over it, the
+    machine boots on that display, or an instance on this host has it.
+  - What is to be done and how it was is on disk (C(/var/lib/hetero/pci/journal.json)) before a device is touched. All
+    devices are bound, or all are put back as they were.
+  - An unbind waits in the kernel until whoever has the device lets go, and can neither be ended nor taken back. After
+    O(timeout) the module fails and names the devices in RV(pending). The next run, or C(hetero pci-restore), ends
+    what was begun; a boot begins afresh, from the lasting bindings.
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host
@@ -43,8 +43,8 @@ options:
   driver:
     description:
       - V(vfio-pci) is for guests. Use it with libvirt and Nova, which leave such a card on it when a guest ends.
-      - V(pci-stub) only keeps the host's driver away; libvirt moves a card from there to V(vfio-pci), and when the guest ends, to
-        the host's driver.
+      - V(pci-stub) only keeps the host's driver away; libvirt moves a card from there to V(vfio-pci), and when the
+        guest ends, to the host's driver.
       - V(default) gives devices back to the driver that the host chooses.
     type: str
     choices: [vfio-pci, pci-stub, default]
@@ -59,8 +59,8 @@ options:
     default: true
   force:
     description:
-      - Go on although processes, guests or the boot display have a device. nvidia-persistenced is stopped for it, and started
-        again at the end, however it ends.
+      - Go on although processes, guests or the boot display have a device. nvidia-persistenced is stopped for it, and
+        started again at the end, however it ends.
       - Never goes past file systems, swap, the network that this host needs, and instances' GPUs.
     type: bool
     default: false
@@ -106,8 +106,15 @@ devices:
     pending: {description: Whether the change is not over., type: bool}
     persistent: {description: 'The driver it is bound to at each boot, or none.', type: str}
   sample:
-    - {address: '0000:85:00.0', vendor_id: 10de, product_id: 11bf, before: nouveau, after: vfio-pci, group: 12, siblings: [],
-       pending: false, persistent: vfio-pci}
+    - address: '0000:85:00.0'
+      vendor_id: 10de
+      product_id: 11bf
+      before: nouveau
+      after: vfio-pci
+      group: 12
+      siblings: []
+      pending: false
+      persistent: vfio-pci
 pending:
   description: Addresses whose driver has not let go yet.
   returned: once the devices were found
@@ -129,7 +136,7 @@ failure:
   description: The error in its parts; C(holders) says who has which device.
   returned: failure
   type: dict
-  sample: {what: 'not bound to vfio-pci: 0000:85:00.0: a process has it open: Xorg (pid 812)', thing: null, remedy: end them}
+  sample: {what: 'not bound to vfio-pci: 0000:85:00.0: a process has it open: Xorg (pid 812)', remedy: end them}
 """
 
 from ansible.module_utils.basic import AnsibleModule

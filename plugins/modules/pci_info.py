@@ -11,8 +11,10 @@ module: pci_info
 short_description: Show PCI devices, their IOMMU groups, drivers and holders
 version_added: 0.1.0
 description:
-  - Shows what C(lspci -nn) shows and more, read from sysfs and named by the system's pci.ids (Debian package C(pci.ids)).
-  - Says of each device which others go with it (IOMMU group), who has it, and whether it is free to be given to a guest.
+  - Shows what C(lspci -nn) shows and more, read from sysfs and named by the system's pci.ids (Debian package
+    C(pci.ids)).
+  - Says of each device which others go with it (IOMMU group), who has it, and whether it is free to be given to a
+    guest.
   - Counts devices into pools as Nova's C(pci_stats) does.
   - Changes nothing. Run it as root, or processes of others are not seen.
 extends_documentation_fragment:
@@ -40,7 +42,8 @@ options:
     type: str
   device_class:
     description:
-      - Show only devices of this class, by the beginning of its code, such as V(03) for displays or V(0302) for 3D controllers.
+      - Show only devices of this class, by the beginning of its code, such as V(03) for displays or V(0302) for 3D
+        controllers.
     type: str
     aliases: [class]
 seealso:
@@ -87,14 +90,15 @@ devices:
     numa_node: {description: 'NUMA node that it is near to, or none.', type: int}
     type: {description: 'V(type-PCI), V(type-PF) or V(type-VF), as Nova calls them.', type: str}
     parent: {description: 'Of a virtual function, the address of its card.', type: str}
-    parent_interface: {description: 'Of a virtual function that is a network interface, the interface of its card.', type: str}
+    parent_interface: {description: 'Of a virtual function with an interface, that of its card.', type: str}
     holders:
       description: Who has it, or what of this host needs it.
       type: list
       elements: dict
       contains:
         kind:
-          description: V(process), V(daemon) (nvidia-persistenced), V(guest), V(allocation), V(display), V(storage) or V(network).
+          description: V(process), V(daemon) (nvidia-persistenced), V(guest), V(allocation), V(display), V(storage) or
+            V(network).
           type: str
         text: {description: In words., type: str}
         pid: {description: 'Its process, or none.', type: int}
@@ -103,8 +107,8 @@ devices:
     domains: {description: libvirt domains that are defined with it., type: list, elements: str}
     state:
       description:
-        - V(allocated), a guest or an instance has it; V(claimed), a domain is defined with it; V(removed), it is bound at each boot
-          and not there; V(host), the host itself needs it, or it is a bridge; else V(available).
+        - V(allocated), a guest or an instance has it; V(claimed), a domain is defined with it; V(removed), it is
+          bound at each boot and not there; V(host), the host itself needs it, or it is a bridge; else V(available).
       type: str
     persistent: {description: 'Driver that it is bound to at each boot, or none.', type: str}
     pending: {description: Whether a change of its driver is not over., type: bool}
@@ -122,13 +126,20 @@ devices:
       persistent: vfio-pci
 pools:
   description: >-
-    The available ones among these devices as Nova counts them, with C(vendor_id), C(product_id), C(numa_node), C(dev_type),
-    C(address), C(count) and C(devices), and with C(remote_managed) and C(parent_ifname) where Nova has them.
+    The available ones among these devices as Nova counts them, with C(vendor_id), C(product_id), C(numa_node),
+    C(dev_type), C(address), C(count) and C(devices), and with C(remote_managed) and C(parent_ifname) where Nova has
+    them.
   returned: success
   type: list
   elements: dict
   sample:
-    - {vendor_id: 10de, product_id: 11bf, numa_node: 1, dev_type: type-PCI, address: '0000:85:00.0', count: 1, devices: ['0000:85:00.0']}
+    - vendor_id: 10de
+      product_id: 11bf
+      numa_node: 1
+      dev_type: type-PCI
+      address: '0000:85:00.0'
+      count: 1
+      devices: ['0000:85:00.0']
 problems:
   description: In words, what is not as it was meant to be, with what to do.
   returned: success

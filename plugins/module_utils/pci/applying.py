@@ -112,6 +112,12 @@ def start_again(units):
 def _move(address, operation, journal, paths, deadline):
     """Bring one device to the operation's driver; False where its driver has not let go of it within the deadline."""
     device = sysfs.look(address, paths)
+    while device is not None and device.changing:
+        # whatever is asked of it now waits in the kernel, too
+        if deadline.passed:
+            return False
+        deadline.nap()
+        device = sysfs.look(address, paths)
     if device is None:
         raise StepFailed("look", "was taken out of the machine", address, SEE)
     if settled(device, operation.driver):
@@ -196,11 +202,14 @@ def _undone(operation, error, journal, paths):
 
 def _back(address, before, operation, journal, paths):
     """A device on the driver that it had."""
-    if sysfs.look(address, paths) is None:
+    device = sysfs.look(address, paths)
+    if device is None:
         return
-    if override_of(address, paths) != before["override"]:
+    if device.changing:
+        raise StepFailed("back", "is leaving its driver, which waits for somebody", address, "run pci_driver again")
+    if device.override != before["override"]:
         _override(address, before["override"], paths)
-    if driver_of(address, paths) == before["driver"]:
+    if device.driver == before["driver"]:
         return
 
     def begun(unbinding):

@@ -51,10 +51,8 @@ def change_driver(asked, change, deadline, paths):
     for address in first.gone:
         change.note(address, dict(at_boot=_driver(address, rules)), dict(at_boot=_driver(address, kept)))
     shown = [_shown(device, planned, after, waiting, kept) for device in first.chosen]
-    result = dict(devices=shown, pending=sorted(waiting), notes=notes)
-    if waiting:
-        result.update(failed=True, msg=_still(waiting, deadline, paths))
-    return result
+    failed = dict(failed=True, msg=_still(waiting, deadline, paths)) if waiting else {}
+    return dict(devices=shown, pending=sorted(waiting), notes=notes, **failed)
 
 
 def _shown(device, planned, after, waiting, kept):

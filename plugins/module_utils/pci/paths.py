@@ -53,4 +53,5 @@ def below(root):
     def moved(path):
         return os.path.join(root, path.lstrip("/"))
 
-    return Paths(*(tuple(map(moved, path)) if isinstance(path, tuple) else moved(path) for path in Paths()))
+    plain = {name: moved(path) for name, path in Paths()._asdict().items() if isinstance(path, str)}
+    return Paths(ids=tuple(map(moved, Paths().ids)), **plain)
