@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.errors import (
     Refused,
     TimedOut,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import users
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, users
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import identity, opening, persistence
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS, SHARED
@@ -286,6 +286,37 @@ def test_what_fails_on_the_way_is_taken_back(host):
     other = host.boxes.make()
     assert host.attach(other, gpus=[SECOND], method="lxc-attach")["changed"]
     assert run_inside(other, "/bin/sh", "-c", f"test -c {own_node(SECOND)}") == 0
+
+
+def test_a_node_that_does_not_open_is_no_success(host):
+    """The device cgroup allows it and the node is there, but its owner and mode keep this container's root out."""
+    path = host.machine.root / "dev" / own_node(FIRST)[5:]
+    os.chown(path, 1234, 1234)
+    path.chmod(0o600)
+    box = host.boxes.make("lxc.cap.drop = dac_override dac_read_search")
+    with pytest.raises(HeteroError, match=f"{own_node(FIRST)} was opened for it, and is closed .*EACCES"):
+        host.attach(box, gpus=[FIRST])
+    assert host.table() == {}
+    assert host.can_open(box) == host.nodes(box) == []
+
+
+def test_a_container_that_is_restarted_meanwhile_has_its_gpu_all_the_same(host, monkeypatch):
+    box, real, starts = host.boxes.make(), attaching.persist, []
+
+    def restarted(*args):
+        if not starts:
+            starts.append(box.init_pid)
+            box.reboot(30)
+        return real(*args)
+
+    monkeypatch.setattr(attaching, "persist", restarted)
+    host.attach(box, gpus=[FIRST], persistent=False)
+    assert starts != [box.init_pid]
+    assert host.can_open(box) == [FIRST]
+    starts.clear()
+    host.detach(box)
+    assert starts != [box.init_pid]
+    assert host.can_open(box) == []
 
 
 def test_libraries_of_another_driver_are_refused_before_anything_is_given(host):

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHING, DETACHING
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
@@ -82,6 +83,24 @@ def test_a_rule_and_a_node_of_a_gpu_that_was_not_given(host, layout):
     assert host.found() == {("not allocated", box.name, FIRST), ("left-over node", box.name, SECOND)}
     repaired(host)
     assert host.can_open(box) == host.nodes(box) == []
+
+
+def test_a_rule_for_a_gpu_is_enough_to_be_found(host):
+    """It has no node and may make none; a node may come, and then it is in."""
+    box, other = host.boxes.make(unprivileged=True), host.boxes.make()
+    box.allow(f"c 195:{MINORS[FIRST]} rw")
+    assert host.found() == {("not allocated", box.name, FIRST)}
+    with pytest.raises(NoneFree, match=f"container {box.name} can open it"):
+        host.attach(other, gpus=[FIRST])
+
+
+def test_without_rules_what_may_make_no_node_is_isolated_and_keeps_no_gpu_from_others(host):
+    box, other = host.boxes.make("lxc.cap.drop = mknod", rules=False), host.boxes.make()
+    assert host.found() == {("node-only", box.name, address) for address in ADDRESSES}
+    assert host.attach(other, gpus=[FIRST])["changed"]
+    os.mknod(f"/proc/{box.init_pid}/root{own_node(SECOND)}", 0o20666, os.makedev(195, MINORS[SECOND]))
+    with pytest.raises(NoneFree, match=f"container {box.name} can open it"):
+        host.attach(other, gpus=[SECOND])
 
 
 def test_what_a_process_uses_is_not_closed(host):
