@@ -192,9 +192,9 @@ def test_private_nodes_follow_their_numbers(boxes):
     private_nodes.ensure(box, Node(CTL.path, 240, 255), boxes.private)
     private_nodes.ensure(box, GPU0, boxes.private)
     assert private_nodes.there(box, boxes.private) == {GPU0.path: ("c", 195, 0), CTL.path: ("c", 240, 255)}
-    private_nodes.forget(box, [GPU0.path], boxes.private)
-    assert list(private_nodes.there(box, boxes.private)) == [GPU0.path]
-    private_nodes.forget(box, base=boxes.private)
+    private_nodes.forget(box, boxes.private)
+    private_nodes.forget(box, boxes.private)
+    assert private_nodes.there(box, boxes.private) == {}
     assert not os.path.exists(private_nodes.folder(box, boxes.private))
 
 
