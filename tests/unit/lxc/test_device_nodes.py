@@ -8,10 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import child
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import device_nodes, kernel, opening, private_nodes
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import CAPS, CTL, FIVE, GPU0, GPU1, Node, attach
@@ -165,6 +165,22 @@ def test_opened_with_the_containers_powers_only(boxes):
     assert opening.reaches(box, [("c", 195, 0)], base=boxes.private) == {("c", 195, 0): errno.ENXIO}
 
 
+def test_a_process_with_threads_is_forked_with_care(boxes, box, monkeypatch):
+    """A lock that another thread holds is held for ever in a child that was not forked: the proof would hang."""
+    make(boxes, box, GPU0)
+    forked = []
+    monkeypatch.setattr(os, "fork", lambda real=os.fork: forked.append(1) or real())
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert opening.opens(box, GPU0.path) == errno.EPERM
+    finally:
+        stop.set()
+        thread.join()
+    assert forked
+
+
 def test_an_open_that_hangs_is_given_up(boxes, box, monkeypatch):
     """A driver that waits for ever must not take the play with it."""
     assert attach(box, "mknod", "/tmp/pipe", "p") == 0
@@ -202,9 +218,7 @@ def test_private_nodes_follow_their_numbers(boxes):
 def test_five_nodes_cost_no_more_processes_than_one(boxes, monkeypatch, unprivileged):
     """Each costs milliseconds: attaching a GPU must take less than LXD needs for one device (make bench)."""
     forked = []
-    for place, name in ((os, "fork"), (child, "_fork_into")):
-        real = getattr(place, name)
-        monkeypatch.setattr(place, name, lambda *given, real=real: forked.append(real) or real(*given))
+    monkeypatch.setattr(os, "waitpid", lambda *given, real=os.waitpid: forked.append(given) or real(*given))
     box = boxes.make(unprivileged=unprivileged)
     forked.clear()
     make(boxes, box, *FIVE)
