@@ -18,6 +18,8 @@ from .errors import HeteroError, TimedOut
 
 #: Seconds for a killed child to be gone; one that waits for a device inside the kernel may outlive us.
 END_TIME = 1.0
+#: Seconds for a thread that is ending.
+ENDING_TIME = 0.01
 #: clone3(2), the same number on every architecture; <linux/sched.h>. Its cgroup came with Linux 5.7.
 CLONE3, CLONE_INTO_CGROUP = 435, 0x200000000
 NO_CLONE3 = (errno.ENOSYS, errno.E2BIG, errno.EINVAL, errno.EPERM)
@@ -56,21 +58,39 @@ def in_child(work, deadline, thing, remedy, cgroup=None):
 def _fork_into(cgroup):
     """fork(2) with the child in another cgroup. To move it there afterwards takes the kernel 10 ms on an idle machine:
     it waits until no process of the system is being forked or is ending (cgroup_threadgroup_rwsem)."""
+    child = _clone_into(cgroup) if _alone() else None
+    if child is None:
+        child = os.fork()
+        if child == 0:
+            procs = os.open("cgroup.procs", os.O_WRONLY, dir_fd=cgroup)
+            os.write(procs, b"0")
+            os.close(procs)
+    return child
+
+
+def _clone_into(cgroup):
+    """As fork, None where this kernel has no such thing."""
     # struct clone_args; PyDLL keeps the interpreter's lock, as os.fork does
     arguments = struct.pack("=11Q", CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
     syscall = ctypes.PyDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
     child = syscall(ctypes.c_long(CLONE3), arguments, ctypes.c_size_t(len(arguments)))
-    if child >= 0:
-        return child
-    if ctypes.get_errno() not in NO_CLONE3:
+    if child < 0 and ctypes.get_errno() not in NO_CLONE3:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "clone3")
-    child = os.fork()
-    if child == 0:
-        procs = os.open("cgroup.procs", os.O_WRONLY, dir_fd=cgroup)
-        os.write(procs, b"0")
-        os.close(procs)
-    return child
+    return child if child >= 0 else None
+
+
+def _alone():
+    """Whether this process has no other thread; one that is just ending is waited for.
+
+    A lock of the C library that one holds would be held for ever in the child of a bare clone3: fork(2) sees to that.
+    """
+    end = Deadline(ENDING_TIME)
+    while len(os.listdir("/proc/self/task")) > 1:
+        if end.passed:
+            return False
+        end.nap(0.0005)
+    return True
 
 
 def _child(work, writer):

@@ -173,7 +173,7 @@ def remove(container, host=HERE):
         return
     with naming(identity.file_of(container)):
         os.unlink(identity.file_of(container))
-    private_nodes.forget(container, base=host.private)
+    private_nodes.forget(container, host.private)
     container.reload()
 
 

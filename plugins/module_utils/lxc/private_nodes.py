@@ -55,13 +55,12 @@ def there(container, base=BASE):
     return {path[len(top) :]: numbers(_status(path)) for path in sorted(files)}
 
 
-def forget(container, keep=(), base=BASE):
-    """Take its nodes away, all but those of the paths to keep. What is bound already is not touched by this."""
-    for path in there(container, base):
-        if path not in keep:
-            _remove(path_of(container, path, base))
-    if not keep:
-        shutil.rmtree(folder(container, base), ignore_errors=not os.path.isdir(folder(container, base)))
+def forget(container, base=BASE):
+    """Take its nodes away. What is bound already is not touched by this."""
+    top = folder(container, base)
+    if os.path.isdir(top):
+        with naming(top):
+            shutil.rmtree(top)
 
 
 def numbers(status):
