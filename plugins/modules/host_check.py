@@ -131,7 +131,7 @@ lxc_net:
   returned: when O(stage=machine)
   type: bool
 missing_packages:
-  description: Those of O(packages) that are not installed.
+  description: Those of O(packages) that are not installed, and C(apparmor) where the kernel has it and it is not.
   returned: when O(stage=machine)
   type: list
   elements: str

@@ -50,7 +50,7 @@ def look(plan, paths=HERE):
     if not system(found):
         return found
     device_cgroup(found, paths.proc)
-    found.facts["missing_packages"] = missing_packages(plan.packages)
+    found.facts["missing_packages"] = missing_packages([*plan.packages, *profiles(paths.sys)])
     # Its unit says ConditionVirtualization=!lxc; what starts containers waits 30 s for its bridge all the same.
     found.facts["lxc_net"] = command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() != "lxc"
     liblxc(found)
@@ -105,6 +105,12 @@ def liblxc(found):
     if number and (int(number.group(1)), int(number.group(2))) < LIBLXC:
         what = f"{version} does not limit devices on cgroup v2 (4.0 does)"
         found.defect("liblxc1", what, "use Debian 11, Ubuntu 20.04, or newer")
+
+
+def profiles(sys="/sys"):
+    """What LXC needs where the kernel has AppArmor: no container starts without a profile, which somebody must load."""
+    enabled = text_of(sys, "module", "apparmor", "parameters", "enabled") == "Y"
+    return ["apparmor"] if enabled else []
 
 
 def unprivileged(found, proc="/proc"):

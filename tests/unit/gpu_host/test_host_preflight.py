@@ -124,6 +124,15 @@ def test_the_version_of_liblxc(tmp_path, monkeypatch, installed, candidate, defe
     assert [text.split(" (4.0")[0] for text in texts(found)] == ([defect] if defect else [])
 
 
+def test_a_kernel_with_apparmor_needs_who_loads_its_profiles(tmp_path):
+    """LXC is installed without what it recommends; no container would start."""
+    assert preflight.profiles(str(tmp_path)) == []
+    parameters = tmp_path / "module" / "apparmor" / "parameters"
+    parameters.mkdir(parents=True)
+    (parameters / "enabled").write_text("Y\n")
+    assert preflight.profiles(str(tmp_path)) == ["apparmor"]
+
+
 def test_a_kernel_without_mounts_by_descriptor(monkeypatch):
     """Linux 4.19: the instance would start, and its GPU's node could not be made."""
     found = Findings()
