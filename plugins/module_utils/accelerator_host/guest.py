@@ -29,6 +29,10 @@ from . import states
 from .work import Work
 
 
+#: Seconds to take a guest back, also where all the time that there was is spent on its start.
+BACK = 60.0
+
+
 class Running:
     """A guest as a container is ended: by its own init, or by force."""
 
@@ -173,6 +177,7 @@ class GuestWork(Work):
 
     def remove(self):
         """Guest, domain and disk; then its devices are put back on what they were on before."""
+        self.libvirt = Libvirt(Deadline(max(BACK, self.deadline.left)), self.libvirt.uri)
         self._refuse_stranger()
         guests.remove(self.claim.instance, self.folder, self.libvirt)
         self.put(container=None, host_key=None, image_hash=None)
@@ -180,9 +185,9 @@ class GuestWork(Work):
     def give_back(self):
         rows = self._rows()
         for driver in sorted({row.method for row in rows}):
-            self._bind([row for row in rows if row.method == driver], driver)
+            self._bind([row for row in rows if row.method == driver], driver, BACK)
 
-    def _bind(self, rows, driver):
+    def _bind(self, rows, driver, at_least=0.0):
         """Bring devices to a driver; what is bound at each boot of the host stays as it is."""
         there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
         if not there:
@@ -196,7 +201,7 @@ class GuestWork(Work):
             force=all(device.driver in STUBS for device in there),
             holder=self.claim.holder,
         )
-        result = change_driver(asked, change, Deadline(self.deadline.left), self.host.pci)
+        result = change_driver(asked, change, Deadline(max(at_least, self.deadline.left)), self.host.pci)
         self.change.take(change)
         if result.get("failed"):
             raise Refused(result["msg"], self.claim.instance, "then run this again")
