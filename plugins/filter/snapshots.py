@@ -63,7 +63,15 @@ _value:
 
 #: What each kind of owner is asked for, and what one that did not answer has of it.
 OF_PROXY = {"boards": [], "claims": []}
-OF_HOST = {"gpus": [], "instances": [], "claims": [], "capacity": {}, "hypervisor": None, "cpu_arch": None}
+OF_HOST = {
+    "gpus": [],
+    "devices": [],
+    "instances": [],
+    "claims": [],
+    "capacity": {},
+    "hypervisor": None,
+    "cpu_arch": None,
+}
 OF_HOST["unsupported"] = None
 
 

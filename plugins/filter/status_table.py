@@ -81,12 +81,14 @@ def row(board, fits):
 
 
 def host_rows(name, host, fits):
-    """A GPU host's cells: a line for each instance, the host itself in the first; GPUs that nobody gets last."""
-    gpus = host["gpus"]
+    """A host's cells: a line for each instance, the host itself in the first; devices that nobody gets last."""
+    devices = host.get("devices") or []
+    # one that an alias names is for guests
+    gpus = [gpu for gpu in host["gpus"] if gpu["address"] not in {one["address"] for one in devices}] + devices
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
         name,
-        "gpu",
+        "kvm" if host.get("hypervisor") == "KVM" else "gpu",
         architectures(gpus),
         ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
         f"{free} of {len(gpus)} free",

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, GPUs and an address
-in one transaction, and what is said where they are not to be had.
+"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, devices and an
+address in one transaction, and what is said where they are not to be had.
 
-Making what was claimed is for instances.py.
+Which devices a container gets is said by class Containers, and a guest in guest_claiming.py. Making what was claimed is
+for instances.py.
 """
 
 from __future__ import annotations
@@ -15,26 +16,28 @@ from dataclasses import dataclass
 from ..errors import BadInput, NoneFree
 from ..flavors.extra_specs import satisfies
 from ..flavors.fit import describe, summary, validate
-from ..flavors.hosts import gpu_arch, gpu_count, rejections
+from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.personal import parse_key
 from ..instances import valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import liblxc
 from .config import SET_UP
+from .guest_claiming import Guests
 from .info import claim_fields
 from .store import AMOUNTS
 
-KIND = "lxc"
-#: More containers of one request are a slip of the pen.
+#: More instances of one request are a slip of the pen.
 MOST = 500
-#: What such a host is called in answers for people (filter no_node).
-HOSTS = "GPU hosts"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody asks for; `count` containers are the instances NAME-1 … NAME-N, one is NAME."""
+    """What somebody asks for; `count` of them are the instances NAME-1 … NAME-N, one is NAME.
+
+    :param kind: what they are to run in, a key of KINDS.
+    :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
+    """
 
     request: str
     owner: str
@@ -44,6 +47,8 @@ class Wish:
     count: int = 1
     partial: bool = False
     lease_hours: float | None = None
+    kind: str = "lxc"
+    devices: tuple = ()
 
     @property
     def instances(self):
@@ -62,14 +67,14 @@ class Wish:
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
         if not self.image.strip():
-            raise BadInput("is empty", "image", "name an image, or set one for the host (gpu_lxc_default_image)")
+            raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
         validate(self.flavor)
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
         gpu_count(self.flavor)
         parse_key(self.ssh_public_key)
         if not 1 <= self.count <= MOST:
-            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} containers")
+            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
         if self.lease_hours is not None:
             must_be_hours(self.lease_hours, "lease_hours")
 
@@ -107,13 +112,13 @@ def present(host, wish, change):
     wish.check()
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
-        free = free_gpus(host)
-        after = _claims(host, wish, before)
+        kind = KINDS[wish.kind](host, wish)
+        after = _claims(host, wish, kind, before)
         for claim in after:
             old = before.get(claim.instance)
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
         new = [claim.instance for claim in after if claim.instance not in before]
-        text = f"wants {wish.flavor['name']}: {_found(host, wish, len(new), free)}"
+        text = f"wants {wish.flavor['name']}: {_found(host, wish, kind, len(new))}"
         lines = [line(wish.request, "", text)]
         return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
 
@@ -132,72 +137,66 @@ def shown(host, claim):
         "image": claim.image,
         "ssh_public_key": claim.ssh_public_key,
         "address": claim.address,
-        "gpus": [row.address for row in host.store.allocations(claim.holder)],
+        DEVICES[claim.kind]: [row.address for row in host.store.allocations(claim.holder)],
         "expires": as_date(claim.expires),
     }
 
 
-def _found(host, wish, new, free):
+def _found(host, wish, kind, new):
     """`1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before."""
     if not new:
         return f"has {host.name}"
     short = f" ({new} of {wish.count})" if new < wish.count else ""
-    wanted = wanted_of(host, wish.flavor)
-    if wanted is None:
-        return f"{host.name} chosen{short}"
-    kind = [gpu for gpu in host.gpus if wanted.arch in (None, gpu.arch)]
-    having = sum(gpu in kind for gpu in free)
-    named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"
-    return f"{having} of {len(kind)} {named} free, {host.name} chosen{short}"
+    return f"{kind.was_free}{host.name} chosen{short}"
 
 
-def _claims(host, wish, before):
+def _claims(host, wish, kind, before):
     """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
     if len(before) < wish.count:
-        unfit = rejections(wish.flavor, host.facts)
+        unfit = rejections(wish.flavor, dict(host.facts, hypervisor=kind.hypervisor))
         if unfit:
-            raise _no_node(host, wish, unfit, 0)
+            raise _no_node(host, wish, kind, unfit, 0)
     claims = []
     for instance in wish.instances:
         try:
-            claims.append(_claim(host, wish, instance, instance in before))
+            claims.append(_claim(host, wish, kind, instance, instance in before))
         except NoneFree as none:
             if wish.partial and claims:
                 # Inside this transaction, what the last one had begun is there.
                 host.store.release(instance)
                 break
-            raise _no_node(host, wish, _reasons(host, wish, none), len(claims) - len(before)) from none
+            raise _no_node(host, wish, kind, _reasons(kind, none), len(claims) - len(before)) from none
     return claims
 
 
-def _claim(host, wish, instance, is_there):
-    wanted = None if is_there else wanted_of(host, wish.flavor)
+def _claim(host, wish, kind, instance, is_there):
     claim, new = host.store.claim(
         instance,
         wish.owner,
         wish.flavor,
         wish.image,
         wish.ssh_public_key,
-        KIND,
+        wish.kind,
         host.capacity,
-        wanted,
-        host.site.look,
+        None if is_there else kind.wanted,
+        host.site.look if kind.wanted else None,
         host.gpus,
         wish.lease_hours,
         wish.request,
     )
     if not new:
         return claim
-    if instance in liblxc.containers(host.config["lxcpath"]):
-        why = f"there is a container {instance} already that is no instance: rename it, or choose another name"
-        raise NoneFree(why, instance, rejected={"container": why})
+    why = kind.taken(instance)
+    if why:
+        raise NoneFree(why, instance, rejected={"name": why})
+    kind.allocate(claim)
     return host.store.put(instance, address=_address(host))
 
 
 def _address(host):
     """The first address of the host's that no instance has."""
     if not host.config["addresses"]:
-        raise BadInput("names no addresses for containers", "host.json", f"set gpu_lxc_addresses, then {SET_UP}")
+        raise BadInput("names no addresses for instances", "host.json", SET_UP)
     first, last = map(ipaddress.ip_address, host.config["addresses"])
     taken = {claim.address for claim in host.store.claims()}
     for number in range(int(first), int(last) + 1):
@@ -205,25 +204,74 @@ def _address(host):
         if address not in taken:
             return address
     why = f"no address is free from {first} to {last}"
-    raise NoneFree(why, host.name, "terminate something, or widen gpu_lxc_addresses", rejected={"address": why})
+    raise NoneFree(
+        why, host.name, "terminate something, or widen the addresses of the host's role", rejected={"address": why}
+    )
 
 
-def _reasons(host, wish, none):
-    """What the store or an allocation refused, for people; equal reasons of GPUs together."""
+def _reasons(kind, none):
+    """What the store or an allocation refused, for people; equal reasons of devices together."""
     rejected = none.facts["rejected"]
-    if not rejected or set(rejected) & {*AMOUNTS, "address", "container"}:
+    if not rejected or set(rejected) & {*AMOUNTS, "address", "name", "alias"}:
         return list(rejected.values()) or [none.what]
     groups = {}
     for address, why in sorted(rejected.items()):
         groups.setdefault(why, []).append(address)
     told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
-    return [f"{wanted_of(host, wish.flavor)} wanted: {told}"]
+    return [f"{kind.asked} wanted: {told}"]
 
 
-def _no_node(host, wish, reasons, found):
+def _no_node(host, wish, kind, reasons, found):
     """`bob wants cg1.xlarge (…): no node.` and why."""
     rejected = {host.name: reasons}
     lines = summary(rejected)
     head = f"{wish.wants}: {f'{found} of {wish.count} nodes' if found else 'no node'}."
     text = "\n".join([head, *(f"  {reason}" for reason in lines)])
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, kind=HOSTS, wants=wish.wants)
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, kind=kind.hosts, wants=wish.wants)
+
+
+class Containers:
+    """What containers take besides memory, processors and disk: GPUs, which the store allocates itself.
+
+    :param wish: of one request.
+    """
+
+    hypervisor = LXC
+    #: What such a host is called in answers for people (filter no_node).
+    hosts = "GPU hosts"
+
+    def __init__(self, host, wish):
+        self.host = host
+        self.flavor = wish.flavor
+        self.free = free_gpus(host)
+
+    @property
+    def wanted(self):
+        return wanted_of(self.host, self.flavor)
+
+    @property
+    def asked(self):
+        return str(self.wanted)
+
+    @property
+    def was_free(self):
+        wanted = self.wanted
+        if wanted is None:
+            return ""
+        kind = [gpu for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)]
+        having = sum(gpu in kind for gpu in self.free)
+        return f"{having} of {len(kind)} {f'{wanted.arch} GPUs' if wanted.arch else 'GPUs'} free, "
+
+    def taken(self, instance):
+        """Why no container of that name can be made, or None."""
+        if instance in liblxc.containers(self.host.config["lxcpath"]):
+            return f"there is a container {instance} already that is no instance: rename it, or choose another name"
+        return None
+
+    def allocate(self, claim):
+        """The store has done it."""
+
+
+#: What an instance runs in → what is claimed for one; and what its devices are called.
+KINDS = {"lxc": Containers, "kvm": Guests}
+DEVICES = {"lxc": "gpus", "kvm": "devices"}

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host's configuration file, as role gpu_lxc writes it, and what the machine has where it says nothing.
+"""An accelerator host's configuration file, as roles gpu_lxc and kvm_guests write it, and what the machine has where it
+says nothing.
 
 JSON because the system's Python has no YAML. Which GPUs there are is gpus/discovery.py's business.
 """
@@ -13,6 +14,7 @@ import os
 import platform
 
 from ..errors import BadInput, naming
+from ..flavors.hosts import LXC
 from ..json_file import read_object
 
 #: Where role gpu_lxc writes it.
@@ -34,6 +36,11 @@ DEFAULTS = {
     "unprivileged": True,
     "default_image": None,
     "gpu_overrides": {},
+    "hypervisor": LXC,  # what it is in lists of hosts; a machine may have both
+    "aliases": {},  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
+    "guests_folder": "/var/lib/libvirt/hetero",  # where guests' disks are; libvirt's QEMU must get there
+    "domain_type": None,  # kvm, or qemu (emulated); by default what libvirt has
+    "libvirt_uri": "qemu:///system",
 }
 
 

@@ -9,43 +9,23 @@ In which order, and what is done when a step fails, is for instances.py.
 from __future__ import annotations
 
 import time
-from functools import partial
 
-from ..boot import ssh
 from ..change import Change
-from ..errors import Refused, TimedOut
+from ..errors import Refused
 from ..gpus import attaching, reach
-from ..lxc import creating, identity, images, limits, private_nodes
+from ..lxc import creating, identity, limits, private_nodes
 from ..lxc.liblxc import Container
 from . import states
 from .claiming import wanted_of
-from .info import claim_fields
+from .work import Work
 
 
-class Work:
-    """One instance under its lock.
-
-    :param report: called with (phase, text, seconds) for each thing that was done.
-    """
+class ContainerWork(Work):
+    """One instance under its lock."""
 
     def __init__(self, host, claim, change, deadline, report):
-        self.host = host
-        self.claim = claim
-        self.change = change
-        self.deadline = deadline
-        self.report = report
+        super().__init__(host, claim, change, deadline, report)
         self.container = Container(claim.instance, host.config["lxcpath"])
-        #: Whether it is to start with the host.
-        self.autostart = True
-        #: Fields of the result besides the claim's.
-        self.more = {}
-
-    def read(self):
-        """The claim as it is now; somebody else may have had the lock before."""
-        claim = self.host.store.claim_of(self.claim.instance)
-        if claim is None or claim.created != self.claim.created:
-            raise Refused("was given back meanwhile", self.claim.instance, "run this again")
-        self.claim = claim
 
     @property
     def is_made(self):
@@ -54,24 +34,6 @@ class Work:
 
     def _is_ours(self):
         return identity.key_of(self.container) == self.claim.container
-
-    def put(self, **fields):
-        self.claim = self.host.store.put(self.claim.instance, **fields)
-
-    def move(self, state, note=""):
-        if (self.claim.state, self.claim.note) != (state, note) and not self.change.check:
-            self.put(state=state, note=note)
-
-    def image(self, name):
-        """The image of that name, of an architecture that runs here; None in a dry run that would take it in first."""
-        folder, say = self.host.folder("images"), partial(self.report, "image")
-        image = images.resolve(folder, name, self.change, say, self.deadline)
-        if image is None:
-            return None
-        if image.arch != self.host.cpu_arch:
-            what = f"image {name} is for {image.arch}, this host is {self.host.cpu_arch}"
-            raise Refused(what, self.claim.instance, "ask for another image")
-        return image
 
     # ---- steps
 
@@ -149,7 +111,7 @@ class Work:
         self.container.start(self.deadline.left)
         self.report("container", "container started", time.monotonic() - start)
 
-    def give_gpus(self):
+    def give_devices(self):
         """Its GPUs open, all others proven closed."""
         rows = self.host.store.allocations(self.claim.holder)
         wanted = rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
@@ -168,19 +130,6 @@ class Work:
         if result["changed"] or self.claim.state != states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 
-    def answer(self):
-        """Its ssh server shows the host key that was put into it."""
-        if self.change.check:
-            return
-        start = time.monotonic()
-        claim = self.claim
-        if not ssh.answers(claim.address, claim.host_key, self.deadline):
-            what = f"ssh did not answer at {claim.address} within {self.deadline.seconds:g} s"
-            log = "see its console log, and whether its image starts sshd"
-            raise TimedOut(what, claim.instance, log)
-        if claim.state != states.RUNNING:
-            self.report("ssh", "ssh answers", time.monotonic() - start)
-
     def remove(self):
         """The container with its processes, its root and its nodes; nothing of it can open a GPU afterwards."""
         self._refuse_stranger()
@@ -188,11 +137,8 @@ class Work:
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
 
-    @property
-    def result(self):
-        claim = self.claim
-        known = ssh.known_hosts_line(claim.address, claim.host_key) if claim.host_key else None
-        return dict(claim_fields(self.host, claim), known_hosts=known, **self.more)
+    def give_back(self):
+        """Its GPUs are closed since its container is gone."""
 
 
 def _others(others):

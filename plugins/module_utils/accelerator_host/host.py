@@ -12,10 +12,10 @@ import os
 import platform
 from dataclasses import asdict
 
-from ..flavors.hosts import LXC
 from ..gpus import attaching, discovery
 from ..gpus.paths import HERE
 from ..lxc import persistence
+from ..pci.paths import Paths
 from .config import capacity, read_config, state_db
 from .store import Store
 
@@ -28,18 +28,19 @@ class Host:
     :param create: False reads a missing database as empty and does not make it.
     :param paths: where the kernel shows devices.
     :param machine: what of this machine a container's file is good for.
+    :param pci: where it shows PCI devices and libvirt's domains; the database is the configuration's.
     :raises BadInput: the file is missing or wrong.
     """
 
-    hypervisor = LXC
-
-    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE):
+    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None):
         self.config = read_config(path)
         self.name = self.config["name"]
+        self.hypervisor = self.config["hypervisor"]
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
         self.capacity = capacity(self.config)
         self.paths, self.machine = paths, machine
+        self.pci = (pci or Paths())._replace(state_db=state_db(self.config))
         self._found = None
         self.store = Store(state_db(self.config), self.actor, create=create)
 

@@ -10,10 +10,15 @@ import time
 
 from ..errors import BadInput
 from ..gpus.allocation import short
+from ..pci import sysfs
+from ..pci.allocation import fits, known_aliases, why_not
+from ..pci.holders import holders as pci_holders
 from .store import AMOUNTS
 
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
+#: What an instance runs in → the configuration's word for the folder with all of them.
+FOLDERS = {"lxc": "lxcpath", "kvm": "guests_folder"}
 
 
 def information(host, instance=None, events=0):
@@ -31,6 +36,7 @@ def information(host, instance=None, events=0):
         claims = [claim for claim in everybody if instance in (None, claim.instance, claim.request)]
         newest = {claim.instance: host.store.newest_events(claim.instance, events) for claim in claims if events}
     gpus = [gpu_fields(gpu, allocations, everybody) for gpu in host.gpus]
+    devices = device_fields(host, allocations, everybody)
     instances = [instance_fields(host, claim, allocations, now) for claim in claims]
     for fields in instances:
         fields["events"] = [dict(vars(event)) for event in newest.get(fields["instance"], ())]
@@ -41,10 +47,17 @@ def information(host, instance=None, events=0):
         driver_version=host.found.driver_version,
         unsupported=host.found.unsupported,
         capacity=capacity_fields(host.capacity, everybody),
-        gpus=gpus if instance is None else [gpu for gpu in gpus if gpu["instance"] in {c.instance for c in claims}],
+        gpus=_of(gpus, instance, claims),
+        devices=_of(devices, instance, claims),
         instances=instances,
         claims=[claim_fields(host, claim) for claim in claims],
     )
+
+
+def _of(things, instance, claims):
+    """Those that the claims which are asked for have; all of them where none is asked for."""
+    names = {claim.instance for claim in claims}
+    return things if instance is None else [thing for thing in things if thing["instance"] in names]
 
 
 def claim_fields(host, claim):
@@ -63,7 +76,7 @@ def claim_fields(host, claim):
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
-        console=os.path.join(host.config["lxcpath"], claim.instance, "console.log"),
+        console=os.path.join(host.config[FOLDERS[claim.kind]], claim.instance, "console.log"),
     )
 
 
@@ -83,8 +96,6 @@ def instance_fields(host, claim, allocations, now):
 
 def gpu_fields(gpu, allocations, claims):
     """A GPU and who has it; `holder` is for people, `instance` is none where a holder is no instance of ours."""
-    rows = [row for row in allocations if row.address == gpu.address]
-    named = {claim.holder: claim.instance for claim in claims}
     return dict(
         address=gpu.address,
         uuid=gpu.uuid,
@@ -98,6 +109,42 @@ def gpu_fields(gpu, allocations, claims):
         healthy=gpu.healthy,
         why_unhealthy=gpu.why_unhealthy,
         unsupported=gpu.unsupported,
+        **_holder(gpu.address, allocations, claims),
+    )
+
+
+def device_fields(host, allocations, claims):
+    """PCI devices that the host's aliases name, and who has each; `unsupported` says why a guest cannot get it now."""
+    aliases = known_aliases(host.config["aliases"], host.name)
+    if not aliases:
+        return []
+    devices, shown = sysfs.devices(host.pci), []
+    held = pci_holders([one for one in devices.values() if one.driver in sysfs.STUBS], host.pci)[0]
+    for device in devices.values():
+        names = [name for name, alias in sorted(aliases.items()) if fits(device, alias)]
+        if not names:
+            continue
+        has = _holder(device.address, allocations, claims)
+        shown.append(
+            dict(
+                address=device.address,
+                ids=device.ids,
+                arch=", ".join(names),
+                driver=device.driver,
+                numa_node=device.numa_node,
+                healthy=True,
+                why_unhealthy=None,
+                unsupported=None if has["holder"] else why_not(device, "", devices, allocations, held),
+                **has,
+            )
+        )
+    return shown
+
+
+def _holder(address, allocations, claims):
+    rows = [row for row in allocations if row.address == address]
+    named = {claim.holder: claim.instance for claim in claims}
+    return dict(
         holder=", ".join(named.get(row.holder) or short(row.holder) for row in rows) or None,
         instance=next((named[row.holder] for row in rows if row.holder in named), None),
         since=min((row.since for row in rows), default=None),

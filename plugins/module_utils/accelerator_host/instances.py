@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of instances that are claimed here: made, started, given GPUs, reached by ssh; stopped, made anew, ended.
+"""The life of instances that are claimed here, in containers and in KVM guests: made, started, with their devices,
+reached by ssh; stopped, made anew, ended.
 
 Each verb takes the instances of a request, each under its lock; one's failure does not stop the others. Killed anywhere
 and run again it converges: what is done is written down before, and what is there is looked at first.
@@ -21,9 +22,12 @@ from ..locks import lock
 from ..lxc import creating
 from . import states
 from .claiming import line, shown
-from .container import Work
+from .container import ContainerWork
+from .guest import GuestWork
 
 SOFT, HARD, AUTO = "soft", "hard", "auto"
+#: What an instance runs in → what is done with one.
+KINDS = {"lxc": ContainerWork, "kvm": GuestWork}
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Options:
 
     :param owner: where given, another owner's instance is refused.
     :param timeout: seconds for each instance.
-    :param how: a reboot by the container's own init ("soft"), by force ("hard"), or the second where the first fails.
+    :param how: a reboot by its own init ("soft"), by force ("hard"), or the second where the first fails.
     :param soft_timeout: seconds that its init has to end.
     :param image: what it is to run from now on (rebuilt); None for what it has.
     :param ssh_public_key: likewise.
@@ -53,12 +57,12 @@ class Options:
 
 
 def running(host, request, options, change):
-    """Containers made, started, with their GPUs, answering ssh with the host key that was put into them."""
+    """Made, started, with their devices, answering ssh with the host key that was put into them."""
     return _each(host, request, "start", options, change, _up)
 
 
 def rebooted(host, request, options, change):
-    """Ended and started; the claim, the data and the GPUs stay."""
+    """Ended and started; the claim, the data and the devices stay."""
 
     def one(work):
         if work.is_made and work.container.running:
@@ -94,7 +98,7 @@ def rebuilt(host, request, options, change):
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
-            work.report("container", f"is made anew of {new['image']}: what is in it goes")
+            work.report(work.word, f"is made anew of {new['image']}: what is in it goes")
             if not change.check:
                 work.put(**new)
                 work.move(states.REBUILDING)
@@ -122,7 +126,7 @@ def extended(host, request, options, change):
 
 
 def absent(host, request, options, change):
-    """Ended, its container and root gone, its GPUs closed and free, its claim over; each is read back."""
+    """Ended, its root gone, its devices closed and free, its claim over; each is read back."""
 
     def one(work):
         if options.over and (work.claim.expires is None or work.claim.expires > time.time()):
@@ -130,13 +134,14 @@ def absent(host, request, options, change):
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
         gpus = [row.address for row in host.store.allocations(work.claim.holder)]
-        what = "container and root" if work.is_made else "claim"
+        what = work.whole if work.is_made else "claim"
         if not change.check:
             work.move(states.STOPPING)
             work.remove()
+            work.give_back()
             host.store.release(work.claim.instance, options.owner)
         gone = f"{what} {'would be ' if change.check else ''}removed"
-        work.report("container", f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", time.monotonic() - start)
+        work.report(work.word, f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", time.monotonic() - start)
 
     return _each(host, request, "release", options, change, one, must_be=False)
 
@@ -152,7 +157,7 @@ def _up(work):
         if work.change.check and not work.is_made:
             return
         work.start()
-        work.give_gpus()
+        work.give_devices()
         work.answer()
     except HeteroError as error:
         if work.change.check:
@@ -162,6 +167,7 @@ def _up(work):
             raise
         work.move(states.STOPPING)
         work.remove()
+        work.give_back()
         work.host.store.release(work.claim.instance)
         what = f"{error.what} ({work.claim.instance} was taken back, nothing of it is left)"
         raise type(error)(what, error.thing, error.remedy, **error.facts) from error
@@ -173,10 +179,10 @@ def _down(work, options):
     start = time.monotonic()
     work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": states.STOPPED})
     if work.change.check:
-        work.report("container", "container would be stopped")
+        work.report(work.word, f"{work.word} would be stopped")
         return
     work.move(states.STOPPING)
-    said = "container stopped"
+    said = f"{work.word} stopped"
     try:
         if options.how == HARD:
             work.container.stop()
@@ -186,8 +192,8 @@ def _down(work, options):
         if options.how == SOFT:
             raise
         work.container.stop()
-        said = f"container did not end within {options.soft_timeout:g} s: stopped by force"
-    work.report("container", said, time.monotonic() - start)
+        said = f"{work.word} did not end within {options.soft_timeout:g} s: stopped by force"
+    work.report(work.word, said, time.monotonic() - start)
 
 
 # ---- all instances of a request
@@ -201,7 +207,7 @@ def _each(host, request, verb, options, change, one, must_be=True):
     lines, results = [], []
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)
-        work = Work(host, claim, change, Deadline(options.timeout), report)
+        work = work_of(host, claim, change, Deadline(options.timeout), report)
         failure: dict = dict(failed=False)
         try:
             if options.owner not in (None, claim.owner):
@@ -216,6 +222,11 @@ def _each(host, request, verb, options, change, one, must_be=True):
     failed = [result["error"] for result in results if result["failed"]]
     done = dict(change.result, instances=results, lines=lines)
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
+
+
+def work_of(host, claim, change, deadline, report):
+    """An instance, by what it runs in."""
+    return KINDS[claim.kind](host, claim, change, deadline, report)
 
 
 def held(work, verb, deadline):

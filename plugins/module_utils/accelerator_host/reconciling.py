@@ -17,8 +17,7 @@ from ..errors import HeteroError
 from ..lxc import creating, identity
 from ..lxc.liblxc import Container, containers
 from . import states
-from .container import Work
-from .instances import held
+from .instances import held, work_of
 
 PHASE = "reconcile"
 #: How long a container that runs may take to prove its key (seconds): it is on this very machine.
@@ -34,7 +33,7 @@ def reconcile(host, change, timeout):
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, recorded=claim.state, power=None, ssh=None, found=[])
-        work = Work(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
+        work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
         try:
             with held(work, PHASE, Deadline(timeout)):
                 work.read()

@@ -80,12 +80,12 @@ def _extra_reasons(extra_specs, facts):
         if value is None:
             yield f"has no {'.'.join(path)}"
             continue
-        wanted = requirement
-        if path == ["cpu_arch"]:
+        shown, wanted = value, requirement
+        if path in (["cpu_arch"], ["hypervisor"]):
             value, wanted = str(value).lower(), str(requirement).lower()
         try:
             if not operators.satisfies(value, wanted, key):
-                yield f"{'.'.join(path)} {value} does not satisfy '{requirement}'"
+                yield f"{'.'.join(path)} {shown} does not satisfy '{requirement}'"
         except BadInput as error:
             # the node's fault, for `validate` saw the flavor; it must not stop a search among others
             yield f"{'.'.join(path)}: {error.what}"

@@ -15,8 +15,8 @@ from ..errors import BadInput
 from .extra_specs import satisfies
 from .fit import rejections as rejections_of_facts
 
-#: What an LXC host calls itself, as the blueprint's flavor asks for it (`hypervisor: s== LXC`).
-LXC = "LXC"
+#: What hosts of containers and of guests call themselves; the blueprint's flavor asks for it (`hypervisor: s== LXC`).
+LXC, KVM = "LXC", "KVM"
 #: Signs with which a number of GPUs is asked for; that many are given.
 _COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
 
@@ -28,9 +28,9 @@ def _requirement(flavor, key):
 
 
 def asks_for(flavor, hypervisor):
-    """Whether a flavor names this hypervisor; one that names none is for boards."""
+    """Whether a flavor names this hypervisor, in capitals or not; one that names none is for boards."""
     requirement = _requirement(flavor, "hypervisor")
-    return requirement is not None and satisfies(hypervisor, str(requirement))
+    return requirement is not None and satisfies(hypervisor.lower(), str(requirement).lower())
 
 
 def gpu_count(flavor):

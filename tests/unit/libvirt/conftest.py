@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -101,4 +102,6 @@ def virt(host, monkeypatch):
     made = Virt(host)
     made.add(OTHER, "bochs-drm", group=5)
     made.add(CARD, "pci-stub", group=6)
-    return made
+    yield made
+    for pid in made.root.glob("guests/*/pid"):
+        os.kill(int(pid.read_text()), signal.SIGKILL)

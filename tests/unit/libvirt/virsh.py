@@ -4,12 +4,15 @@
 """A libvirt for tests, as its command virsh shows it: `virsh.py ROOT [-q] [-c URI] COMMAND …`.
 
 Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of managed devices what libvirt does
-(virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. What is in the
-file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of devices while it is
+(virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. A guest with a
+disk is an sshd at the address on its kernel's command line, with the host key that lies in its disk, unless there is a
+file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of devices while it is
 there; with a file `deaf`, a guest does not end when it is asked to.
 """
 
 import os
+import signal
+import subprocess
 import sys
 from xml.etree import ElementTree
 
@@ -104,8 +107,60 @@ def take(hostdev):
             move(device, file.read().strip() or None)
 
 
+def boot(name, domain):
+    """What a guest's init does in the end."""
+    disk = domain.find("devices/disk/source")
+    if disk is None or there("mute"):
+        return
+    for kernel in (domain.find("os/kernel"), domain.find("os/initrd")):
+        if kernel is not None and not os.path.exists(kernel.text):
+            fail(f"internal error: qemu: could not open kernel file '{kernel.text}'")
+    ip = next(word[3:] for word in domain.findtext("os/cmdline").split() if word.startswith("ip=")).split(":")[0]
+    folder = os.path.join(ROOT, "guests", name)
+    os.makedirs(folder, exist_ok=True)
+    for file in ("etc/ssh/ssh_host_ed25519_key", "root/.ssh/authorized_keys", "etc/hostname"):
+        target = os.path.join(folder, os.path.basename(file))
+        subprocess.run(
+            ["debugfs", "-R", f"dump /{file} {target}", disk.get("file")], check=True, stderr=subprocess.DEVNULL
+        )
+        os.chmod(target, 0o600)
+    options = [
+        f"ListenAddress={ip}",
+        "Port=22",
+        "PidFile=none",
+        f"AuthorizedKeysFile={folder}/authorized_keys",
+        "UsePAM=no",
+    ]
+    argv = [
+        "/usr/sbin/sshd",
+        "-D",
+        "-f",
+        "/dev/null",
+        "-h",
+        os.path.join(folder, "ssh_host_ed25519_key"),
+        "-o",
+        "StrictModes=no",
+    ]
+    for option in options:
+        argv += ["-o", option]
+    os.makedirs("/run/sshd", exist_ok=True)
+    nothing = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, start_new_session=True, **nothing)
+    with open(os.path.join(folder, "pid"), "w") as file:
+        file.write(str(process.pid))
+
+
+def halt(name):
+    pid = os.path.join(ROOT, "guests", name, "pid")
+    if os.path.exists(pid):
+        with open(pid) as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        os.unlink(pid)
+
+
 def end(name):
     domain = load(RUNNING, name)
+    halt(name)
     os.unlink(path(RUNNING, name))
     for hostdev in hostdevs(domain):
         take(hostdev)
@@ -185,6 +240,7 @@ def of_domain(command, name, rest):
             fail("Domain is already active")
         for hostdev in hostdevs(kept):
             give(hostdev)
+        boot(name, kept)
         save(RUNNING, name, kept)
     elif command in ("shutdown", "destroy"):
         if live is None:

@@ -1,0 +1,211 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One instance and its KVM guest, step by step: disk, domain, devices, start, ssh; each looks first, and is told to
+people.
+
+In which order, and what is done when a step fails, is for instances.py, which asks the same of containers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import time
+from dataclasses import replace
+
+from ..change import Change
+from ..deadline import Deadline
+from ..errors import Refused
+from ..gpus.allocation import ATTACHED
+from ..libvirt import guests
+from ..libvirt.attaching import holder_of
+from ..libvirt.domain import Libvirt
+from ..libvirt.hostdev import VFIO
+from ..pci import sysfs
+from ..pci.changing import change_driver
+from ..pci.sysfs import STUBS
+from . import states
+from .work import Work
+
+
+#: Seconds to take a guest back, also where all the time that there was is spent on its start.
+BACK = 60.0
+
+
+class Running:
+    """A guest as a container is ended: by its own init, or by force."""
+
+    def __init__(self, domain):
+        self.domain = domain
+
+    @property
+    def running(self):
+        return self.domain.defined and self.domain.active
+
+    def shutdown(self, timeout):
+        self.domain.shutdown(timeout)
+
+    def stop(self):
+        self.domain.stop()
+
+
+class GuestWork(Work):
+    """One instance under its lock."""
+
+    word, whole = "guest", "guest and disk"
+
+    def __init__(self, host, claim, change, deadline, report):
+        super().__init__(host, claim, change, deadline, report)
+        self.libvirt = Libvirt(deadline, host.config["libvirt_uri"])
+        self.domain = self.libvirt.domain(claim.instance)
+        self.container = Running(self.domain)
+        self.folder = os.path.join(host.config["guests_folder"], claim.instance)
+
+    @property
+    def is_made(self):
+        """Whether what was made for this claim is there; its domain may have been taken away by hand."""
+        return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
+
+    def _stranger(self):
+        """Whether a domain of that name is another than the one that was made for this claim."""
+        found = guests.uuid_of(self.claim.instance, self.libvirt)
+        return found not in (None, self._spec().uuid)
+
+    def _rows(self):
+        return self.host.store.allocations(self.claim.holder)
+
+    # ---- steps
+
+    def make(self):
+        """Disk, keys and domain; what is there and as it was asked for is left alone."""
+        start = time.monotonic()
+        if self.is_made:
+            self.correct((), self._say_put_back)
+            return
+        image = self.image(self.claim.image)
+        self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
+        if self.change.check:
+            self.report("image", f"disk would be made from {self.claim.image}")
+            return
+        self._refuse_stranger()
+        self._must_boot(image)
+        self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
+        host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
+        self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
+        self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
+
+    def _refuse_stranger(self):
+        if self._stranger():
+            what = f"{self.domain.thing} is not the one that was made for it"
+            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
+
+    def _must_boot(self, image):
+        if image.kernel is None:
+            what = f"image {image.name} has no kernel"
+            raise Refused(what, self.claim.instance, "name one that boards boot, with kernel, initrd and root/")
+
+    def correct(self, _parts, say):
+        """Have the domain, and the devices of its next start, as its claim says.
+
+        :param say: called with what is put back, or would be.
+        """
+        missing = guests.missing(self._spec(), self.libvirt)
+        if missing:
+            self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
+            say(missing)
+            if not self.change.check:
+                guests.put_back(self._spec(), self.libvirt)
+        if not self.change.check and self.domain.autostart(self.autostart):
+            self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
+
+    def _spec(self, image=None):
+        config, claim = self.host.config, self.claim
+        network = ipaddress.ip_interface(f"{claim.address}/{config['prefix_length']}")
+        return guests.Spec(
+            name=claim.instance,
+            made=claim.created,
+            folder=self.folder,
+            image=image,
+            ssh_public_key=claim.ssh_public_key,
+            bridge=config["bridge"],
+            address=claim.address,
+            netmask=str(network.netmask),
+            gateway=config["gateway"],
+            memory_mb=claim.memory_mb,
+            vcpus=claim.vcpus,
+            local_gb=claim.local_gb,
+            devices=tuple(row.address for row in self._rows()),
+            domain_type=guests.domain_type(self.libvirt, config["domain_type"]) if image else "",
+        )
+
+    def start(self):
+        """Its devices on vfio-pci, where libvirt leaves them when it ends, so that the host's drivers never touch what
+        a guest has had; then the guest."""
+        start = time.monotonic()
+        if self.container.running:
+            return
+        self.change.note(self.claim.instance, {"state": self.claim.state}, {"state": states.RUNNING})
+        rows = self._rows()
+        if self.change.check:
+            self.report("guest", f"guest would be started{_with(rows)}")
+            return
+        if self.claim.state not in (states.BUILDING, states.REBUILDING):
+            self.move(states.STARTING)
+        self._bind(rows, VFIO)
+        self.domain.start()
+        self.domain.autostart(self.autostart)
+        self.report("guest", f"guest started{_with(rows)}", time.monotonic() - start)
+
+    def give_devices(self):
+        """It was started with them; that it has them all, and what they are on, is looked at."""
+        rows = self._rows()
+        if not rows or (self.change.check and not self.container.running):
+            return
+        has = guests.live_devices(self.domain)
+        for row in rows:
+            if row.address not in has:
+                what = f"runs without {row.address}, which is its own"
+                raise Refused(what, self.claim.instance, "reboot it (how=hard), and it gets it")
+        own = [row.address for row in rows]
+        self.more.update(devices=own)
+        if not self.change.check:
+            with self.host.store.transaction():
+                for row in rows:
+                    if row.state != ATTACHED:
+                        self.host.store.grant(replace(row, state=ATTACHED))
+
+    def remove(self):
+        """Guest, domain and disk; then its devices are put back on what they were on before."""
+        self.libvirt = Libvirt(Deadline(max(BACK, self.deadline.left)), self.libvirt.uri)
+        self._refuse_stranger()
+        guests.remove(self.claim.instance, self.folder, self.libvirt)
+        self.put(container=None, host_key=None, image_hash=None)
+
+    def give_back(self):
+        rows = self._rows()
+        for driver in sorted({row.method for row in rows}):
+            self._bind([row for row in rows if row.method == driver], driver, BACK)
+
+    def _bind(self, rows, driver, at_least=0.0):
+        """Bring devices to a driver; what is bound at each boot of the host stays as it is."""
+        there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
+        if not there:
+            return
+        change = Change()
+        asked = dict(
+            devices=[device.address for device in there],
+            driver=driver,
+            persistent=None,
+            # what the machine boots on was parked with open eyes, and on a stub no process has it
+            force=all(device.driver in STUBS for device in there),
+            holder=self.claim.holder,
+        )
+        result = change_driver(asked, change, Deadline(max(at_least, self.deadline.left)), self.host.pci)
+        self.change.take(change)
+        if result.get("failed"):
+            raise Refused(result["msg"], self.claim.instance, "then run this again")
+
+
+def _with(rows):
+    return f" with {' '.join(row.address for row in rows)}" if rows else ""

@@ -1,0 +1,85 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One instance under its lock, whatever it runs in: its claim, its image, its ssh. The steps of a container are
+container.py's, those of a KVM guest guest.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from ..boot import ssh
+from ..errors import Refused, TimedOut
+from ..lxc import images
+from . import states
+from .info import claim_fields
+
+
+class Work:
+    """One instance under its lock.
+
+    :param report: called with (phase, text, seconds) for each thing that was done.
+    """
+
+    #: How people call what it runs in, and that with all that was made for it.
+    word, whole = "container", "container and root"
+
+    def __init__(self, host, claim, change, deadline, report):
+        self.host = host
+        self.claim = claim
+        self.change = change
+        self.deadline = deadline
+        self.report = report
+        #: Whether it is to start with the host.
+        self.autostart = True
+        #: Fields of the result besides the claim's.
+        self.more = {}
+
+    def read(self):
+        """The claim as it is now; somebody else may have had the lock before."""
+        claim = self.host.store.claim_of(self.claim.instance)
+        if claim is None or claim.created != self.claim.created:
+            raise Refused("was given back meanwhile", self.claim.instance, "run this again")
+        self.claim = claim
+
+    def put(self, **fields):
+        self.claim = self.host.store.put(self.claim.instance, **fields)
+
+    def move(self, state, note=""):
+        if (self.claim.state, self.claim.note) != (state, note) and not self.change.check:
+            self.put(state=state, note=note)
+
+    def image(self, name):
+        """The image of that name, of an architecture that runs here; None in a dry run that would take it in first."""
+        folder, say = self.host.folder("images"), partial(self.report, "image")
+        image = images.resolve(folder, name, self.change, say, self.deadline)
+        if image is None:
+            return None
+        if image.arch != self.host.cpu_arch:
+            what = f"image {name} is for {image.arch}, this host is {self.host.cpu_arch}"
+            raise Refused(what, self.claim.instance, "ask for another image")
+        return image
+
+    def _say_put_back(self, missing):
+        self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
+
+    def answer(self):
+        """Its ssh server shows the host key that was put into it."""
+        if self.change.check:
+            return
+        start = time.monotonic()
+        claim = self.claim
+        if not ssh.answers(claim.address, claim.host_key, self.deadline):
+            what = f"ssh did not answer at {claim.address} within {self.deadline.seconds:g} s"
+            log = "see its console log, and whether its image starts sshd"
+            raise TimedOut(what, claim.instance, log)
+        if claim.state != states.RUNNING:
+            self.report("ssh", "ssh answers", time.monotonic() - start)
+
+    @property
+    def result(self):
+        claim = self.claim
+        known = ssh.known_hosts_line(claim.address, claim.host_key) if claim.host_key else None
+        return dict(claim_fields(self.host, claim), known_hosts=known, **self.more)

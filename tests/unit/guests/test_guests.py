@@ -1,0 +1,220 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The life of instances in KVM guests: claimed with their PCI devices, made, started, reached, and given back clean."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
+from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, KG1
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
+
+
+def flavor(**more):
+    return dict(KG1, extra_specs=dict(KG1["extra_specs"], **more))
+
+
+def test_a_guest_with_a_device_from_claim_to_end(site):
+    """The whole of it: what a person gets by asking for an instance, and what is left when it is given back."""
+    result = site.provision("ml-9")
+    one = result["instances"][0]
+    assert (one["state"], one["kind"], one["ip"], one["devices"]) == ("running", "kvm", "127.83.0.10", [CARD])
+    assert [line["text"] for line in result["lines"]] == [
+        "wants kg1.large: 1 × a1, kvm1 chosen",
+        "disk ready from " + site.image.name + ", 127.83.0.10",
+        f"guest started with {CARD}",
+        "ssh answers",
+    ]
+    assert site.drivers() == {OTHER: "bochs-drm", CARD: "vfio-pci"}
+    assert site.table() == {CARD: "domain:ml-9"}
+    again = site.provision("ml-9")
+    assert not again["changed"]
+    assert again["diff"] == []
+    gone = site.do("absent", "ml-9")
+    assert gone["lines"][-1]["text"] == f"guest and disk removed; free again: {CARD}"
+    assert site.drivers() == {OTHER: "bochs-drm", CARD: "pci-stub"}
+    assert site.table() == {}
+    assert site.files("ml-9") == []
+    assert not site.virt.domain("ml-9").defined
+    assert not site.do("absent", "ml-9")["changed"]
+
+
+def test_what_the_host_shows(site):
+    """Nobody could see who has a card, or why none is free."""
+    site.provision("ml-9")
+    info = site.info()
+    assert [(one["address"], one["arch"], one["instance"]) for one in info["devices"]] == [
+        (OTHER, "a1", None),
+        (CARD, "a1", "ml-9"),
+    ]
+    assert "is on bochs-drm, not kept for guests" in info["devices"][0]["unsupported"]
+    assert info["instances"][0]["gpus"] == [CARD]
+    assert info["claims"][0]["console"].endswith("guests-files/ml-9/console.log")
+    assert (info["hypervisor"], info["capacity"]["memory_mb"]) == ("KVM", {"total": 2048, "free": 1536})
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (dict(flavor=flavor(**{"pci_passthrough:alias": "a1:2"})), "2 × a1 wanted: 0000:85:00.0 is on bochs-drm"),
+        (dict(flavor=flavor(**{"pci_passthrough:alias": "b7:1"})), r"has no alias b7 \(it has a1\)"),
+        (dict(flavor=flavor(hypervisor="s== LXC")), "hypervisor KVM does not satisfy 's== LXC'"),
+        (dict(flavor=dict(KG1, memory_mb=4096)), "memory_mb 2048 < 4096"),
+        (dict(devices=("85:00.0",)), "is on bochs-drm, not kept for guests"),
+        (dict(flavor=dict(KG1, extra_specs={"hypervisor": "s== KVM", "gpus": "= 1"})), "gpus 0 does not satisfy"),
+    ],
+)
+def test_what_a_host_cannot_serve_is_said_and_claims_nothing(site, more, why):
+    """Half a claim would keep a card from everybody; a refusal without its reason sends people searching."""
+    with pytest.raises(NoneFree, match=why) as none:
+        site.provision("ml-9", **more)
+    assert none.value.facts["kind"] == "KVM hosts"
+    assert site.table() == {}
+    assert site.info()["instances"] == []
+
+
+def test_devices_that_are_named_are_the_ones_given(site):
+    """A person who knows which slot is cabled must get that one, and not hear of it afterwards."""
+    site.virt.add("0000:87:00.0", "vfio-pci", group=7)
+    assert site.provision("ml-9", devices=("87:00.0",))["instances"][0]["devices"] == ["0000:87:00.0"]
+    with pytest.raises(BadInput, match="names 2 devices, and the flavor asks for 1"):
+        site.provision("ml-10", devices=("86:00.0", "85:00.0"))
+    site.do("absent", "ml-9")
+    assert site.virt.host.driver("0000:87:00.0") == "vfio-pci"  # as it was
+
+
+def test_a_device_that_a_container_has_is_not_given(site):
+    """One allocation table: a GPU is never in a container and in a guest."""
+    row = Allocation(CARD, "/var/lib/lxc/ml-7#1", None, False, ATTACHED, 1.0, Wanted(count=1))
+    with site.virt.store() as store:
+        store.grant(row)
+    with pytest.raises(NoneFree, match=f"{CARD} allocated to ml-7 since"):
+        site.provision("ml-9")
+
+
+def test_the_second_guest_is_told_who_has_the_card(site):
+    """Of any number of askers one gets it; the others learn from whom they may have it."""
+    site.provision("ml-9")
+    with pytest.raises(NoneFree, match=f"{CARD} allocated to ml-9 since"):
+        site.provision("ml-10")
+    with pytest.raises(Refused, match="ml-9: belongs to alice"):
+        site.provision("ml-9", owner="bob")
+
+
+def test_all_functions_of_a_card_go_together_and_come_back(site):
+    """A sound function that stays with the host keeps the group from the guest."""
+    site.virt.add("0000:01:00.0", "pci-stub", group=9)
+    site.virt.host.add("0000:01:00.1", "10de:0e0a", "snd_hda_intel", group=9)
+    with pytest.raises(NoneFree, match="its function 0000:01:00.1 is on snd_hda_intel"):
+        site.provision("ml-9", devices=("01:00.0",))
+    (site.virt.host.folder("0000:01:00.1") / "driver").unlink()
+    site.virt.host.bind("0000:01:00.1", "pci-stub")
+    one = site.provision("ml-9", devices=("01:00.0",))["instances"][0]
+    assert one["devices"] == ["0000:01:00.0", "0000:01:00.1"]
+    site.do("absent", "ml-9")
+    assert {site.virt.host.driver(f"0000:01:00.{number}") for number in (0, 1)} == {"pci-stub"}
+
+
+def test_stopped_rebooted_rebuilt_and_extended(site):
+    """The verbs that people know of boards and containers do the same to a guest; its card stays its own."""
+    site.provision("ml-9")
+    key = site.info()["instances"][0]["host_key"]
+    assert site.do("stopped", "ml-9")["lines"][-1]["text"] == "guest stopped"
+    assert site.info()["instances"][0]["state"] == "stopped"
+    assert site.drivers()[CARD] == "vfio-pci"  # the host's driver never touches what a guest has had
+    assert site.table() == {CARD: "domain:ml-9"}
+    assert not site.do("stopped", "ml-9")["changed"]
+    site.do("running", "ml-9")
+    (site.folder / "deaf").touch()
+    said = site.do("rebooted", "ml-9", soft_timeout=0.5)["lines"]
+    assert said[0]["text"] == "guest did not end within 0.5 s: stopped by force"
+    site.do("rebuilt", "ml-9", fresh=True)
+    info = site.info()["instances"][0]
+    assert (info["state"], info["gpus"]) == ("running", [CARD])
+    assert info["host_key"] != key
+    assert site.do("extended", "ml-9", lease_hours=3)["instances"][0]["until"].endswith("3 h left")
+
+
+def test_what_was_taken_away_by_hand_is_put_back(site):
+    """A second run mends exactly that: a domain that was undefined keeps its disk, a device that was detached comes back."""
+    site.provision("ml-9")
+    key = site.info()["instances"][0]["host_key"]
+    guest = site.virt.domain("ml-9")
+    guest.stop()
+    guest.undefine()
+    result = site.provision("ml-9")
+    assert result["changed"]
+    assert "put back: domain" in [line["text"] for line in result["lines"]]
+    assert site.info()["instances"][0]["host_key"] == key
+    guest.stop()
+    from_xml = site.virt.detach(guest, CARD)
+    assert from_xml["changed"]
+    assert site.table() == {CARD: "domain:ml-9"}  # an instance keeps what it claimed
+    result = site.provision("ml-9")
+    assert f"put back: device {CARD}" in [line["text"] for line in result["lines"]]
+    assert site.drivers()[CARD] == "vfio-pci"
+
+
+def test_a_guest_that_does_not_answer_is_taken_back(site):
+    """Nothing of a guest that nobody could ever reach may stay claimed."""
+    (site.folder / "mute").touch()
+    result = site.provision("ml-9", timeout=2)
+    assert "ssh did not answer at 127.83.0.10 within 2 s (ml-9 was taken back, nothing of it is left)" in result["msg"]
+    assert site.drivers()[CARD] == "pci-stub"
+    assert (site.table(), site.files("ml-9"), site.virt.domain("ml-9").defined) == ({}, [], False)
+
+
+def test_a_guest_that_ran_and_does_not_come_up_keeps_its_claim(site):
+    """A tenant's disk is never thrown away because a start failed."""
+    site.provision("ml-9")
+    site.do("stopped", "ml-9")
+    site.virt.fail("start", "internal error: process exited while connecting to monitor")
+    result = site.do("running", "ml-9")
+    assert "virsh start: internal error" in result["msg"]
+    assert site.info()["instances"][0]["state"] == "error"
+    assert "disk.raw" in site.files("ml-9")
+    site.virt.fail("start")
+    assert not site.do("running", "ml-9").get("failed")
+
+
+def test_a_domain_of_that_name_that_is_not_ours_is_never_touched(site):
+    """A guest that somebody made by hand must not be replaced by an instance of the same name."""
+    site.virt.define("ml-9")
+    with pytest.raises(NoneFree, match="there is a domain ml-9 already that is no instance"):
+        site.provision("ml-9")
+    assert site.virt.said() == ["define /dev/stdin"]
+
+
+def test_check_mode_claims_and_makes_nothing(site):
+    """A dry run says who would get what."""
+    result = site.provision("ml-9", check=True)
+    assert result["diff"][0]["after"]["devices"] == [CARD]
+    assert result["diff"][0]["after"]["address"] == "127.83.0.10"
+    assert not (site.folder / "var/lib/hetero/host.db").exists()
+    assert site.virt.said() == []
+
+
+def test_kvm_where_the_processor_has_it_and_emulation_where_not(site):
+    """An emulated guest is twenty times slower; one that asks for a processor that is not there does not start."""
+    site.provision("ml-9")
+    assert site.virt.domain("ml-9").xml(live=False).get("type") == "qemu"
+    site.do("absent", "ml-9")
+    site.virt.capabilities("<domain type='kvm'/>")
+    site.provision("ml-9")
+    assert site.virt.domain("ml-9").xml(live=False).get("type") == "kvm"
+    site.do("absent", "ml-9")
+    site.virt.capabilities()
+    site.configure(domain_type="kvm")
+    assert "runs no guests of type kvm, only qemu" in site.provision("ml-9")["msg"]
+
+
+def test_an_alias_without_type_is_no_physical_function(site):
+    """As in Nova, whose aliases are copied over: a card with virtual functions is not given away by chance."""
+    site.virt.add("0000:87:00.0", "vfio-pci", group=7, sriov_totalvfs="4", sriov_numvfs="0")
+    with pytest.raises(NoneFree, match="alias a1: 0000:87:00.0 is no 10DE:11bf"):
+        site.provision("ml-9", devices=("87:00.0",))
+    site.configure(aliases={"a1": dict(ALIASES["a1"], device_type="type-PF")})
+    assert site.provision("ml-9")["instances"][0]["devices"] == ["0000:87:00.0"]
