@@ -30,8 +30,11 @@ def change_driver(asked, change, deadline, paths):
     names, driver = asked["devices"], asked["driver"]
     with lock(paths.run_folder, LOCK, "pci_driver", "pci_driver", deadline):
         journal, notes, rules = Journal(paths), [], read(paths)
-        first = plan(names, driver, sysfs.devices(paths), rules)
+        first, held = plan(names, driver, sysfs.devices(paths), rules), {}
         with change.step("earlier"):
+            if journal.operations:
+                # asked now, for at the end of the wait nobody is to wait any longer
+                held, _domains = holders(first.chosen, paths)
             left = [] if change.check else _earlier(first, journal, paths, deadline, notes.append)
         with change.step("look"):
             bindings = read(paths)
@@ -51,7 +54,7 @@ def change_driver(asked, change, deadline, paths):
     for address in first.gone:
         change.note(address, dict(at_boot=_driver(address, rules)), dict(at_boot=_driver(address, kept)))
     shown = [_shown(device, planned, after, waiting, kept) for device in first.chosen]
-    failed = dict(failed=True, msg=_still(waiting, deadline, paths)) if waiting else {}
+    failed = dict(failed=True, msg=_still(waiting, held, deadline)) if waiting else {}
     return dict(devices=shown, pending=sorted(waiting), notes=notes, **failed)
 
 
@@ -118,23 +121,26 @@ def _after(planned, waiting, check, paths):
     """{address: driver and override} now; in check mode, as they would be."""
     found = {}
     for device in planned.chosen:
-        now = device
-        if not check:
-            now = sysfs.look(device.address, paths) or device
-        elif device.address not in waiting and not settled(device, planned.driver):
-            found[device.address] = _expected(device, planned.driver)
-            continue
-        found[device.address] = dict(driver=now.driver, driver_override=now.override)
+        if device.address in waiting:
+            # the kernel would keep us waiting for its override
+            driver, override = sysfs.driver_of(device.address, paths), device.override
+        elif check and not settled(device, planned.driver):
+            driver, override = _expected(device, planned.driver)
+        else:
+            now = device if check else sysfs.look(device.address, paths) or device
+            driver, override = now.driver, now.override
+        found[device.address] = dict(driver=driver, driver_override=override)
     return found
 
 
 def _expected(device, driver):
+    """(driver, override) of a device once a plan is done."""
     if driver != DEFAULT:
-        return dict(driver=driver, driver_override=driver)
+        return driver, driver
     wanted = must_leave(device, driver) or device.driver is None
     if wanted and not _has_driver(device):
-        return dict(driver=None, driver_override=None)
-    return dict(driver=DEFAULT if wanted else device.driver, driver_override=None)
+        return None, None
+    return DEFAULT if wanted else device.driver, None
 
 
 def _has_driver(device):
@@ -143,11 +149,9 @@ def _has_driver(device):
     return bool(set(modules) - {stub.replace("-", "_") for stub in sysfs.STUBS})
 
 
-def _still(waiting, deadline, paths):
+def _still(waiting, held, deadline):
     """What to say of devices whose driver has not let go."""
-    devices = {address: device for address, device in sysfs.devices(paths).items() if address in waiting}
-    held, _domains = holders(list(devices.values()), paths)
-    who = "; ".join(f"{address}: {holder.text}" for address in sorted(held) for holder in held[address])
+    who = "; ".join(f"{address}: {one.text}" for address in sorted(waiting) for one in held.get(address, ()))
     who = f" ({who})" if who else ""
     return (
         f"{', '.join(sorted(waiting))}: the driver has not let go within {deadline.seconds:g} s{who}, and that can "
