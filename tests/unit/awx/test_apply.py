@@ -1,0 +1,121 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/awx.yml by the real modules of awx.awx, against a server that speaks AWX's REST. If these fail, an operator's
+second run changes AWX, a dry run writes, or a job template has not what the tables say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from ansible_collections.hetero.compute.tests.awx import collection
+from ansible_collections.hetero.compute.tests.awx.jobs import BIN, PROJECT, ROOT, environment
+from ansible_collections.hetero.compute.tests.awx.server import SECRET, TOKEN, Server
+
+URL = "https://git.example.org/hardware.git"
+PRIVATE = "-----BEGIN OPENSSH PRIVATE KEY-----\nbWFya2Vy\n-----END OPENSSH PRIVATE KEY-----\n"
+GIVEN = {
+    "hetero_awx_project_url": URL,
+    "hetero_awx_ssh_private_key": PRIVATE,
+    "hetero_awx_known_hosts": "10.0.2.254 ssh-ed25519 AAAA",
+    "hetero_awx_pdu_credentials": {"pdu-a": {"username": "apc", "password": "marker"}},
+    "hetero_awx_user_teams": ["people"],
+    "hetero_awx_operator_teams": ["operators"],
+}
+
+
+@pytest.fixture
+def awx():
+    server = Server(PROJECT)
+    yield server
+    server.close()
+
+
+def apply(awx, folder, *flags, **more):
+    (folder / "given.json").write_text(json.dumps({**GIVEN, **more}))
+    argv = [BIN / "ansible-playbook", "-i", "localhost,", "hetero.compute.awx", "-e", "@given.json", *flags]
+    env = dict(environment(collection.folder()), CONTROLLER_HOST=awx.url, CONTROLLER_OAUTH_TOKEN=TOKEN)
+    env.update(HOME=str(folder), no_proxy="127.0.0.1")
+    env["ANSIBLE_DEPRECATION_WARNINGS"] = "false"
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=400, check=False)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    assert "marker" not in output
+    assert "bWFya2Vy" not in output
+    return sum(map(int, re.findall(r" changed=(\d+) ", output)))
+
+
+def test_made_once(awx, tmp_path, read):
+    assert apply(awx, tmp_path, "--check") > 0
+    assert awx.writes == []
+    assert apply(awx, tmp_path) > 0
+    made = awx.templates()
+    assert set(made) == {f"hetero.compute: {name}" for name in read["templates"]}
+    for name, wanted in read["templates"].items():
+        template = made[f"hetero.compute: {name}"]
+        assert template["extra_vars"] == wanted["extra_vars"], name
+        assert template["survey_enabled"] is bool(wanted["survey"])
+        assert template["survey_spec"] == (wanted["survey_spec"] if wanted["survey"] else {})
+        assert template["allow_simultaneous"] is True
+        assert template["ask_variables_on_launch"] is False
+        held = ["hetero.compute: PDUs"] * (wanted["playbook"] == "proxy") + ["hetero.compute: nodes"]
+        assert awx.credentials_of(template) == held
+    (project,), (source,) = awx.objects["projects"], awx.objects["inventory_sources"]
+    assert (project["scm_url"], source["source"], source["source_path"]) == (URL, "scm", "inventory")
+    injectors = awx.named("credential_types")["hetero.compute: nodes"]["injectors"]
+    assert injectors == read["types"]["nodes"]["injectors"]
+    kept = awx.named("credentials")["hetero.compute: PDUs"]
+    assert kept["inputs"] == {"credentials": json.dumps(GIVEN["hetero_awx_pdu_credentials"])}
+    may = {team: sum(1 for path, held in awx.links.items() if path.endswith("/teams/") and number in held)
+           for team, number in ((entry["name"], entry["id"]) for entry in awx.objects["teams"])}
+    users = [template for template in read["templates"].values() if template["for"] == "users"]
+    assert may == {"people": len(users), "operators": len(read["templates"])}
+
+    awx.writes.clear()
+    assert apply(awx, tmp_path) == 0
+    assert awx.writes == []
+    # one thing that somebody changed by hand is put back, and nothing else
+    awx.named("job_templates")["hetero.compute: status"]["allow_simultaneous"] = False
+    assert apply(awx, tmp_path, "--check") == 1
+    assert apply(awx, tmp_path) == 1
+    assert [(method, path.split("/")[3]) for method, path, _data in awx.writes] == [("PATCH", "job_templates")]
+
+
+def test_the_server_hides_secrets_as_awx_does(awx):
+    """Without it, a second run that rewrites every secret would not be seen."""
+    kind = awx.make("credential_types", {"name": "t", "inputs": {"fields": [{"id": "a", "secret": True}]}})
+    made = awx.make("credentials", {"name": "c", "credential_type": kind["id"], "inputs": {"a": "x"}})
+    assert awx.answer("GET", made["url"], {}, {})[1]["inputs"] == {"a": SECRET}
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+_Loader.add_constructor("!unsafe", lambda loader, node: "")
+
+
+def test_every_key_is_one_of_the_modules(tmp_path):
+    """A task that awx.awx refuses with "Unsupported parameters" on somebody's AWX: keys, types and choices of each."""
+    (play,) = yaml.load((ROOT / "playbooks" / "awx.yml").read_text(), _Loader)
+    asked = {}
+    for task in play["tasks"]:
+        asked.update({name: task[name] for name in task if name.startswith("awx.awx.")})
+    argv = [BIN / "ansible-doc", "--json", *asked]
+    env = dict(environment(collection.folder()), HOME=str(tmp_path))
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True)
+    described = json.loads(done.stdout)
+    assert len(asked) == 8
+    for name, arguments in asked.items():
+        options = described[name]["doc"]["options"]
+        assert set(arguments) <= set(options), name
+        assert {key for key, option in options.items() if option.get("required")} <= set(arguments), name
+        for key, value in arguments.items():
+            choices = options[key].get("choices")
+            assert not choices or "{{" in str(value) or value in choices, (name, key)

@@ -1,0 +1,112 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables in awx/. If these fail, AWX refuses a template, asks for less than a playbook takes or lets through what it
+does not, or hands a PDU's password to a job that anybody may start.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import instances, leases
+from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, console
+from ansible_collections.hetero.compute.tests.awx import rules
+from ansible_collections.hetero.compute.tests.awx.jobs import PROJECT, ROOT
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000 jo@there"
+FLAVORS = "cg1.xlarge t64.8x8 tgx.10x10 tgx.4x4 tgx.6x6 tgx.8x8 tp64.8x8"
+
+
+def question(read, template, variable):
+    (found,) = (asked for asked in read["templates"][template]["survey"] if asked["variable"] == variable)
+    return found
+
+
+def test_awx_takes_every_survey(read):
+    for name, template in read["templates"].items():
+        if template["survey"]:
+            assert rules.survey_problems(template["survey_spec"]) == [], name
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"type": "bool"}, "unknown"),
+        ({"default": 1}, "no str"),
+        ({"default": "$encrypted$"}, "encrypted"),
+        ({"type": "multiplechoice"}, "choices"),
+        ({"type": "multiplechoice", "choices": "a\nb", "default": "c"}, "no choice"),
+        ({"type": "multiplechoice", "choices": "a\nb", "default": "a\nb"}, "no choice"),
+        ({"required": "yes"}, "no bool"),
+        ({"max": "63"}, "no integer"),
+        ({"question_name": None}, "question_name"),
+        ({"variable": "flavor"}, "twice"),
+    ],
+)
+def test_what_awx_refuses_is_seen(read, change, why):
+    """The rules are no rubber stamp."""
+    spec = [dict(asked) for asked in read["templates"]["provide an instance"]["survey"]]
+    spec[0].update(change)
+    problems = rules.survey_problems({"name": "", "description": "", "spec": spec})
+    assert why in " ".join(problems)
+
+
+def test_limits_are_the_playbooks_own(read):
+    """One more than the limit is refused by the survey and by the code; the limit itself by neither."""
+    name = question(read, "provide an instance", "instance")
+    for length, good in ((name["max"], True), (name["max"] + 1, False), (name["min"], True), (0, False)):
+        assert bool(instances.INSTANCE.fullmatch("a" * length)) is good
+        assert (rules.answer_problems(name, {"instance": "a" * length}) == []) is good
+    assert question(read, "provide an instance", "hours")["max"] == leases.LONGEST
+    assert question(read, "extend an instance's lease", "hours")["max"] == leases.LONGEST
+    assert question(read, "provide an instance", "count")["max"] == claiming.MOST
+    assert question(read, "console of an instance", "lines")["max"] == console.MOST_LINES
+    assert question(read, "provide an instance", "flavor")["choices"] == FLAVORS.replace(" ", "\n")
+    for hours, good in ((0, True), (-1, False), (leases.LONGEST + 1, False)):
+        asked = question(read, "extend an instance's lease", "hours")
+        assert (rules.answer_problems(asked, {"hours": hours}) == []) is good
+
+
+def test_every_playbook_has_a_template(read):
+    """A verb that people have by hand and not in AWX. The lab's, and the one that makes the templates, are no verbs."""
+    there = {path.stem for path in (ROOT / "playbooks").glob("*.yml")} - {"awx", "lab_up", "lab_down"}
+    assert {template["playbook"] for template in read["templates"].values()} == there
+
+
+def test_every_answer_is_one_that_the_playbook_takes(read):
+    """A question whose answer nobody reads. What a playbook takes is in its header: NAME=…"""
+    for name, template in read["templates"].items():
+        text = (ROOT / "playbooks" / f"{template['playbook']}.yml").read_text()
+        header = text.partition("\n- name:")[0]
+        for asked in template["survey"]:
+            assert re.search(rf"\b{asked['variable']}=", header), (name, asked["variable"])
+
+
+def test_who_may_do_what(read):
+    """A user who takes another's board away, names another owner, or gets a PDU's password into a job of his own."""
+    for name, template in read["templates"].items():
+        assert template["for"] in ("users", "operators")
+        variables = {asked["variable"] for asked in template["survey"]}
+        assert not variables & {"force", "owner"}, name
+        if template["for"] == "users":
+            assert "force" not in template["extra_vars"], name
+        assert template.get("credentials", []) == (["pdus"] if template["playbook"] == "proxy" else []), name
+    with pytest.raises(ValueError, match="owner is not asked for"):
+        rules.launch(read["templates"]["stop an instance"], {"instance": "jackie", "owner": "eve"})
+
+
+def test_credential_types(read):
+    for kind in read["types"].values():
+        assert rules.credential_type_problems(kind["inputs"], kind["injectors"]) == [], kind["name"]
+    secret = {field["id"] for kind in read["types"].values() for field in kind["inputs"]["fields"] if field.get("secret")}
+    assert secret == {"ssh_private_key", "credentials"}
+    nodes = read["types"]["nodes"]
+    wrong = {**nodes["injectors"], "env": {"ANSIBLE_HOST_KEY_CHECKING": "True"}, "extra_vars": {"x": "{{ nobody }}"}}
+    assert len(rules.credential_type_problems(nodes["inputs"], wrong)) == 2
+
+
+def test_awx_offers_the_projects_playbook():
+    assert "play.yml" in rules.playbooks(PROJECT)
