@@ -85,12 +85,12 @@ class DeviceCgroup(NamedTuple):
 
 def of_process(pid, proc="/proc"):
     """The DeviceCgroup of a running process."""
-    return _found(f"process {pid}", _directories(mounts.cgroups(pid, proc), proc))
+    return _found(f"process {pid}", mounts.directories(mounts.cgroups(pid, proc), proc))
 
 
 def of_container(pid, name, proc="/proc"):
     """The DeviceCgroup of a whole container of LXC, by its init's process and its name."""
-    return _found(f"container {name}", _directories(mounts.container_cgroups(pid, name, proc), proc))
+    return _found(f"container {name}", mounts.directories(mounts.container_cgroups(pid, name, proc), proc))
 
 
 def of_path(path, proc="/proc"):
@@ -100,15 +100,11 @@ def of_path(path, proc="/proc"):
     """
     there = mounts.cgroup_at(path, proc) if os.path.isabs(path) and os.path.isdir(path) else None
     cgroup = there[1] if there else os.path.normpath("/" + path)
-    found = _directories(dict.fromkeys((mounts.V1, mounts.V2), cgroup), proc)
+    found = mounts.directories(dict.fromkeys((mounts.V1, mounts.V2), cgroup), proc)
     if not any(found.values()):
         where = ", ".join(mount.point for listed in mounts.mounts(proc).values() for mount in listed) or "none mounted"
         raise BadInput("is no device cgroup", f"cgroup {path}", f"name a directory below one of: {where}")
     return _found(f"cgroup {path}", found)
-
-
-def _directories(cgroups, proc):
-    return {version: mounts.directory(version, cgroup, proc) for version, cgroup in cgroups.items()}
 
 
 def _found(name, directories):

@@ -122,9 +122,14 @@ def _seen_inside(pid, proc):
     return answers[0]
 
 
-def directory(version, cgroup, proc="/proc"):
-    """The directory of a cgroup in one hierarchy, or None where none is mounted that shows it."""
-    for mount in mounts(proc)[version]:
+def directories(cgroups, proc="/proc"):
+    """{version: directory} of cgroups {version: path}; None where no hierarchy is mounted that shows it."""
+    there = mounts(proc)
+    return {version: _directory(there[version], cgroup) for version, cgroup in cgroups.items()}
+
+
+def _directory(mounted, cgroup):
+    for mount in mounted:
         found = mount.directory(cgroup)
         if found is not None and os.path.isdir(found):
             return found

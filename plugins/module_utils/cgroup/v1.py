@@ -176,7 +176,7 @@ def inside(path, kind, major, minor, access):
             return True
     finally:
         shutil.rmtree(folder)
-    ours = mounts.directory(mounts.V2, mounts.cgroups("self").get(mounts.V2, "/"))
+    ours = mounts.directories({mounts.V2: mounts.cgroups("self").get(mounts.V2, "/")})[mounts.V2]
     if ours and not V2(ours).may(kind, major, minor, access):
         what = f"cannot tell whether it may {access} {kind} {major}:{minor}: programs on our own cgroup deny it"
         raise HeteroError(what, path, f"run it outside of {ours}")

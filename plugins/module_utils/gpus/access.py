@@ -88,12 +88,13 @@ class Running:
         return proofs
 
     def _seen(self, nodes, allowed):
-        asked = self.cgroup.look()
-        return [Proof(node.path, reach.rule_of(node), self._state(node, asked, allowed), {}) for node in nodes]
+        states = self._states(nodes, allowed)
+        return [Proof(node.path, reach.rule_of(node), state, {}) for node, state in zip(nodes, states)]
 
-    def _state(self, node, asked, allowed):
-        there = device_nodes.look(self.container, node.path, self.pid) == node.number
-        return dict(allowed=allowed(asked, node), node=there)
+    def _states(self, nodes, allowed):
+        asked = self.cgroup.look()
+        there = device_nodes.look_each(self.container, [node.path for node in nodes], self.pid)
+        return [dict(allowed=allowed(asked, node), node=there[node.path] == node.number) for node in nodes]
 
     def _change(self, state, nodes):
         """Only what is not so already: a container without rules would get its first one, and be denied all else."""
@@ -110,10 +111,9 @@ class Running:
             device_nodes.make(self.container, *nodes, base=self.base, pid=self.pid)
 
     def _prove_open(self, nodes, proofs):
-        asked = self.cgroup.look()
         opened = opening.opens_each(self.container, [node.path for node in nodes], pid=self.pid)
-        for node, proof in zip(nodes, proofs):
-            proof.after, number = self._state(node, asked, may_all), opened[node.path]
+        for node, proof, state in zip(nodes, proofs, self._states(nodes, may_all)):
+            proof.after, number = state, opened[node.path]
             proof.opens = error_name(number)
             if not all(proof.after.values()) or number in CLOSED_ERRORS:
                 what = f"{node.path} was opened for it, and is closed ({words(proof)})"
@@ -121,11 +121,10 @@ class Running:
                 raise HeteroError(what, self.container.thing, remedy, node=vars(proof))
 
     def _prove_closed(self, nodes, proofs):
-        asked = self.cgroup.look()
-        for node, proof in zip(nodes, proofs):
-            proof.after = self._state(node, asked, reach.may_open)
+        for proof, state in zip(proofs, self._states(nodes, reach.may_open)):
+            proof.after = state
             if any(proof.after.values()):
-                what = f"{node.path} was closed, and is open ({words(proof)})"
+                what = f"{proof.path} was closed, and is open ({words(proof)})"
                 raise HeteroError(what, self.container.thing, "see who else changes it, then run this again")
 
 

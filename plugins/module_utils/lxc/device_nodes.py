@@ -82,8 +82,13 @@ def remove(container, *paths, pid=None):
 
 def look(container, path, pid=None):
     """(kind, major, minor) of the device node that the container has there; None where it has none."""
+    return look_each(container, [path], pid)[path]
+
+
+def look_each(container, paths, pid=None):
+    """As look, of several paths at once: {path: (kind, major, minor), or None}."""
     with ContainerRoot(container, pid) as root:
-        return _numbers_at(root, path)
+        return {path: _numbers_at(root, path) for path in paths}
 
 
 def make_inside(container, *nodes):

@@ -56,8 +56,7 @@ class Container:
         self.name = name
         self.lxcpath = os.path.normpath(lxcpath)
         self._library = Library.get()
-        self._struct = None
-        self._close = None
+        self._struct = self._close = self._id_map = None
 
     def __str__(self):
         return f"container {self.name}"
@@ -90,7 +89,7 @@ class Container:
         """Forget what was read of its configuration."""
         if self._close is not None:
             self._close()
-        self._struct = self._close = None
+        self._struct = self._close = self._id_map = None
 
     def get(self, key):
         """What its configuration says, "" where it says nothing; several values stand on a line each."""
@@ -113,8 +112,10 @@ class Container:
     @property
     def id_map(self):
         """Its [IdMap]; empty for a privileged container."""
-        found = (line.split() for line in self.get("lxc.idmap").splitlines())
-        return [IdMap(kind, *(int(number) for number in numbers)) for kind, *numbers in found]
+        if self._id_map is None:
+            found = (line.split() for line in self.get("lxc.idmap").splitlines())
+            self._id_map = [IdMap(kind, *(int(number) for number in numbers)) for kind, *numbers in found]
+        return self._id_map
 
     @property
     def unprivileged(self):

@@ -119,12 +119,7 @@ def _capabilities(pid, field):
 
 def _cgroups_of(pid):
     """{"v1", "v2": folder} of the cgroups that have a say in which devices a process may open."""
-    there, found = mounts.mounts(), {}
-    for version, cgroup in mounts.cgroups(pid).items():
-        folders = (mount.directory(cgroup) for mount in there[version])
-        folder = next((folder for folder in folders if folder is not None and os.path.isdir(folder)), None)
-        if folder is not None:
-            found[version] = folder
+    found = {version: path for version, path in mounts.directories(mounts.cgroups(pid)).items() if path is not None}
     if not found:
         raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount the cgroup hierarchies")
     return found
