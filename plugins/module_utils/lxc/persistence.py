@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List
 
 from ..errors import HeteroError, Refused, naming
@@ -241,7 +241,7 @@ def _own(container, key, host):
 
 
 def _write(container, new, host):
-    lines = [HEADER.rstrip(), DATA + json.dumps(asdict(new))]
+    lines = [HEADER.rstrip(), DATA + json.dumps(dict(vars(new), nodes=[vars(node) for node in new.nodes]))]
     if new.refused is None:
         lines += [f"lxc.cgroup.devices.allow = {rule}" for rule in new.rules]
         if _has_rules(container):
