@@ -63,7 +63,8 @@ _value:
   type: str
 """
 
-BOARDS, HOSTS = "boards", "GPU hosts"
+BOARDS = "boards"
+HOSTS = "GPU hosts"
 #: Whatever ends the first line of a refusal: the one that says that some were found says more.
 NOBODY = ": no node."
 
