@@ -73,7 +73,7 @@ def refused(failures):
     """[(kind, node, its reasons)] of claims that were refused."""
     found = []
     for failure in failures:
-        kind = HOSTS if failure.get("kind") == HOSTS else BOARDS
+        kind = failure.get("kind", BOARDS)
         found += [(kind, node, reasons) for node, reasons in failure["rejected"].items()]
     return found
 
