@@ -63,7 +63,8 @@ _value:
   type: str
 """
 
-BOARDS, HOSTS = "boards", "GPU hosts"
+BOARDS = "boards"
+HOSTS = "GPU hosts"
 #: Whatever ends the first line of a refusal: the one that says that some were found says more.
 NOBODY = ": no node."
 
@@ -72,7 +73,7 @@ def refused(failures):
     """[(kind, node, its reasons)] of claims that were refused."""
     found = []
     for failure in failures:
-        kind = HOSTS if failure.get("kind") == HOSTS else BOARDS
+        kind = failure.get("kind", BOARDS)
         found += [(kind, node, reasons) for node, reasons in failure["rejected"].items()]
     return found
 

@@ -71,8 +71,8 @@ OF_HOST = {
     "capacity": {},
     "hypervisor": None,
     "cpu_arch": None,
+    "unsupported": None,
 }
-OF_HOST["unsupported"] = None
 
 
 def snapshots(results, hosts=False):

@@ -197,12 +197,13 @@ news:
   type: dict
 """
 
+import os
 from dataclasses import fields
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host import instances
-from ..module_utils.accelerator_host.claiming import Wish, present
+from ..module_utils.accelerator_host.claiming import Wish, line, present
 from ..module_utils.accelerator_host.host import Host
 from ..module_utils.accelerator_host.job import in_background
 from ..module_utils.change import Change
@@ -260,16 +261,24 @@ def wish(params, config):
 def work(params, check):
     """Claim where that is asked for, then do what `state` says; returns the module's result."""
     change = Change(check)
-    with Host(params["config"], create=not check) as host:
+    actor = f"{params['owner'] or 'lxc_instance'} pid {os.getpid()}"
+    with Host(params["config"], actor, create=not check) as host:
         claimed = {"lines": []}
         if params["flavor"] and params["state"] in ("present", "running"):
             with change.step("claim"):
                 claimed = present(host, wish(params, host.config), change)
         # What a dry run only would have claimed is not there to be looked at.
         if params["state"] == "present" or (check and claimed.get("new")):
+            if params["state"] == "running":
+                claimed["lines"] += [would_be_made(host.name, one) for one in claimed["instances"]]
             return dict(claimed, **change.result)
         done = VERBS[params["state"]](host, params["instance"], options(params), change)
         return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+
+
+def would_be_made(node, instance):
+    text = f"root would be made from {instance['image']}, container started, its GPUs opened"
+    return line(instance["instance"], node, text)
 
 
 def main():

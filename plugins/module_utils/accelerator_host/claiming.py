@@ -11,6 +11,7 @@ for instances.py.
 from __future__ import annotations
 
 import ipaddress
+import os
 from dataclasses import dataclass
 
 from ..errors import BadInput, NoneFree
@@ -19,9 +20,10 @@ from ..flavors.fit import describe, summary, validate
 from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.personal import parse_key
+from ..images.store import is_source
 from ..instances import valid_instance
 from ..leases import as_date, must_be_hours
-from ..lxc import liblxc
+from ..lxc import images, liblxc
 from .config import SET_UP
 from .guest_claiming import Guests
 from .info import claim_fields
@@ -153,7 +155,8 @@ def _found(host, wish, kind, new):
 def _claims(host, wish, kind, before):
     """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
     if len(before) < wish.count:
-        unfit = rejections(wish.flavor, dict(host.facts, hypervisor=kind.hypervisor))
+        facts = dict(host.facts, hypervisor=kind.hypervisor)
+        unfit = rejections(wish.flavor, facts) + _without_image(host, wish.image)
         if unfit:
             raise _no_node(host, wish, kind, unfit, 0)
     claims = []
@@ -167,6 +170,22 @@ def _claims(host, wish, kind, before):
                 break
             raise _no_node(host, wish, kind, _reasons(kind, none), len(claims) - len(before)) from none
     return claims
+
+
+def _without_image(host, name):
+    """Why containers of this image cannot be made here; what a path holds is seen when it is taken in."""
+    if is_source(name):
+        return [] if "://" in name or os.path.exists(name) else [f"no image {name} on this host"]
+    try:
+        image = images.resolve(host.folder("images"), name)
+    except BadInput as error:
+        return [f"image {name}: {error.what}"]
+    return [wrong_arch(host, image)] if image.arch != host.cpu_arch else []
+
+
+def wrong_arch(host, image):
+    """The words for an image that does not run on this host."""
+    return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
 
 
 def _claim(host, wish, kind, instance, is_there):

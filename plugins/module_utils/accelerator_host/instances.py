@@ -141,7 +141,8 @@ def absent(host, request, options, change):
             work.give_back()
             host.store.release(work.claim.instance, options.owner)
         gone = f"{what} {'would be ' if change.check else ''}removed"
-        work.report(work.word, f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", time.monotonic() - start)
+        seconds = None if change.check else time.monotonic() - start
+        work.report(work.word, f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", seconds)
 
     return _each(host, request, "release", options, change, one, must_be=False)
 

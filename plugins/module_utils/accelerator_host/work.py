@@ -14,6 +14,7 @@ from ..boot import ssh
 from ..errors import Refused, TimedOut
 from ..lxc import images
 from . import states
+from .claiming import wrong_arch
 from .info import claim_fields
 
 
@@ -58,8 +59,7 @@ class Work:
         if image is None:
             return None
         if image.arch != self.host.cpu_arch:
-            what = f"image {name} is for {image.arch}, this host is {self.host.cpu_arch}"
-            raise Refused(what, self.claim.instance, "ask for another image")
+            raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
         return image
 
     def _say_put_back(self, missing):

@@ -137,11 +137,11 @@ class Site:
     def host(self, create=True):
         return Host(str(self.config), "test", create, self.machine.paths, self.here)
 
-    def claim(self, instance="ml-8", owner="jo", flavor=CG1, key=KEY, check=False, image=None, **more):
+    def claim(self, instance="ml-8", owner="jo", flavor=None, key=KEY, check=False, image=None, **more):
         """What state `present` does; its result, with `changed`."""
         change = Change(check)
         with self.host(create=not check) as host:
-            asked = Wish(instance, owner, flavor, image or self.settings["default_image"], key, **more)
+            asked = Wish(instance, owner, flavor or CG1, image or self.settings["default_image"], key, **more)
             result = present(host, asked, change)
         return dict(result, changed=change.changed, diff=change.diff)
 

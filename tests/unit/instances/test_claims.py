@@ -91,6 +91,15 @@ def test_what_a_host_can_never_serve(claims, asked, why, monkeypatch):
     assert claims.nothing_is_left()
 
 
+def test_an_image_that_is_not_here_is_no_reason_to_stop(claims):
+    """A host without the image passes the request on to the next one; nothing is claimed for what cannot be made."""
+    for image, why in (("debian-13", "image debian-13: no such image"), ("/srv/none.tar", "no image /srv/none.tar")):
+        with pytest.raises(NoneFree) as caught:
+            claims.claim(image=image)
+        assert caught.value.facts["rejected"]["gpu1"][0].startswith(why)
+    assert claims.nothing_is_left()
+
+
 def test_gpus_that_are_counted_by_another_sign_or_none(claims):
     """A flavor may ask for a number in each of Nova's ways, or for a container without GPUs."""
     assert claims.claim("one", flavor=flavor(gpus=">= 1", gpu_arch="<or> kepler <or> fermi"))["new"] == ["one"]

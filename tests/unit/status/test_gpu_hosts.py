@@ -36,7 +36,7 @@ def answer(item="gpu1"):
     capacity = {key: dict(total=65536, free=4) for key in ("memory_mb", "vcpus", "local_gb")}
     failed = dict(state="error", note="ssh did not answer", lease_seconds=7200.0, expires=1.8e9)
     return dict(
-        item=item, hypervisor="LXC", cpu_arch="x86_64", unsupported=None, claims=[], capacity=capacity,
+        item=item, hypervisor="LXC", cpu_arch="x86_64", unsupported=None, claims=[], devices=[], capacity=capacity,
         instances=[instance("ml-7", gpus=["0000:05:00.0"]), instance("ml-8", **failed)],
         gpus=[
             gpu("0000:05:00.0", "ml-7", "ml-7"),
