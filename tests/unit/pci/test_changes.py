@@ -122,11 +122,15 @@ def test_a_driver_that_probes_to_nothing_is_no_success(card):
     assert drivers(card) == NATIVE
 
 
+#: Seconds that a holder stays unless it is told to go: whoever waits for it is far behind whoever does not.
+LONG = 60
+
+
 def hold(card, path):
     """A kernel that lets a device go only when `path` is there."""
 
     def wait():
-        end = time.monotonic() + 20
+        end = time.monotonic() + LONG
         while not path.exists() and time.monotonic() < end:
             time.sleep(0.02)
 
@@ -138,8 +142,8 @@ def test_a_holder_that_outlives_the_limit(card, tmp_path):
     gone = tmp_path / "gone"
     hold(card, gone)
     start = time.monotonic()
-    result, _change = ask(card, timeout=0.5)
-    assert time.monotonic() - start < 1.5
+    result, _change = ask(card, timeout=2)
+    assert time.monotonic() - start < LONG / 2
     assert result["failed"]
     assert result["pending"] == [CARD[1]]
     assert "neither be ended nor taken back" in result["msg"]
@@ -164,7 +168,7 @@ def test_another_card_does_not_wait_for_it(card, tmp_path):
     ask(card, timeout=0.3)
     start = time.monotonic()
     result, _change = ask(card, names=["02:00.0"])
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < LONG / 2
     assert result["devices"][0]["after"] == "vfio-pci"
     assert os.path.exists(card.paths.journal)
     gone.touch()

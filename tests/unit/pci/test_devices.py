@@ -75,7 +75,7 @@ def test_a_device_that_leaves_while_it_is_read_is_not_there(host):
 
 def test_a_device_whose_lock_is_held_keeps_nobody_waiting(host, monkeypatch):
     """While a driver waits for a guest to let go, the kernel answers no reader: pci_info would hang with it."""
-    monkeypatch.setattr(sysfs, "READ_LIMIT", 0.5)
+    monkeypatch.setattr(sysfs, "READ_LIMIT", 2)
     host.add("0000:01:00.0")
     folder = host.add("0000:02:00.0")
     host.add("0000:03:00.0", driver_override="vfio-pci")
