@@ -26,6 +26,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
 #: is still in a hook of its start.
 ANSWER_TIME = 10.0
+#: Seconds after which an init is asked to end once more.
+ASK_AGAIN = 5.0
 #: Seconds from the signal that kills a container's init to its monitor's end, and for taking a root away.
 STOP_TIME = 30.0
 DESTROY_TIME = 300.0
@@ -212,10 +214,16 @@ class Container:
         if self.state == "STOPPED":
             return
         deadline = Deadline(timeout)
-        if not self._ask("shutdown", max(1, int(timeout)), timeout=timeout + ANSWER_TIME):
-            remedy = "stop it by force, or raise timeout; does its init know the signal lxc.signal.halt?"
-            raise TimedOut(f"still runs {timeout:g} s after it was asked to end", self.thing, remedy)
-        self._wait_stopped(deadline.within(timeout) if not deadline.passed else Deadline(ANSWER_TIME))
+        # Again now and then: an init that has only just begun does not know the signal yet, and the kernel drops it.
+        while not self._shut_down(deadline.within(ASK_AGAIN)):
+            if deadline.passed:
+                remedy = "stop it by force, or raise timeout; does its init know the signal lxc.signal.halt?"
+                raise TimedOut(f"still runs {timeout:g} s after it was asked to end", self.thing, remedy)
+        self._wait_stopped(Deadline(ANSWER_TIME))
+
+    def _shut_down(self, deadline):
+        seconds = max(1, round(deadline.seconds))  # liblxc counts whole ones
+        return self._ask("shutdown", seconds, timeout=seconds + ANSWER_TIME)
 
     def stop(self, timeout=STOP_TIME):
         """End it at once."""

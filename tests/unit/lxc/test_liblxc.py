@@ -71,6 +71,17 @@ def test_an_init_that_does_not_end(boxes):
     assert box.state == "STOPPED"
 
 
+def test_an_init_that_was_asked_too_early_is_asked_again(boxes, monkeypatch):
+    """The kernel drops a signal that init has no handler for yet: a container would be killed that need not be."""
+    monkeypatch.setattr(liblxc, "ASK_AGAIN", 1.0)
+    box = boxes.make(start=False)
+    script = Path(box.root, "init.sh")
+    script.write_text("sleep 0.5\n" + script.read_text())
+    box.start(30)
+    box.shutdown(20)
+    assert box.state == "STOPPED"
+
+
 def test_what_a_hook_says_is_the_error(boxes):
     """Otherwise a person sees 'Failed to receive the container state' and looks in the wrong place."""
     box = boxes.make("lxc.hook.pre-start = /bin/sh -c 'echo the roof; echo is on fire >&2; exit 3'", start=False)
