@@ -110,6 +110,10 @@ network:
   returned: when O(stage=machine)
   type: dict
   sample: {network: 10.0.80.0/24, prefix_length: 24, gateway: 10.0.80.1, addresses: [10.0.80.10, 10.0.80.254]}
+bridge_stands:
+  description: Whether the bridge is there, up, and has the gateway's address.
+  returned: when O(stage=machine)
+  type: bool
 id_maps:
   description: The line that each file of subordinate ids must have.
   returned: when O(stage=machine)

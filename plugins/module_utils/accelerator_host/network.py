@@ -18,10 +18,11 @@ from ..command import command
 SYS = "/sys/class/net"
 #: Below it are addresses that people give to machines of their own.
 FIRST = 10
+IFF_UP = 1  # linux/if.h
 
 
 def look(plan, found):
-    """Facts of the network (network, prefix_length, gateway, addresses), or defects, as Findings.
+    """What the configuration says of the network (network, prefix_length, gateway, addresses), or defects, as Findings.
 
     :param plan: with bridge, make_bridge, network, gateway, addresses.
     """
@@ -70,6 +71,16 @@ def _bridge(plan, network, gateway, found):
         elif name != plan.bridge and interface.network.overlaps(network):
             what = f"{network} is the containers' network, and {name} has {interface} in it"
             found.defect("gpu_lxc_network", what, "choose another network")
+
+
+def stands(bridge, gateway):
+    """Whether the bridge is there, up, and has the containers' way out as an address."""
+    try:
+        with open(os.path.join(SYS, bridge, "flags"), encoding="ascii") as file:
+            up = int(file.read(), 16) & IFF_UP
+    except FileNotFoundError:
+        return False
+    return bool(up) and (bridge, gateway) in [(name, str(interface.ip)) for name, interface in interfaces()]
 
 
 def interfaces():

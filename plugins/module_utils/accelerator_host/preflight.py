@@ -57,7 +57,8 @@ def look(plan, paths=HERE):
     if plan.unprivileged:
         unprivileged(found, paths.proc)
     found.facts["id_maps"] = id_maps.wanted(found) if plan.unprivileged else {}
-    found.facts["network"] = network.look(plan, found)
+    found.facts["network"] = facts = network.look(plan, found)
+    found.facts["bridge_stands"] = bool(facts) and network.stands(plan.bridge, facts["gateway"])
     folders(plan, found)
     gpus(plan, found, paths)
     return found

@@ -17,9 +17,8 @@ def check(bridge, gateway):
     version = Library.get().version
     if not os.path.isdir(os.path.join(network.SYS, bridge, "bridge")):
         raise HeteroError("there is no such bridge", bridge, "see: systemctl status hetero-bridge")
-    held = [str(interface.ip) for name, interface in network.interfaces() if name == bridge]
-    if gateway and gateway not in held:
-        what = f"has {', '.join(held) or 'no address'}, not {gateway}, where the containers' way out is"
+    if gateway and not network.stands(bridge, gateway):
+        what = f"is not up with address {gateway}, the containers' way out"
         raise HeteroError(what, bridge, "see: systemctl status hetero-bridge")
     for node in gpu_nodes.wrong():
         raise HeteroError(node.why_absent, node.path, "see: systemctl status hetero-gpu-nodes")

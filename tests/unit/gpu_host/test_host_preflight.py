@@ -249,12 +249,19 @@ def test_all_of_it_on_this_machine(monkeypatch):
     monkeypatch.setattr(preflight, "system", lambda found: True)
     found = preflight.look(replace(PLAN, packages=["dpkg", "no-such-package"], network="127.0.0.0/24", bridge="lo"))
     assert set(found.facts) == {
-        "cgroup", "missing_packages", "lxc_net", "id_maps", "network", "gpus", "absent_nodes",
+        "cgroup", "missing_packages", "lxc_net", "id_maps", "network", "bridge_stands", "gpus", "absent_nodes",
     }  # fmt: skip
     assert found.facts["missing_packages"] == ["no-such-package"]
     assert summary(found, "an accelerator host").startswith(
         "this machine cannot be set up as an accelerator host: 1 thing"
     )
+
+
+def test_a_bridge_stands_when_it_is_up_with_its_address():
+    """`gpu_host` would call a host right whose containers have no way out."""
+    assert network.stands("lo", "127.0.0.1")
+    assert not network.stands("lo", "127.0.0.9")
+    assert not network.stands("nobridge0", "127.0.0.1")
 
 
 def test_a_host_without_its_bridge_is_not_called_ready():
