@@ -38,13 +38,13 @@ def environment(*collections):
     foreign = ("ANSIBLE_", "PYTHON", "CONTROLLER_", "TOWER_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     paths = ":".join(map(str, [ROOT / "build", *collections]))
-    return dict(env, PATH=f"{BIN}:{env['PATH']}", ANSIBLE_COLLECTIONS_PATH=paths, ANSIBLE_LOCALHOST_WARNING="false")
+    return dict(env, PATH=f"{BIN}:{env['PATH']}", ANSIBLE_COLLECTIONS_PATH=paths, ANSIBLE_LOCALHOST_WARNING="false", ANSIBLE_NOCOLOR="1")
 
 
 def tables(folder):
     """{"templates": job templates by playbook-and-name as launch() takes them, "types": credential types}."""
     (folder / "tables.yml").write_text(TABLES.format(files=", ".join(str(ROOT / name) for name in FILES)))
-    argv = [BIN / "ansible-playbook", "-i", "localhost,", "tables.yml"]
+    argv = [BIN / "ansible-playbook", "-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}", "tables.yml"]
     done = subprocess.run(argv, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.loads((folder / "tables.json").read_text())

@@ -65,6 +65,11 @@ class Server:
         held = self.links.get(f"/api/v2/job_templates/{template['id']}/credentials/", [])
         return sorted(made["name"] for made in self.objects["credentials"] if made["id"] in held)
 
+    def held_by(self, team):
+        """How many roles a team has."""
+        number = self.named("teams")[team]["id"]
+        return sum(number in held for path, held in self.links.items() if path.endswith("/teams/"))
+
     def answer(self, method, path, query, data):
         """(status, body) of a request."""
         if method != "GET":
