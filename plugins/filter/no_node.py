@@ -24,8 +24,8 @@ description:
 positional: _input, flavor, proxies, hosts
 options:
   _input:
-    description: C(failure) of each claim that was refused, by M(hetero.compute.board_claim) or
-      M(hetero.compute.lxc_instance).
+    description: C(failure) of each claim that was refused, by M(hetero.compute.board_claim),
+      M(hetero.compute.lxc_instance) or M(hetero.compute.kvm_instance).
     type: list
     elements: dict
     required: true
@@ -39,7 +39,7 @@ options:
     elements: dict
     default: []
   hosts:
-    description: Results of M(hetero.compute.host_info) from GPU hosts that were not asked.
+    description: Results of M(hetero.compute.host_info) from GPU and KVM hosts that were not asked.
     type: list
     elements: dict
     default: []
@@ -64,7 +64,8 @@ _value:
 """
 
 BOARDS = "boards"
-HOSTS = "GPU hosts"
+#: What a host's own claims call it, by what it runs.
+HOSTS = {"LXC": "GPU hosts", "KVM": "KVM hosts"}
 #: Whatever ends the first line of a refusal: the one that says that some were found says more.
 NOBODY = ": no node."
 
@@ -73,7 +74,7 @@ def refused(failures):
     """[(kind, node, its reasons)] of claims that were refused."""
     found = []
     for failure in failures:
-        kind = failure.get("kind", BOARDS)
+        kind = failure.get("kind") or BOARDS
         found += [(kind, node, reasons) for node, reasons in failure["rejected"].items()]
     return found
 
@@ -81,7 +82,7 @@ def refused(failures):
 def not_asked(flavor, proxies, gpu_hosts):
     """The same for nodes that nobody asked, as their totals say it."""
     found = [(BOARDS, one["name"], fit.rejections(flavor, one)) for result in proxies for one in result["boards"]]
-    return found + [(HOSTS, host["name"], hosts.rejections(flavor, host)) for host in gpu_hosts]
+    return found + [(HOSTS[host["hypervisor"]], host["name"], hosts.rejections(flavor, host)) for host in gpu_hosts]
 
 
 def lines(reasons):
@@ -105,7 +106,7 @@ def no_node(failures, flavor, proxies=(), gpu_hosts=()):
         raise AnsibleFilterError("hetero.compute.no_node needs a list of failures of claims before the bar")
     heads = [failure["what"].splitlines()[0] for failure in failures]
     head = min(heads, key=lambda text: text.endswith(NOBODY), default="no node")
-    why = lines(refused(failures) + not_asked(flavor, proxies, gpu_hosts)) or ["there are no boards and no GPU hosts"]
+    why = lines(refused(failures) + not_asked(flavor, proxies, gpu_hosts)) or ["there are no boards and no hosts"]
     return "\n".join([head, *(f"  {line}" for line in why)])
 
 

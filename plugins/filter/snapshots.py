@@ -85,7 +85,7 @@ def snapshots(results, hosts=False):
         answered = "claims" in result
         found[result["item"]] = {
             "taken_at": taken_at,
-            **{key: result[key] if answered else nothing for key, nothing in kept.items()},
+            **{key: result.get(key, nothing) if answered else nothing for key, nothing in kept.items()},
             "error": None if answered else result.get("msg") or "did not answer",
         }
     return found

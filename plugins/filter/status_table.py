@@ -12,6 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age, left
+from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 
 DOCUMENTATION = r"""
 name: status_table
@@ -82,9 +83,7 @@ def row(board, fits):
 
 def host_rows(name, host, fits):
     """A host's cells: a line for each instance, the host itself in the first; devices that nobody gets last."""
-    devices = host.get("devices") or []
-    # one that an alias names is for guests
-    gpus = [gpu for gpu in host["gpus"] if gpu["address"] not in {one["address"] for one in devices}] + devices
+    gpus = devices(host)
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
         name,

@@ -48,6 +48,13 @@ def gpus(text, max_age):
     )
 
 
+def devices(seen):
+    """What a host gives away, of its snapshot: its GPUs, but for those that its aliases keep for guests, and these."""
+    kept = seen.get("devices") or []
+    named = {one["address"] for one in kept}
+    return [gpu for gpu in seen["gpus"] if gpu.get("address") not in named] + kept
+
+
 def _items(text, max_age, what, key):
     """(the snapshot, its list `what` of dicts that have `key`, whether it is young enough)."""
     snapshot = json.loads(text)

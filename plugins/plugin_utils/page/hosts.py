@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import states
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age
 
+from ..snapshots import devices
 from .html import join, tag
 from .timeline import is_seconds
 
@@ -37,16 +38,24 @@ def containers(hosts):
 def strips(hosts):
     """A card for each host that answered, with its GPUs; nothing where there is none."""
     cards = [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
-    return join(tag("h2", "GPU hosts"), cards) if cards else None
+    return (
+        join(
+            tag("h2", "KVM and GPU hosts" if any(seen.get("devices") for seen in hosts.values()) else "GPU hosts"),
+            cards,
+        )
+        if cards
+        else None
+    )
 
 
 def _card(name, seen):
-    gpus = seen["gpus"]
+    gpus = devices(seen)
     free = sum(1 for gpu in gpus if _look(gpu) == "free")
     left = ", ".join(
         f"{amount.get('free')} of {amount.get('total')} {key}" for key, amount in (seen.get("capacity") or {}).items()
     )
-    said = f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}, {free} free{f'; free: {left}' if left else ''}"
+    thing = "device" if seen.get("devices") else "GPU"
+    said = f"{len(gpus)} {thing}{'' if len(gpus) == 1 else 's'}, {free} free{f'; free: {left}' if left else ''}"
     head = tag("div", tag("h3", name), tag("span", said, class_="soft"), class_="head")
     why = tag("p", seen["unsupported"], class_="soft") if seen.get("unsupported") else None
     cells = tag("ul", [_cell(gpu) for gpu in gpus], class_="outlets")
@@ -78,7 +87,7 @@ def to_look_at(hosts):
     for name, seen in hosts.items():
         if seen.get("error"):
             yield name, "no answer", "", seen["error"]
-        for gpu in seen["gpus"]:
+        for gpu in devices(seen):
             if _look(gpu) == "error":
                 yield name, "error", gpu.get("address"), gpu.get("unsupported") or gpu.get("why_unhealthy")
         for one in seen["instances"]:

@@ -3,15 +3,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# container.sh FILE: an image for containers on accelerator hosts: a tar with image.json and root/, which is busybox and
-# Debian's sshd with the libraries that it loads. Any root with an ssh server will do; this one is copied in a moment.
+# container.sh FILE [PACKAGE PROGRAM]: an image for containers on accelerator hosts: a tar with image.json and root/, which is
+# busybox and Debian's sshd with the libraries that it loads. Any root with an ssh server will do; this one is copied in a
+# moment. With PACKAGE, its PROGRAM is in it, too.
 set -euo pipefail
 file=$1
 work=$(mktemp -d "$(dirname "$file")/container.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 debian=$work/debian
 root=$work/root
-mmdebstrap --quiet --variant=extract --include=openssh-server,busybox-static bookworm "$debian"
+mmdebstrap --quiet --variant=extract --include="openssh-server,busybox-static${2:+,$2}" bookworm "$debian"
 mkdir -p "$root"/{bin,dev,etc/ssh,lib64,proc,root,run,sbin,sys,tmp,usr/sbin,var/log}
 chmod 1777 "$root/tmp"
 chmod 700 "$root/root"
@@ -22,9 +23,11 @@ for applet in $("$root/bin/busybox" --list); do
 done
 for applet in init poweroff reboot; do ln -s ../bin/busybox "$root/sbin/$applet"; done
 
-cp "$debian/usr/sbin/sshd" "$root/usr/sbin/sshd"
-chroot "$debian" /lib64/ld-linux-x86-64.so.2 --list /usr/sbin/sshd | grep -o '/[^ ]*\.so[^ ]*' | while read -r library; do
-    install -D "$debian$library" "$root$library"
+for program in /usr/sbin/sshd ${3:-}; do
+    install -D "$debian$program" "$root$program"
+    chroot "$debian" /lib64/ld-linux-x86-64.so.2 --list "$program" | grep -o '/[^ ]*\.so[^ ]*' | while read -r library; do
+        install -D "$debian$library" "$root$library"
+    done
 done
 
 printf 'root:x:0:0:root:/root:/bin/sh\nsshd:x:100:100::/run/sshd:/bin/false\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
