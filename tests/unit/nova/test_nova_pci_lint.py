@@ -36,13 +36,14 @@ def device(address, vendor="10de", product="11bf", kind="type-PCI", state="avail
     return dict(shown, **more)
 
 
-def lint(root=None, text=CONF, kinds=("api", "compute", "scheduler"), devices=(), flavors=FLAVORS, **more):
+def lint(root=None, text=CONF, kinds=("api", "compute", "scheduler"), devices=(), flavors=None, **more):
     if root:
         (root / "etc/nova").mkdir(parents=True, exist_ok=True)
         (root / "etc/nova/nova.conf").write_text(text)
         (root / "etc/nova/api-paste.ini").write_text("")
     services = [dict(kind=kind, command=f"nova-{kind}", wsgi=False, environment=None, home=None) for kind in kinds]
-    params = dict(services=services if root else [], name="all1", devices=list(devices), nodes=[], flavors=flavors)
+    params = dict(services=services if root else [], name="all1", devices=list(devices), nodes=[])
+    params.update(flavors=FLAVORS if flavors is None else flavors)
     return work(dict(params, release="34", root=str(root), **more), False)
 
 

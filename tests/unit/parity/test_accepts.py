@@ -73,7 +73,7 @@ def wanted(draw):
         )
         + draw.choice([":", ":", ":", ":", ":", ":", "", "::"])
         + draw.choice(["1", "1", "2", "10", "1", "01", "-1", "x", ""] if draw.random() < 0.2 else ["1", "2"])
-        for _ in range(draw.choice([1, 1, 2, 3]))
+        for _number in range(draw.choice([1, 1, 2, 3]))
     ]
     return draw.choice([",", ", ", " , ", " ,", ";" if draw.random() < 0.2 else ","]).join(parts)
 
@@ -93,9 +93,12 @@ def ours(case):
 
 def test_what_nova_refuses_is_refused_and_nothing_else(ask_nova, tell):
     draw = random.Random(11)
-    cases = [dict(option="alias", texts=[alias(draw) for _ in range(draw.choice([1, 1, 2]))]) for _ in range(CASES)]
-    cases += [dict(option="device_spec", texts=[rule(draw)]) for _ in range(CASES)]
-    cases += [dict(option="property", texts=[wanted(draw)], aliases=ALIASES) for _ in range(CASES)]
+    cases = [
+        dict(option="alias", texts=[alias(draw) for _number in range(draw.choice([1, 1, 2]))])
+        for _number in range(CASES)
+    ]
+    cases += [dict(option="device_spec", texts=[rule(draw)]) for _number in range(CASES)]
+    cases += [dict(option="property", texts=[wanted(draw)], aliases=ALIASES) for _number in range(CASES)]
     answers = ask_nova("accepts", cases)
     tally = Counter((case["option"], answer) for case, answer in zip(cases, answers))
     for option in ("alias", "device_spec", "property"):

@@ -82,7 +82,7 @@ def value(draw, name, sound):
 
 def text(draw, names, sound):
     lines = []
-    for _ in range(draw.randrange(4)):
+    for _number in range(draw.randrange(4)):
         section, name = draw.choice(names)
         section = draw.choice([section, section, section.upper() if section == "pci" else section])
         lines += [f"[{section}]", f"{name}{draw.choice([' = ', '=', ' : '])}{value(draw, name, sound)}"]

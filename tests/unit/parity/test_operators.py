@@ -54,7 +54,7 @@ def case(draw, sign):
         return dict(value=value, requirement=text)
     count = draw.choices([0, 1, 2, 3], [2, 80, 10, 8])[0]
     source = number if sign in ("=", "==", "!=", ">=", "<=") else lambda draw: draw.choice(WORDS)
-    operands = [source(draw) for _ in range(count)]
+    operands = [source(draw) for _number in range(count)]
     words = [sign]
     for operand in operands:
         words += ([] if sign != "<or>" or len(words) == 1 else [draw.choice(["<or>", "<or>", "or"])]) + [operand]
@@ -74,7 +74,7 @@ def ours(value, requirement):
 def test_every_operator_decides_as_nova_does(ask_nova, tell):
     """At least 200 cases an operator, each outcome at least 30 % of them; what Nova raises at, we refuse by name."""
     draw = random.Random(34)
-    cases = [(sign, case(draw, sign)) for sign in (*OPERATORS, "plain") for _ in range(CASES)]
+    cases = [(sign, case(draw, sign)) for sign in (*OPERATORS, "plain") for _number in range(CASES)]
     answers = ask_nova("operators", [case for _sign, case in cases])
     tallies = {sign: Counter() for sign in (*OPERATORS, "plain")}
     differ = []

@@ -135,7 +135,7 @@ def case(draw):
     stranger = dict(address="0000:ff:00.0", vendor_id="15b3", product_id="1017", dev_type="type-PCI")
     of_interest = draw.choice(devices)
     rules = [rule(draw, of_interest if draw.random() < 0.9 else draw.choice([*devices, stranger]))]
-    rules += [rule(draw, draw.choice(devices)) for _ in range(draw.choice([0, 0, 1, 2]))]
+    rules += [rule(draw, draw.choice(devices)) for _number in range(draw.choice([0, 0, 1, 2]))]
     texts = [json.dumps(one) for one in rules]
     if draw.random() < 0.2:
         texts = [f"[{', '.join(texts)}]"]
@@ -199,8 +199,8 @@ def ours(case):
 def test_which_host_a_flavor_gets_and_where_its_devices_are_lost(ask_nova, tell):
     """At least 400 cases, at least 40 % of them fit, and each stage is to blame for at least 10."""
     draw = random.Random(46)
-    cases = [case(draw) for _ in range(CASES)]
-    cases += [special(draw) for special in (in_order, across, shared) for _ in range(25)]
+    cases = [case(draw) for _number in range(CASES)]
+    cases += [special(draw) for special in (in_order, across, shared) for _number in range(25)]
     answers = ask_nova("schedule", cases)
     tally, differ = Counter(), []
     for case_, answer in zip(cases, answers):
