@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Job templates as AWX has them, and jobs as it runs them: ansible-runner, a folder of files, nothing on the command line."""
+"""Job templates as AWX has them, and jobs as it runs them: by ansible-runner, from a folder of files."""
 
 from __future__ import annotations
 
@@ -38,13 +38,26 @@ def environment(*collections):
     foreign = ("ANSIBLE_", "PYTHON", "CONTROLLER_", "TOWER_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     paths = ":".join(map(str, [ROOT / "build", *collections]))
-    return dict(env, PATH=f"{BIN}:{env['PATH']}", ANSIBLE_COLLECTIONS_PATH=paths, ANSIBLE_LOCALHOST_WARNING="false", ANSIBLE_NOCOLOR="1")
+    return dict(
+        env,
+        PATH=f"{BIN}:{env['PATH']}",
+        ANSIBLE_COLLECTIONS_PATH=paths,
+        ANSIBLE_LOCALHOST_WARNING="false",
+        ANSIBLE_NOCOLOR="1",
+    )
 
 
 def tables(folder):
     """{"templates": job templates by playbook-and-name as launch() takes them, "types": credential types}."""
     (folder / "tables.yml").write_text(TABLES.format(files=", ".join(str(ROOT / name) for name in FILES)))
-    argv = [BIN / "ansible-playbook", "-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}", "tables.yml"]
+    argv = [
+        BIN / "ansible-playbook",
+        "-i",
+        "localhost,",
+        "-e",
+        f"ansible_python_interpreter={sys.executable}",
+        "tables.yml",
+    ]
     done = subprocess.run(argv, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.loads((folder / "tables.json").read_text())

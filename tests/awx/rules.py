@@ -95,7 +95,7 @@ def answer_problems(question, answers):
 def launch(template, answers, edited=False):
     """The variables of a job that somebody launches with these answers; ValueError with all that AWX would refuse.
 
-    :param edited: the survey was saved once more by AWX's own form, which gives questions without a default the default "".
+    :param edited: the survey was saved once more by AWX's own form, which gives each question a default, "".
     """
     spec = template["survey_spec"]["spec"] if template.get("survey_enabled") else []
     said = [why for question in spec for why in answer_problems(question, answers)]
@@ -118,9 +118,25 @@ def filled_in(values):
 def credential_type_problems(inputs, injectors):
     """Why AWX would refuse this credential type."""
     said, fields = [], {field["id"]: field for field in inputs["fields"]}
-    allowed = {"id", "label", "type", "format", "secret", "multiline", "help_text", "choices", "default", "ask_at_runtime"}
+    allowed = {
+        "id",
+        "label",
+        "type",
+        "format",
+        "secret",
+        "multiline",
+        "help_text",
+        "choices",
+        "default",
+        "ask_at_runtime",
+    }
     for name, field in fields.items():
-        if not re.fullmatch(r"[a-zA-Z_]+[a-zA-Z0-9_]*", name) or name in OWN or set(field) - allowed or "label" not in field:
+        if (
+            not re.fullmatch(r"[a-zA-Z_]+[a-zA-Z0-9_]*", name)
+            or name in OWN
+            or set(field) - allowed
+            or "label" not in field
+        ):
             said.append(f"field {name}")
     said += [f"required {name}" for name in set(inputs.get("required", [])) - set(fields)]
     files = {name.partition(".")[2]: name for name in injectors.get("file", {})}
@@ -150,7 +166,7 @@ def inject(credential_type, inputs, folder):
         path.write_text(jinja2.Template(text, keep_trailing_newline=True).render(inputs))
         path.chmod(0o600)
         names[entry.partition(".")[2]] = str(path)
-    known = {**inputs, "tower": {"filename": names[""] if "" in names else names}}
+    known = {**inputs, "tower": {"filename": names.get("", names)}}
     return {name: jinja2.Template(text).render(known) for name, text in injectors.get("extra_vars", {}).items()}
 
 
@@ -192,7 +208,9 @@ def playbooks(project):
     found = []
     for path in sorted(Path(project).rglob("*.y*ml")):
         parts = path.relative_to(project).parts[:-1]
-        if not {"roles", "tasks", "group_vars", "host_vars"} & set(parts) and not any(part.startswith(".") for part in parts):
+        if not {"roles", "tasks", "group_vars", "host_vars"} & set(parts) and not any(
+            part.startswith(".") for part in parts
+        ):
             if any(map(PLAYBOOK.match, path.read_text().splitlines())):
                 found.append(str(path.relative_to(project)))
     return found

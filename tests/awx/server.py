@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An AWX as the modules of awx.awx see it: its objects by REST, kept in memory; it refuses what AWX refuses (rules.py)."""
+"""An AWX as the modules of awx.awx see it: objects by REST, kept in memory; it refuses what AWX refuses (rules.py)."""
 
 from __future__ import annotations
 

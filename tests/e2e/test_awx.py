@@ -48,7 +48,9 @@ def test_a_users_day(lab, awx, tmp_path):
         return job
 
     key = (lab.folder / "ssh" / "id_ed25519.pub").read_text().strip()
-    form = dict(instance="ada-1", flavor="tp64.8x8", key=key, hours=2, count=1, partial="false", boot_source="nfs", attempts=2)
+    form = dict(
+        instance="ada-1", flavor="tp64.8x8", key=key, hours=2, count=1, partial="false", boot_source="nfs", attempts=2
+    )
     job = run("provide an instance", **form)
     assert job.rc == 0, job.output
     (given,) = job.artifacts["hetero_instances"]

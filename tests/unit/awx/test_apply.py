@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/awx.yml by the real modules of awx.awx, against a server that speaks AWX's REST. If these fail, an operator's
-second run changes AWX, a dry run writes, or a job template has not what the tables say.
+"""playbooks/awx.yml by the real modules of awx.awx, against a server that speaks AWX's REST. If these fail, an
+operator's second run changes AWX, a dry run writes, or a job template has not what the tables say.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The execution environment, as ansible-builder reads it. If these fail, jobs in AWX find no netaddr, pexpect or ssh."""
+"""Execution environment as ansible-builder sees it. If these fail, jobs in AWX have no netaddr, pexpect or ssh."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every job template's answers, typed as AWX types them, through ansible-runner to the playbooks. If these fail, a survey
-that somebody filled in fails as a job, or does what was not asked for.
+"""Every job template's answers, typed as AWX types them, through ansible-runner to the playbooks. If these fail, a
+survey that somebody filled in fails as a job, or does what was not asked for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def on_folders(tmp_path, read):
     config.with_name("board.log").write_text("login:\n")
     try:
         books = Playbooks(tmp_path, ["p1"])
-        env = dict(jobs.environment(), **{name: books.env[name] for name in ("ANSIBLE_CONNECTION_PLUGINS", "PROXY_ROOTS")})
+        env = dict(
+            jobs.environment(), **{name: books.env[name] for name in ("ANSIBLE_CONNECTION_PLUGINS", "PROXY_ROOTS")}
+        )
         yield jobs.Awx(tmp_path, read, tmp_path / "inventory.json", dict(env, ANSIBLE_PIPELINING="true"))
     finally:
         proxy.remove()
@@ -47,7 +49,7 @@ def on_folders(tmp_path, read):
 
 @pytest.fixture
 def unreachable(tmp_path, read):
-    """AWX whose inventory has hosts of each kind, which nobody can reach: what a job gets to say before it asks them."""
+    """AWX whose inventory has hosts of each kind, which nobody can reach: what a job says before it asks them."""
     own = {"hetero_default_image": "debian", "tftp_proxy_boards_file": str(jobs.PROJECT / "files" / "tilera_boards")}
     own.update(tftp_proxy_server="10.0.2.254")
     local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
@@ -60,7 +62,7 @@ def unreachable(tmp_path, read):
 
 
 def test_the_life_of_an_instance(on_folders):
-    """Each verb on a board as a user and an operator fill in its form; a form saved by AWX leaves "" where nothing was said."""
+    """Each verb on a board as a user and an operator fill in its form, empty answers sent and left out."""
     run = on_folders.run
     form = dict(instance="jackie", flavor="tp64.8x8", key=KEY, image="", hours=24, count=1, partial="false", board=0)
     form.update(boot_source="nfs", attempts=2)
@@ -163,7 +165,7 @@ def test_what_a_survey_lets_through_the_playbook_says(unreachable, name, answers
 
 
 def test_the_pdus_passwords(unreachable, tmp_path):
-    """The set-up of proxy nodes gets them as the role wants them, from a file of its own, and the job does not show them."""
+    """The set-up of proxy nodes gets them as the role wants them, from a file, and the job does not show them."""
     template = unreachable.read["templates"]["set up the proxy nodes"]
     variables = rules.inject(unreachable.read["types"]["pdus"], unreachable.credentials["pdus"], tmp_path)
     path = variables["hetero_awx_pdu_file"]

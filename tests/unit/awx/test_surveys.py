@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables in awx/. If these fail, AWX refuses a template, asks for less than a playbook takes or lets through what it
-does not, or hands a PDU's password to a job that anybody may start.
+"""The tables in awx/. If these fail, AWX refuses a template, asks for less than a playbook takes or lets through
+what it does not, or hands a PDU's password to a job that anybody may start.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def test_who_may_do_what(read):
 def test_credential_types(read):
     for kind in read["types"].values():
         assert rules.credential_type_problems(kind["inputs"], kind["injectors"]) == [], kind["name"]
-    secret = {field["id"] for kind in read["types"].values() for field in kind["inputs"]["fields"] if field.get("secret")}
+    secret = {
+        field["id"] for kind in read["types"].values() for field in kind["inputs"]["fields"] if field.get("secret")
+    }
     assert secret == {"ssh_private_key", "credentials"}
     nodes = read["types"]["nodes"]
     wrong = {**nodes["injectors"], "env": {"ANSIBLE_HOST_KEY_CHECKING": "True"}, "extra_vars": {"x": "{{ nobody }}"}}
