@@ -77,6 +77,7 @@ from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, l
 from ..module_utils.accelerator_host import reap as host_reap
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
+from ..module_utils.lxc import settling
 from ..module_utils.module import run
 from ..module_utils.node import hetero
 from ..module_utils.node.files import keep_file, keep_folder
@@ -87,7 +88,10 @@ from ..module_utils.spec import ArgumentSpec
 #: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
 COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
 #: What a command imports only when it is asked for.
-LATER = (backup, gpu_nodes, gpu_restore, gpu_start, host_backup, host_reap, local_fact, pci_restore, reap, restore)
+LATER = (
+    *(backup, reap, restore),
+    *(gpu_nodes, gpu_restore, gpu_start, settling, host_backup, host_reap, local_fact, pci_restore),
+)
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),
