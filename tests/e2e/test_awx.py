@@ -66,7 +66,9 @@ def test_a_users_day(lab, awx, tmp_path):
     right = awx.credentials["nodes"]
     awx.env["ANSIBLE_SSH_CONTROL_PATH_DIR"] = str(tmp_path / "second")
     awx.credentials["nodes"] = dict(right, known_hosts=right["known_hosts"].replace("AAAA", "AAAB"))
-    assert run("status").rc != 0
+    refused = run("status")
+    assert refused.rc != 0
+    assert "Host key verification failed" in refused.output, refused.output
     awx.credentials["nodes"] = right
     job = run("terminate an instance", instance="ada-1", wipe="discard")
     assert (job.rc, job.changed > 0) == (0, True), job.output
