@@ -85,7 +85,7 @@ def test_every_answer_is_one_that_the_playbook_takes(read):
             assert re.search(rf"\b{asked['variable']}=", header), (name, asked["variable"])
 
 
-#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and asks for no JSON.
+#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and no JSON.
 BY_HAND = {"force", "html", "json", "events"}
 
 
