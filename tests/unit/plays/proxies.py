@@ -110,7 +110,9 @@ class GpuHost(Proxy):
             for name, text in (("vendor", "0x10de"), ("device", f"{device:#06x}"), ("class", "0x030200")):
                 (pci / name).write_text(f"{text}\n")
             (pci / "driver").symlink_to("../../../../bus/pci/drivers/nvidia")
-        config = dict(name=self.folder.name, memory_mb=65536, vcpus=32, local_gb=640, default_image="debian")
+        config = dict(name=self.folder.name, memory_mb=65536, vcpus=32, local_gb=640)
+        config.update(default_image="/var/lib/hetero/container.tar")  # nothing is made from it
+        (self.folder / "var" / "lib" / "hetero" / "container.tar").write_text("")
         config.update(gateway="10.0.81.1", addresses=["10.0.81.10", "10.0.81.20"])
         (self.folder / "etc" / "hetero" / "host.json").write_text(json.dumps(config))
 
