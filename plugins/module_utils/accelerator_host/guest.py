@@ -28,7 +28,6 @@ from ..pci.sysfs import STUBS
 from . import states
 from .work import Work
 
-
 #: Seconds to take a guest back, also where all the time that there was is spent on its start.
 BACK = 60.0
 

@@ -15,6 +15,7 @@ from ..cgroup.devices import of_container
 from ..cgroup.rules import MAJORS, MINORS
 from ..errors import naming
 from ..lxc import device_nodes, identity, liblxc
+from ..pci.paths import Paths
 from .discovery import HELD_FOR_GUESTS
 
 #: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
@@ -24,6 +25,9 @@ NODE_ONLY = "node-only"
 CLOSED = "closed"
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
+#: How the holder begins that is a libvirt domain, and where libvirt keeps a file of each: defined ones, running ones.
+DOMAIN = "domain:"
+LIBVIRT = (Paths().domains, Paths().running_domains)
 #: A device that no driver has and no rule names: the last number that there is.
 UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
@@ -65,6 +69,9 @@ class Live:
         """Whether a holder lives: the container with this id. What is no container others must judge."""
         if any(reach.holder == holder for reach in self.reaches):
             return True
+        if holder.startswith(DOMAIN):
+            file = f"{holder[len(DOMAIN) :]}.xml"
+            return any(os.path.exists(os.path.join(folder, file)) for folder in LIBVIRT)
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])

@@ -124,7 +124,7 @@ class Domain:
     def persistent(self):
         """Whether it is kept when it ends."""
         found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
-        return bool(found) and found[1] == "yes"
+        return found is not None and found[1] == "yes"
 
     def xml(self, live):
         """Its description as an element: of the guest that runs, or of its next start."""

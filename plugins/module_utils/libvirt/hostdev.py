@@ -17,7 +17,6 @@ from ..pci.sysfs import address_of
 
 VFIO = "vfio-pci"
 PARKED = "pci-stub"
-_PARTS = re.compile(r"(.{4}):(.{2}):(.{2})\.(.)")
 
 
 class Given(NamedTuple):
@@ -33,7 +32,7 @@ def element(address, managed=True):
     ElementTree.SubElement(hostdev, "driver", name="vfio")
     source = ElementTree.SubElement(hostdev, "source")
     names = ("domain", "bus", "slot", "function")
-    parts = _PARTS.fullmatch(address_of(address)).groups()
+    parts = re.split("[:.]", address_of(address))
     ElementTree.SubElement(source, "address", {name: f"0x{part}" for name, part in zip(names, parts)})
     return hostdev
 

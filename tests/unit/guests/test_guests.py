@@ -108,7 +108,7 @@ def test_all_functions_of_a_card_go_together_and_come_back(site):
     """A sound function that stays with the host keeps the group from the guest."""
     site.virt.add("0000:01:00.0", "pci-stub", group=9)
     site.virt.host.add("0000:01:00.1", "10de:0e0a", "snd_hda_intel", group=9)
-    with pytest.raises(NoneFree, match="its function 0000:01:00.1 is on snd_hda_intel"):
+    with pytest.raises(NoneFree, match=r"its function 0000:01:00.1 is on snd_hda_intel"):
         site.provision("ml-9", devices=("01:00.0",))
     (site.virt.host.folder("0000:01:00.1") / "driver").unlink()
     site.virt.host.bind("0000:01:00.1", "pci-stub")
@@ -139,7 +139,7 @@ def test_stopped_rebooted_rebuilt_and_extended(site):
 
 
 def test_what_was_taken_away_by_hand_is_put_back(site):
-    """A second run mends exactly that: a domain that was undefined keeps its disk, a device that was detached comes back."""
+    """A second run mends exactly that: an undefined domain keeps its disk, a detached device comes back."""
     site.provision("ml-9")
     key = site.info()["instances"][0]["host_key"]
     guest = site.virt.domain("ml-9")
@@ -214,7 +214,7 @@ def test_kvm_where_the_processor_has_it_and_emulation_where_not(site):
 def test_an_alias_without_type_is_no_physical_function(site):
     """As in Nova, whose aliases are copied over: a card with virtual functions is not given away by chance."""
     site.virt.add("0000:87:00.0", "vfio-pci", group=7, sriov_totalvfs="4", sriov_numvfs="0")
-    with pytest.raises(NoneFree, match="alias a1: 0000:87:00.0 is no 10DE:11bf"):
+    with pytest.raises(NoneFree, match=r"alias a1: 0000:87:00.0 is no 10DE:11bf"):
         site.provision("ml-9", devices=("87:00.0",))
     site.configure(aliases={"a1": dict(ALIASES["a1"], device_type="type-PF")})
     assert site.provision("ml-9")["instances"][0]["devices"] == ["0000:87:00.0"]

@@ -6,8 +6,9 @@
 Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of managed devices what libvirt does
 (virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. A guest with a
 disk is an sshd at the address on its kernel's command line, with the host key that lies in its disk, unless there is a
-file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of devices while it is
-there; with a file `deaf`, a guest does not end when it is asked to.
+file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of
+devices while it is there; with a file `deaf`, a guest does not end when it is asked to. With a file `kill-at` that says
+N-before or N-after, whoever gives the Nth command from then on is killed before that is done, or after it.
 """
 
 import os
@@ -197,6 +198,27 @@ def main():
         words = words[2 if words[0] == "-c" else 1 :]
     with open(os.path.join(ROOT, "virsh"), "a") as file:
         file.write(" ".join(words) + "\n")
+    kill("before")
+    do(words)
+    kill("after")
+
+
+def kill(when):
+    path = os.path.join(ROOT, "kill-at")
+    if not os.path.exists(path):
+        return
+    with open(path) as file:
+        number, _dash, wanted = file.read().partition("-")
+    if when == "after":
+        with open(path, "w") as file:
+            file.write(f"{int(number) - 1}-{wanted}")
+    if (int(number), wanted) == (1, when):
+        os.unlink(path)
+        os.kill(os.getppid(), signal.SIGKILL)
+        sys.exit(1)
+
+
+def do(words):
     command, rest = words[0], words[1:]
     if there(f"fail-{command}"):
         with open(os.path.join(ROOT, f"fail-{command}")) as file:

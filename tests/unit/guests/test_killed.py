@@ -1,0 +1,60 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verbs on guests killed anywhere (kill -9), and run again: they converge, and nothing is left behind or held twice."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
+
+#: At which command to libvirt, and before or after it is done; between two of them lies every other step.
+FEW = ["2-after", "5-before", "9-after"]
+ALL = [f"{number}-{when}" for number in range(1, 24) for when in ("before", "after")]
+
+
+def killed(site, point, work):
+    """`work` in a process of its own, killed at that point; whether it was."""
+    (site.folder / "kill-at").write_text(point)
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    (site.folder / "kill-at").unlink(missing_ok=True)
+    return os.WIFSIGNALED(status)
+
+
+def life(site, point):
+    """Provisioned and given back, both killed once and run again; whether any of it was killed."""
+    first = killed(site, point, lambda: site.provision("ml-9"))
+    result = site.provision("ml-9")
+    assert not result.get("failed"), (point, result.get("msg"))
+    assert result["instances"][0]["state"] == "running"
+    assert site.table() == {CARD: "domain:ml-9"}
+    assert site.drivers() == {OTHER: "bochs-drm", CARD: "vfio-pci"}
+    assert not site.provision("ml-9")["changed"]
+    second = killed(site, point, lambda: site.do("absent", "ml-9"))
+    result = site.do("absent", "ml-9")
+    assert not result.get("failed"), (point, result.get("msg"))
+    assert site.drivers() == {OTHER: "bochs-drm", CARD: "pci-stub"}
+    assert (site.table(), site.files("ml-9"), site.virt.domain("ml-9").defined) == ({}, [], False)
+    return first or second
+
+
+@pytest.mark.parametrize("point", FEW)
+def test_killed_and_run_again(site, point):
+    """A controller that dies in the middle must not cost a card, a disk, or a person's afternoon."""
+    assert life(site, point)
+
+
+@pytest.mark.long
+def test_killed_at_every_command(site):
+    """The same at each point where libvirt is asked something."""
+    reached = [point for point in ALL if life(site, point)]
+    assert len(reached) > 20
