@@ -6,7 +6,7 @@
 Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of managed devices what libvirt does
 (virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. A guest with a
 disk is an sshd at the address on its kernel's command line, with the host key that lies in its disk, unless there is a
-file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest does not let go of
+file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest keeps its
 devices while it is there; with a file `deaf`, a guest does not end when it is asked to. With a file `kill-at` that says
 N-before or N-after, whoever gives the Nth command from then on is killed before that is done, or after it.
 """
