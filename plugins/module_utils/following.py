@@ -27,8 +27,8 @@ OF_BOARDS = (
     "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
     " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
 )
-#: Events of containers that people follow; their texts name the phase themselves.
-SHOWN_OF_INSTANCES = ("image", "container", "gpus", "ssh", "lease", "error", "wait")
+#: Events of containers and guests that people follow; their texts name the phase themselves.
+SHOWN_OF_INSTANCES = ("image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
 OF_INSTANCES = (
     "SELECT id, ?, instance, '', text, seconds FROM events"
     " WHERE id > ? AND instance IN ({}) AND phase IN ({}) ORDER BY id"
