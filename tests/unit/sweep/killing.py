@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
@@ -143,7 +144,8 @@ def run_alone(points, work):
     An error that is not HeteroError is `broken` in the result, with its traceback. What the process has started is
     waited for: a rerun by hand comes later than that.
     """
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = _children()
+    _adopt(True)
     reader, writer = os.pipe()
     if os.fork() == 0:
         try:
@@ -157,7 +159,9 @@ def run_alone(points, work):
     os.close(writer)
     with open(reader, "rb") as answer:
         text = answer.read()
-    _reap()
+    _reap(before)
+    # other tests leave processes that are to be nobody's, such as a container's monitor
+    _adopt(False)
     return json.loads(text) if text else None
 
 
@@ -170,15 +174,26 @@ def _outcome(work):
         return {"failed": True, "broken": True, "msg": traceback.format_exc()}
 
 
-def _reap():
-    """Wait for all that the module left."""
+def _adopt(orphans):
+    """Whether processes whose parent ended become ours."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
+
+
+def _children():
+    """Process ids of our children."""
+    return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()))
+
+
+def _reap(before):
+    """Wait for all that the module left; `before` are children that are not the module's."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
-        try:
-            if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                time.sleep(0.002)
-        except ChildProcessError:
+        left = _children() - before
+        if not left:
             return
+        for pid in left:
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.002)
     raise AssertionError(f"a process that the module left runs on after {LIMIT:g} s")
 
 
