@@ -54,12 +54,12 @@ def _question_problems(question, seen):
         said.append(f"variable {question['variable']} twice")
     if kind not in TYPES:
         return [*said, f"type {kind} is unknown"]
-    if default != "" and type(default) is not TYPES[kind]:
+    if default != "" and default.__class__ is not TYPES[kind]:  # a bool is an int to isinstance
         said.append(f"default {default!r} is no {TYPES[kind].__name__}")
     if isinstance(default, str) and default.startswith("$encrypted$"):
         said.append("an encrypted default that nobody gave")
     for name in ("min", "max"):
-        if question.get(name) is not None and type(question[name]) is not int:
+        if question.get(name) is not None and question[name].__class__ is not int:
             said.append(f"{name} is no integer")
     if kind in ("multiplechoice", "multiselect"):
         given = question.get("choices")

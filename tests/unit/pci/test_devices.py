@@ -61,7 +61,7 @@ def test_functions_of_sriov(host):
     host.add("0000:05:00.0", driver="ixgbe", group=20, sriov_totalvfs="63", sriov_numvfs="2")
     virtual = host.add("0000:05:10.0", "8086:10ed", group=21)
     (virtual / "physfn").symlink_to(host.folder("0000:05:00.0"))
-    card, function = sysfs.devices(host.paths).values()
+    card, function = list(sysfs.devices(host.paths).values())
     assert (card.kind, card.vfs, card.parent) == ("type-PF", 2, None)
     assert (function.kind, function.parent) == ("type-VF", "0000:05:00.0")
 
