@@ -30,6 +30,8 @@ KG1 = {
     "local_gb": 0,
     "extra_specs": {"hypervisor": "s== kvm", "pci_passthrough:alias": "a1:1"},
 }
+#: Of addresses that guests get, the beginning; each process of pytest has its own, as their sshd listens there.
+NETWORK = f"127.{83 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}.0"
 ALIASES = {"a1": {"vendor_id": "10DE", "product_id": "11bf"}}
 
 
@@ -63,7 +65,7 @@ class Site:
             run_folder=str(self.folder / "run/hetero"),
             lxcpath=str(self.folder / "lxc"),
             guests_folder=str(self.folder / "guests-files"),
-            addresses=["127.83.0.10", "127.83.0.12"],
+            addresses=[f"{NETWORK}.10", f"{NETWORK}.12"],
             hypervisor="KVM",
             aliases=ALIASES,
             memory_mb=2048,
