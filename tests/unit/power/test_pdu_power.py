@@ -92,7 +92,7 @@ def test_cycled_changes_each_time(node, tmp_path):
 def test_part_of_a_batch_fails(node, tmp_path):
     """Without it, one bad outlet would hide what became of the others."""
     _pdu, arguments = node(faults={"stuck": ["3"]})
-    result, _text = run(tmp_path, outlets=["3", "4", "77"], state="on", **{**arguments, "timeout": 1.5})
+    result, _text = run(tmp_path, outlets=["3", "4", "77"], state="on", **{**arguments, "timeout": 5})
     assert "outlet 3 of pdu-t: still off" in result["msg"]
     assert result["changed"] is True
     assert result["outlets"]["4"]["after"] == "on"
