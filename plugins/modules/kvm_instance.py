@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host
   - hetero.compute.host
+  - hetero.compute.instance
 attributes:
   check_mode:
     support: full
@@ -57,11 +58,6 @@ options:
     type: str
     choices: [present, running, stopped, rebooted, rebuilt, extended, absent]
     default: running
-  owner:
-    description:
-      - Who asks. Needed to claim.
-      - Where given with other states, another owner's instance is refused.
-    type: str
   flavor:
     description:
       - The flavor (instance type) with its C(name), and any of C(memory_mb), C(vcpus), C(local_gb), C(flavorid),
@@ -82,44 +78,6 @@ options:
       - The image that the guest is made from, by its name in the host's store, or by a path on the host. Without it,
         the host's default.
     type: str
-  ssh_public_key:
-    description: The OpenSSH public key that may log in as root. Needed to claim.
-    type: str
-  count:
-    description: How many guests. With more than one the instances are C(NAME-1) to C(NAME-N).
-    type: int
-    default: 1
-  partial:
-    description: Take fewer than O(count) where there is not enough. Otherwise it is all or nothing.
-    type: bool
-    default: false
-  lease_hours:
-    description:
-      - Hours until the claim expires. Without it the claim stays until it is ended. A claim that exists keeps its time.
-      - With O(state=extended), hours from now, and V(0) for no end.
-    type: float
-  how:
-    description: With O(state=rebooted) and O(state=stopped), whether the guest's own init ends it (V(soft)), or the
-      host by force (V(hard)), or the second where the first fails (V(auto)).
-    type: str
-    choices: [auto, soft, hard]
-    default: auto
-  soft_timeout:
-    description: Seconds that its init has to end.
-    type: float
-    default: 30
-  fresh:
-    description: With O(state=rebuilt), make it anew although neither image nor key is another.
-    type: bool
-    default: false
-  timeout:
-    description: Seconds for each instance, until ssh answers.
-    type: float
-    default: 300
-  background:
-    description: Return at once with what is needed to follow the work. The action plugin of this module sets it.
-    type: bool
-    default: false
 seealso:
   - module: hetero.compute.host_info
   - module: hetero.compute.libvirt_hostdev
@@ -206,87 +164,26 @@ news:
   type: dict
 """
 
-from dataclasses import fields
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import instances
-from ..module_utils.accelerator_host.claiming import Wish, present
-from ..module_utils.accelerator_host.host import Host
+from ..module_utils.accelerator_host import instance_module
 from ..module_utils.accelerator_host.job import in_background
-from ..module_utils.change import Change
 from ..module_utils.module import run
-from ..module_utils.spec import HOST, ArgumentSpec
+from ..module_utils.spec import ArgumentSpec
 
-SPEC = HOST + ArgumentSpec(
-    {
-        "instance": {"type": "str", "required": True},
-        "state": {
-            "type": "str",
-            "choices": ["present", "running", "stopped", "rebooted", "rebuilt", "extended", "absent"],
-            "default": "running",
-        },
-        "owner": {"type": "str"},
-        "flavor": {"type": "dict"},
-        "devices": {"type": "list", "elements": "str", "default": []},
-        "image": {"type": "str"},
-        "ssh_public_key": {"type": "str", "no_log": False},
-        "count": {"type": "int", "default": 1},
-        "partial": {"type": "bool", "default": False},
-        "lease_hours": {"type": "float"},
-        "how": {"type": "str", "choices": ["auto", "soft", "hard"], "default": "auto"},
-        "soft_timeout": {"type": "float", "default": 30},
-        "fresh": {"type": "bool", "default": False},
-        "timeout": {"type": "float", "default": 300},
-        "background": {"type": "bool", "default": False},
-    },
-    required_if=[
-        ("state", "present", ("owner", "flavor", "ssh_public_key")),
-        ("state", "extended", ("lease_hours",)),
-    ],
-    required_by={"flavor": ("owner", "ssh_public_key")},
-)
-VERBS = {
-    "running": instances.running,
-    "stopped": instances.stopped,
-    "rebooted": instances.rebooted,
-    "rebuilt": instances.rebuilt,
-    "extended": instances.extended,
-    "absent": instances.absent,
-}
-#: What is over at once, and so is not followed.
-QUICK = ("present", "extended")
-
-
-def options(params):
-    return instances.Options(**{one.name: params[one.name] for one in fields(instances.Options) if one.name in params})
-
-
-def wish(params, config):
-    given = {field.name: params[field.name] for field in fields(Wish) if field.name in params}
-    given.update(kind="kvm", devices=tuple(params["devices"]))
-    return Wish(params["instance"], **dict(given, image=params["image"] or config["default_image"] or ""))
+SPEC = instance_module.SPEC + ArgumentSpec({"devices": {"type": "list", "elements": "str", "default": []}})
+#: What check mode says of an instance that is not there yet.
+PLANNED = "disk would be made from {image}, guest started with its devices"
 
 
 def work(params, check):
-    """Claim where that is asked for, then do what `state` says; returns the module's result."""
-    change = Change(check)
-    with Host(params["config"], create=not check) as host:
-        claimed = {"lines": []}
-        if params["flavor"] and params["state"] in ("present", "running"):
-            with change.step("claim"):
-                claimed = present(host, wish(params, host.config), change)
-        # What a dry run only would have claimed is not there to be looked at.
-        if params["state"] == "present" or (check and claimed.get("new")):
-            return dict(claimed, **change.result)
-        done = VERBS[params["state"]](host, params["instance"], options(params), change)
-        return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+    return instance_module.work(params, check, "kvm", PLANNED)
 
 
 def main():
     module = AnsibleModule(**SPEC.kwargs)
     params = module.params
-    if not params["background"] or module.check_mode or params["state"] in QUICK:
+    if not params["background"] or module.check_mode or params["state"] in instance_module.QUICK:
         run(module, work)
     in_background(
         module, params["config"], params["instance"], params["count"], params["timeout"], lambda: work(params, False)

@@ -7,6 +7,7 @@ needed: at a boot, at a container's start, at the end of a lease."""
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -26,6 +27,12 @@ def brought():
     """{module path below the package: text} of what a process that imports nothing but node_tools brings along."""
     done = subprocess.run([sys.executable, "-c", BROUGHT], capture_output=True, text=True, timeout=60, check=True)
     return {path[: -len(".py")].replace("/", "."): text for path, text in json.loads(done.stdout).items()}
+
+
+def test_a_verb_is_called_by_its_own_name():
+    """What its messages, locks and events call it is what a person types."""
+    for verb, path in hetero.VERBS.items():
+        assert verb == importlib.import_module(path, hetero.__package__).VERB
 
 
 def imported(module, text):

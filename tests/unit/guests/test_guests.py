@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
+from ansible_collections.hetero.compute.plugins.modules import kvm_instance
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, KG1, NETWORK
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
 
 
@@ -219,3 +225,19 @@ def test_an_alias_without_type_is_no_physical_function(site):
         site.provision("ml-9", devices=("87:00.0",))
     site.configure(aliases={"a1": dict(ALIASES["a1"], device_type="type-PF")})
     assert site.provision("ml-9")["instances"][0]["devices"] == ["0000:87:00.0"]
+
+
+def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
+    """If the module claimed something else than a guest, all that is shown of guests here would be nobody's to use."""
+    monkeypatch.setattr(instance_module, "Host", partial(Host, pci=site.virt.paths))
+    given = {name: option.get("default") for name, option in kvm_instance.SPEC.options.items()}
+    given.update(config=str(site.config), instance="ml-9", timeout=60)
+    asked = dict(given, owner="alice", flavor=KG1, image=str(site.image), ssh_public_key=KEY, devices=[CARD])
+    planned = kvm_instance.work(asked, True)
+    assert planned["lines"][-1]["text"] == f"disk would be made from {site.image}, guest started with its devices"
+    assert site.info()["instances"] == []
+    (one,) = kvm_instance.work(asked, False)["instances"]
+    assert (one["kind"], one["state"], one["devices"], one["owner"]) == ("kvm", "running", [CARD], "alice")
+    assert kvm_instance.work(asked, False)["changed"] is False
+    assert kvm_instance.work(dict(given, state="absent"), False)["changed"] is True
+    assert (site.info()["instances"], site.drivers()[CARD]) == ([], "pci-stub")

@@ -12,13 +12,21 @@ import random
 import shutil
 import signal
 import time
+from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reap, reconciling
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
+    instance_module,
+    instances,
+    reap,
+    reconciling,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.modules import lxc_instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
-from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, MINORS
+from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, MINORS
 
 OWN, OTHERS = ADDRESSES[:2], ADDRESSES[2:]
 
@@ -197,4 +205,21 @@ def test_records_follow_what_is_true(site):
         host.store.put("ml-8", expires=time.time() - 120)
         assert reap.reap(host, said.append)
     assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its GPUs are free"]
+    assert site.nothing_is_left()
+
+
+def test_the_module_claims_a_container_and_does_its_verb(site, monkeypatch):
+    """If the module claimed something else than a container, all that is shown of these would be nobody's to use."""
+    monkeypatch.setattr(instance_module, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    given = {name: option.get("default") for name, option in lxc_instance.SPEC.options.items()}
+    given.update(config=str(site.config), instance="ml-8", timeout=60.0)
+    asked = dict(given, owner="jo", flavor=CG1, ssh_public_key=KEY)
+    planned = lxc_instance.work(asked, True)
+    text = f"root would be made from {site.image}, container started, its GPUs opened"
+    assert planned["lines"][-1]["text"] == text
+    assert site.info()["instances"] == []
+    (one,) = lxc_instance.work(asked, False)["instances"]
+    assert (one["kind"], one["state"], one["gpus"], one["owner"]) == ("lxc", "running", OWN, "jo")
+    assert lxc_instance.work(asked, False)["changed"] is False
+    assert lxc_instance.work(dict(given, state="absent"), False)["changed"] is True
     assert site.nothing_is_left()

@@ -159,9 +159,11 @@ def run_alone(points, work):
     os.close(writer)
     with open(reader, "rb") as answer:
         text = answer.read()
-    _reap(before)
-    # other tests leave processes that are to be nobody's, such as a container's monitor
-    _adopt(False)
+    try:
+        _reap(before)
+    finally:
+        # other tests leave processes that are to be nobody's, such as a container's monitor
+        _adopt(False)
     return json.loads(text) if text else None
 
 

@@ -1,0 +1,55 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the modules that provide instances on an accelerator host, whatever these run in."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+options:
+  owner:
+    description:
+      - Who asks. Needed to claim.
+      - Where given with other states, another owner's instance is refused.
+    type: str
+  ssh_public_key:
+    description: The OpenSSH public key that may log in as root. Needed to claim.
+    type: str
+  count:
+    description: How many. With more than one the instances are C(NAME-1) to C(NAME-N).
+    type: int
+    default: 1
+  partial:
+    description: Take fewer than O(count) where there is not enough. Otherwise it is all or nothing.
+    type: bool
+    default: false
+  lease_hours:
+    description:
+      - Hours until the claim expires. Without it the claim stays until it is ended. A claim that exists keeps its time.
+      - With O(state=extended), hours from now, and V(0) for no end.
+    type: float
+  how:
+    description: With O(state=rebooted) and O(state=stopped), whether its own init ends it (V(soft)), or the host by
+      force (V(hard)), or the second where the first fails (V(auto)).
+    type: str
+    choices: [auto, soft, hard]
+    default: auto
+  soft_timeout:
+    description: Seconds that its init has to end.
+    type: float
+    default: 30
+  fresh:
+    description: With O(state=rebuilt), make it anew although neither image nor key is another.
+    type: bool
+    default: false
+  timeout:
+    description: Seconds for each instance, until ssh answers.
+    type: float
+    default: 300
+  background:
+    description: Return at once with what is needed to follow the work. The action plugin of this module sets it.
+    type: bool
+    default: false
+"""

@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What modules lxc_instance and kvm_instance have in common: options, verbs, and the claim that comes before a verb.
+
+The claim is claiming.py's, the verbs are instances.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+
+from ..change import Change
+from ..spec import HOST, ArgumentSpec
+from . import instances
+from .claiming import Wish, line, present
+from .host import Host
+
+SPEC = HOST + ArgumentSpec(
+    {
+        "instance": {"type": "str", "required": True},
+        "state": {
+            "type": "str",
+            "choices": ["present", "running", "stopped", "rebooted", "rebuilt", "extended", "absent"],
+            "default": "running",
+        },
+        "owner": {"type": "str"},
+        "flavor": {"type": "dict"},
+        "image": {"type": "str"},
+        "ssh_public_key": {"type": "str", "no_log": False},
+        "count": {"type": "int", "default": 1},
+        "partial": {"type": "bool", "default": False},
+        "lease_hours": {"type": "float"},
+        "how": {"type": "str", "choices": ["auto", "soft", "hard"], "default": "auto"},
+        "soft_timeout": {"type": "float", "default": 30},
+        "fresh": {"type": "bool", "default": False},
+        "timeout": {"type": "float", "default": 300},
+        "background": {"type": "bool", "default": False},
+    },
+    required_if=[
+        ("state", "present", ("owner", "flavor", "ssh_public_key")),
+        ("state", "extended", ("lease_hours",)),
+    ],
+    required_by={"flavor": ("owner", "ssh_public_key")},
+)
+VERBS = {
+    "running": instances.running,
+    "stopped": instances.stopped,
+    "rebooted": instances.rebooted,
+    "rebuilt": instances.rebuilt,
+    "extended": instances.extended,
+    "absent": instances.absent,
+}
+#: What is over at once, and so is not followed.
+QUICK = ("present", "extended")
+
+
+def work(params, check, kind, planned):
+    """Claim where that is asked for, then do what `state` says; returns the module's result.
+
+    :param kind: what an instance claimed here runs in, one of instances.KINDS.
+    :param planned: what check mode says would be made of a new claim; {image} in it is its image.
+    """
+    change = Change(check)
+    actor = f"{params['owner'] or f'{kind}_instance'} pid {os.getpid()}"
+    with Host(params["config"], actor, create=not check) as host:
+        claimed = {"lines": []}
+        if params["flavor"] and params["state"] in ("present", "running"):
+            with change.step("claim"):
+                claimed = present(host, _wish(params, host.config, kind), change)
+        # What a dry run only would have claimed is not there to be looked at.
+        if params["state"] == "present" or (check and claimed.get("new")):
+            if params["state"] == "running":
+                new = claimed["instances"]
+                claimed["lines"] += [line(one["instance"], host.name, planned.format(**one)) for one in new]
+            return dict(claimed, **change.result)
+        done = VERBS[params["state"]](host, params["instance"], _options(params), change)
+        return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+
+
+def _options(params):
+    return instances.Options(**{one.name: params[one.name] for one in fields(instances.Options) if one.name in params})
+
+
+def _wish(params, config, kind):
+    given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
+    given.update(kind=kind, devices=tuple(params.get("devices", ())))
+    return Wish(params["instance"], **dict(given, image=params["image"] or config["default_image"] or ""))
