@@ -10,11 +10,10 @@ Which GPUs are free is gpus/allocation.py's to say; making and starting what was
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 
-from ..database import Database
+from ..claims_store import ClaimsStore
 from ..errors import BadInput, NoneFree, Refused
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
@@ -87,48 +86,19 @@ def holder_of(instance):
     return f"instance:{instance}"
 
 
-class Store:
-    """The database of an accelerator host; a context manager.
+class Store(ClaimsStore):
+    """The database of an accelerator host."""
 
-    :param actor: who acts, for the events (default: user and process).
-    :param create: see Database: with False a missing file reads as empty and stays missing.
-    """
+    layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
 
     def __init__(self, path=STATE_DB, actor=None, create=True, busy=10.0):
-        self.path = path
-        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
-        self._db = Database(path, LAYOUT, create=create, busy=busy)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.close()
-
-    def close(self):
-        self._db.close()
-
-    def transaction(self, dry=False):
-        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
-        return self._db.transaction(dry)
+        super().__init__(path, actor, create, busy)
 
     def snapshot(self):
         """Reads in the block see one moment of the database; nobody is kept from writing."""
         return self._db.snapshot()
 
     # ---- instances
-
-    def claims(self, request=None):
-        """All claims, or those of one request, by instance."""
-        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
-
-    def claim_of(self, instance):
-        """The claim of an instance, or None."""
-        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
-
-    def _claims(self, where="", values=()):
-        rows = self._db.rows(f"SELECT * FROM instances {where} ORDER BY instance", values)
-        return [Claim(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
 
     def claim(
         self,

@@ -9,11 +9,10 @@ Claims are decided here, each in one transaction. Which boards fit a flavor, and
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 
-from ..database import Database
+from ..claims_store import ClaimsStore
 from ..errors import NoneFree, Refused
 from ..instances import age, key_body, valid_instance
 from . import states
@@ -95,30 +94,10 @@ def why_not_free(record, now):
     return None
 
 
-class Store:
-    """The state database of a proxy node; a context manager.
+class Store(ClaimsStore):
+    """The state database of a proxy node."""
 
-    :param actor: who acts, for the events (default: user and process).
-    :param create: see Database: with False a missing file reads as empty and stays missing.
-    """
-
-    def __init__(self, path, actor=None, create=True, busy=10.0):
-        self.path = path
-        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
-        self._db = Database(path, LAYOUT, create=create, busy=busy)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.close()
-
-    def close(self):
-        self._db.close()
-
-    def transaction(self, dry=False):
-        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
-        return self._db.transaction(dry)
+    layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
 
     # ---- boards
 
@@ -174,18 +153,6 @@ class Store:
             self._db.write(f"UPDATE boards SET {columns} WHERE board = ?", (*fields.values(), board))
 
     # ---- claims
-
-    def claims(self, request=None):
-        """All claims, or those of one request, by board id."""
-        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
-
-    def claim_of(self, instance):
-        """The claim of an instance, or None."""
-        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
-
-    def _claims(self, where="", values=()):
-        rows = self._db.rows(f"SELECT * FROM claims {where} ORDER BY board", values)
-        return [Claim(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
 
     def claim(
         self,

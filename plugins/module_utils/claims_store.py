@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the stores of proxy nodes and of accelerator hosts have in common: who acts, one database, claims by request.
+
+Which tables there are, and what claiming means, is each store's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from .database import Database
+
+
+class ClaimsStore:
+    """A database with claims; a context manager.
+
+    :param actor: who acts, for the events (default: user and process).
+    :param create: see Database: with False a missing file reads as empty and stays missing.
+    """
+
+    #: What its database consists of, the table of claims and the column they are sorted by, and what a row becomes.
+    layout: Any
+    table: str
+    order: str
+    claim_type: Any
+
+    def __init__(self, path, actor=None, create=True, busy=10.0):
+        self.path = path
+        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
+        self._db = Database(path, self.layout, create=create, busy=busy)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        self._db.close()
+
+    def transaction(self, dry=False):
+        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
+        return self._db.transaction(dry)
+
+    def claims(self, request=None):
+        """All claims, or those of one request."""
+        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
+
+    def claim_of(self, instance):
+        """The claim of an instance, or None."""
+        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
+
+    def _claims(self, where="", values=()):
+        rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)
+        return [self.claim_type(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
