@@ -11,6 +11,7 @@ from __future__ import annotations
 import filecmp
 import os
 import sqlite3
+import sys
 import time
 from contextlib import closing
 
@@ -57,6 +58,16 @@ def make(database):
     for old in copies(database)[:-KEPT]:
         os.unlink(old)
     return path
+
+
+def say(database):
+    """What the verbs of `hetero` do: make a copy and name it on standard output; their exit status."""
+    if not os.path.exists(database):
+        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
+        return 0
+    path = make(database)
+    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
+    return 0
 
 
 def _stem(database):

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from .. import backups
 from .config import CONFIG, read_config, state_db
@@ -18,10 +16,4 @@ VERB = "gpu-backup"
 def main(arguments):
     parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    database = state_db(read_config(parser.parse_args(arguments).config))
-    if not os.path.exists(database):
-        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
-        return 0
-    path = backups.make(database)
-    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
-    return 0
+    return backups.say(state_db(read_config(parser.parse_args(arguments).config)))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -57,13 +58,32 @@ class Exporter(ABC):
         """Have the server, which is about to start, export just these from its first answer on."""
 
     @abstractmethod
-    def restorable(self, export):
-        """Whether what brings this very export back is in place."""
-
-    @abstractmethod
     def restore_file(self, pseudo):
         """The file that brings an export of that name back; it is removed last."""
 
     @abstractmethod
+    def text_of(self, export):
+        """What stands in that file for this export; BadInput for a path that the server cannot be given."""
+
+    def restorable(self, export):
+        """Whether what brings this very export back is in place."""
+        try:
+            with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
+                return file.read() == self.text_of(export)
+        except FileNotFoundError:
+            return False
+
     def forget(self, pseudo):
         """Remove what brings an export back; nothing there is no error."""
+        for path in (f"{self.restore_file(pseudo)}~", self.restore_file(pseudo)):
+            if os.path.lexists(path):
+                os.unlink(path)
+
+
+def write_whole(path, text):
+    """Replace a file in one step, on the disk before it counts; neither server reads a name that ends with a tilde."""
+    with open(f"{path}~", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}~", path)

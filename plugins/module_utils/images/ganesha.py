@@ -14,7 +14,7 @@ import os
 
 from ..command import command
 from ..errors import BadInput, HeteroError, TimedOut
-from .exporter import Export, Exporter
+from .exporter import Export, Exporter, write_whole
 
 #: busctl waits that long for an answer; they take 3 to 17 ms.
 ANSWER_TIME = 10
@@ -63,7 +63,7 @@ class Ganesha(Exporter):
     def add(self, export):
         path = self.restore_file(export.pseudo)
         os.makedirs(self.restore_folder, mode=0o700, exist_ok=True)
-        _write(path, _text(export))
+        write_whole(path, self.text_of(export))
         found = self.get(export.id)
         if found == export:
             return
@@ -91,36 +91,15 @@ class Ganesha(Exporter):
 
     def begin_with(self, exports, run_folder):
         os.makedirs(run_folder, mode=0o700, exist_ok=True)
-        _write(os.path.join(run_folder, START), "".join(_text(export) for export in exports))
-
-    def restorable(self, export):
-        try:
-            with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
-                return file.read() == _text(export)
-        except FileNotFoundError:
-            return False
+        write_whole(os.path.join(run_folder, START), "".join(self.text_of(export) for export in exports))
 
     def restore_file(self, pseudo):
         return os.path.join(self.restore_folder, f"{os.path.basename(pseudo)}.conf")
 
-    def forget(self, pseudo):
-        for path in (f"{self.restore_file(pseudo)}~", self.restore_file(pseudo)):
-            if os.path.lexists(path):
-                os.unlink(path)
-
-
-def _text(export):
-    if '"' in export.path or "\n" in export.path:
-        raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
-    return TEXT.format(id=export.id, path=export.path, pseudo=export.pseudo, clients=", ".join(export.clients))
-
-
-def _write(path, text):
-    with open(f"{path}~", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}~", path)
+    def text_of(self, export):
+        if '"' in export.path or "\n" in export.path:
+            raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
+        return TEXT.format(id=export.id, path=export.path, pseudo=export.pseudo, clients=", ".join(export.clients))
 
 
 def _address(text):

@@ -15,7 +15,7 @@ import re
 
 from ..command import command
 from ..errors import BadInput, HeteroError
-from .exporter import Export, Exporter
+from .exporter import Export, Exporter, write_whole
 
 FILES = "/etc/exports.d"
 #: How many threads the server runs, 0 or no such file where it does not run (nfsd(7)).
@@ -34,8 +34,7 @@ class Nfsd(Exporter):
     name = "nfsd"
 
     def add(self, export):
-        text = _text(export)
-        self._write(export.pseudo, text)
+        self._keep(export)
         found = self.get(export.id)
         if found == export:
             return
@@ -74,43 +73,26 @@ class Nfsd(Exporter):
                 os.unlink(os.path.join(FILES, name))
         for export in exports:
             if not self.restorable(export):
-                self._write(export.pseudo, _text(export))
-
-    def restorable(self, export):
-        try:
-            with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
-                return file.read() == _text(export)
-        except FileNotFoundError:
-            return False
+                self._keep(export)
 
     def restore_file(self, pseudo):
         # …/roots/fs_N/root
         return os.path.join(FILES, f"{PREFIX}{os.path.basename(os.path.dirname(pseudo))}{SUFFIX}")
 
-    def forget(self, pseudo):
-        for path in (f"{self.restore_file(pseudo)}~", self.restore_file(pseudo)):
-            if os.path.lexists(path):
-                os.unlink(path)
-
     def mounted_as(self, board_id, path):
         return path
 
-    def _write(self, pseudo, text):
-        path = self.restore_file(pseudo)
+    def text_of(self, export):
+        if re.search(r"[\s\"\\#:]", export.path):
+            what = "may not hold blanks, quotes, backslashes, # or :"
+            raise BadInput(what, export.path, "choose another state_folder")
+        options = OPTIONS.format(id=export.id)
+        return "".join(f"{export.path} {client}({options})\n" for client in export.clients)
+
+    def _keep(self, export):
         os.makedirs(FILES, mode=0o755, exist_ok=True)
         # exportfs reads only names that end with .exports
-        with open(f"{path}~", "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}~", path)
-
-
-def _text(export):
-    if re.search(r"[\s\"\\#:]", export.path):
-        raise BadInput("may not hold blanks, quotes, backslashes, # or :", export.path, "choose another state_folder")
-    options = OPTIONS.format(id=export.id)
-    return "".join(f"{export.path} {client}({options})\n" for client in export.clients)
+        write_whole(self.restore_file(export.pseudo), self.text_of(export))
 
 
 def _running():

@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 
 from ..errors import BadInput, HeteroError, Refused
-from .parsing import DEFAULT, FLAGFILE, group, parse, split
+from .parsing import DEFAULT, FLAGFILE, group, parse, split, text_of
 
 BEGIN = "# BEGIN hetero.compute, written by role nova_compute"
 #: Ends any block of ours, whatever its first line calls it.
@@ -176,15 +176,7 @@ def read(path):
     """A file's text, exactly; None where there is none. BadInput where its folder is missing, or it is no text."""
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise BadInput("its folder does not exist", path, "install nova-compute first, or set the path to another one")
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"is not UTF-8 (byte {error.start})", path, "write it in UTF-8") from error
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, "name a file of Nova's") from error
+    return text_of(path)
 
 
 def write(path, text, wanted, form):

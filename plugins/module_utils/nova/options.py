@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ..errors import BadInput
 from . import releases
-from .parsing import CONF, parse, split
+from .parsing import CONF, parse, split, text_of
 
 PROJECT = "nova"
 #: Program by kind of node, as a process has it in its arguments.
@@ -72,15 +72,7 @@ class Tree:
     def text(self, path):
         if path in self.texts:
             return self.texts[path]
-        try:
-            with open(self.real(path), encoding="utf-8", newline="") as file:
-                return file.read()
-        except FileNotFoundError:
-            return None
-        except UnicodeDecodeError as error:
-            raise BadInput(f"is not UTF-8 (byte {error.start})", path, "write it in UTF-8") from error
-        except OSError as error:
-            raise BadInput(f"cannot be read ({error.strerror})", path, "name a file of Nova's") from error
+        return text_of(self.real(path), path)
 
     def but(self, texts):
         """This tree, with other texts in it."""

@@ -50,6 +50,20 @@ class Parsed:
         return found[-1].value if found else None
 
 
+def text_of(path, name=None):
+    """A file's text, exactly; None where there is none. BadInput, which calls it `name`, where it is no text."""
+    name = name or path
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"is not UTF-8 (byte {error.start})", name, "write it in UTF-8") from error
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", name, "name a file of Nova's") from error
+
+
 def split(text):
     """The lines of a file, each with its end of line as it is."""
     return _LINE.findall(text)

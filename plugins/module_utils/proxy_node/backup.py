@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from .. import backups
 from .config import CONFIG, files_of
@@ -20,10 +18,4 @@ def main(arguments):
         prog="hetero backup", description="Keep a checked copy of the state database beside it."
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    database = files_of(parser.parse_args(arguments).config)["state_db"]
-    if not os.path.exists(database):
-        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
-        return 0
-    path = backups.make(database)
-    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
-    return 0
+    return backups.say(files_of(parser.parse_args(arguments).config)["state_db"])
