@@ -17,7 +17,8 @@ help:
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-docs,"
-	@echo "                          test-unit, test-sanity, test-ansible-unit, test-lint, test-package, test-molecule, test-e2e,"
+	@echo "                          test-unit, test-sanity, test-ansible-unit, test-lint, test-package, test-e2e,"
+	@echo "                          test-molecule (all scenarios), test-molecule-default (one of molecule/),"
 	@echo "                          test-gpu (needs a real GPU, says so where there is none; without .venv: python3 tests/run gpu)"
 
 demo: setup
