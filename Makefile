@@ -6,7 +6,7 @@
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
-.PHONY: help bench demo test test-all ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo docs release test test-all ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE for a browser"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
+	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-docs,"
 	@echo "                          test-unit, test-sanity, test-ansible-unit, test-lint, test-package, test-e2e,"
@@ -46,6 +47,9 @@ lab-down: setup
 bench:
 	@tools/setup bench
 	@tools/bench
+
+docs: setup-test
+	@tools/docs
 
 test: setup-test
 	@.venv/bin/python tests/run
