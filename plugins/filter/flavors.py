@@ -76,9 +76,8 @@ def flavors(defaults, own=None, file=None):
     found = {**defaults, **own}
     if file:
         read = FlavorsFile(os.path.expanduser(str(file)), found)
-        wrong += [
-            f"{file}: flavor {name} is in {VARIABLE} as well: leave one out" for name in read.flavors if name in own
-        ]
+        twice = [name for name in read.flavors if name in own]
+        wrong += [f"{file}: flavor {name} is in {VARIABLE} as well: leave one out" for name in twice]
         wrong += read.defects
         found.update(read.flavors)
     if wrong:

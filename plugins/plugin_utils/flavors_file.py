@@ -37,10 +37,10 @@ class FlavorsFile:
 
     @property
     def defects(self):
-        said = sorted(self._found, key=lambda one: one[0])
-        return [
-            f"{self.path}:{line}:{column}: {text}" if line else f"{self.path}: {text}" for (line, column), text in said
-        ]
+        said = []
+        for (line, column), text in sorted(self._found, key=lambda one: one[0]):
+            said.append(f"{self.path}:{line}:{column}: {text}" if line else f"{self.path}: {text}")
+        return said
 
     def _place(self, path):
         """(line, column) of a place, or of the next one above it that is in the file."""

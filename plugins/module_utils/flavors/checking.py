@@ -50,9 +50,8 @@ def defects(flavor, name=None):
             found += _CHECKS[key](key, value)
         else:
             near = get_close_matches(str(key), KEYS, 1)
-            found.append(
-                Defect((key,), f"unknown key {key!r}", f"write {near[0]}" if near else f"use {', '.join(KEYS)}")
-            )
+            remedy = f"write {near[0]}" if near else f"use {', '.join(KEYS)}"
+            found.append(Defect((key,), f"unknown key {key!r}", remedy))
     if name is not None and flavor.get("name", name) != name and not any(one.path == ("name",) for one in found):
         found.append(Defect(("name",), f"name is {flavor['name']!r}", f"write {name}, or leave it out"))
     return found
@@ -131,9 +130,7 @@ def _wanted(path, name, wanted):
         if not wanted or any(isinstance(one, bool) or not isinstance(one, (str, int, float)) for one in wanted):
             yield Defect(path, f"{shown} is {wanted!r}", "list texts such as [sse4, aes]")
     elif isinstance(wanted, bool) or not isinstance(wanted, (str, int, float)) or wanted == "":
-        yield Defect(
-            path, f"{shown} is {wanted!r}", "give the number that is needed at least, or texts such as 'sse4,aes'"
-        )
+        yield Defect(path, f"{shown} is {wanted!r}", "give the least number, or texts such as 'sse4,aes'")
 
 
 def _extra_specs(key, value):

@@ -51,8 +51,8 @@ def _arch_reasons(flavor, facts):
 
 
 def _cpu_info_reasons(want, have, path=""):
-    """By the rules of the blueprint's ArchitectureScheduler: a number is asked for at least, of a text each item between
-    commas must be there, and what the node does not know it does not have. A list asks for each of its members.
+    """By the rules of the blueprint's ArchitectureScheduler: at least that number, each item of a text with commas, and
+    what the node does not know it does not have. A list asks for each of its members.
     """
     for key, wanted in want.items():
         name, value = path + key, have.get(key)
@@ -82,13 +82,10 @@ def _items(value):
 
 def _missing(name, wanted, value):
     there = _items(value)
+    several = len(there) > 1 or isinstance(value, list)
     for item in wanted:
         if item.lower() not in [one.lower() for one in there]:
-            yield (
-                f"{name} has no {item}"
-                if len(there) > 1 or isinstance(value, list)
-                else f"{name} {value} is not {item}"
-            )
+            yield f"{name} has no {item}" if several else f"{name} {value} is not {item}"
 
 
 def _extra_reasons(extra_specs, facts):

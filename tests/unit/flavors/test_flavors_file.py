@@ -57,7 +57,7 @@ WRONG = [
     "5:3: flavor arm.small: unknown key 'cpu_archs': write cpu_arch",
     "7:3: flavor tp64.mine: flavorid 302 is tp64.8x8's already: give each flavor its own, or leave it out",
     "9:5: flavor tp64.mine: cpu_info.geometry is '8*8': give rows and columns of cores, such as 8x8",
-    "10:16: flavor tp64.mine: cpu_info.topology.cores is None: give the number that is needed at least, or texts",
+    "10:16: flavor tp64.mine: cpu_info.topology.cores is None: give the least number, or texts",
     "14:5: flavor gpu.one: extra_specs.hypervisor is 's==': give 's==' something to compare with",
     "15:5: flavor gpu.one: extra_specs.gpus is 'two': give the number of GPUs, such as '= 2'",
     "16:11: flavor gpu.two: flavorid 7 is gpu.one's already",
