@@ -8,7 +8,8 @@ from __future__ import annotations
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.errors import BadInput
-from ..module_utils.flavors.fit import TOLERANCE, rejections, validate
+from ..module_utils.flavors.checking import validate
+from ..module_utils.flavors.fit import TOLERANCE, rejections
 
 DOCUMENTATION = r"""
 name: fits

@@ -15,8 +15,9 @@ import os
 from dataclasses import dataclass
 
 from ..errors import BadInput, NoneFree
+from ..flavors.checking import validate
 from ..flavors.extra_specs import satisfies
-from ..flavors.fit import describe, summary, validate
+from ..flavors.fit import describe, summary
 from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.personal import parse_key

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, NoneFree, Refused
-from ..flavors.fit import TOLERANCE, describe, rejections, summary, validate
+from ..flavors.checking import validate
+from ..flavors.fit import TOLERANCE, describe, rejections, summary
 from ..images.personal import parse_key
 from ..images.provision import image_store, wrong_arch
 from ..instances import valid_instance

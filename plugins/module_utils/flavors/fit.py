@@ -18,7 +18,6 @@ from . import extra_specs as operators
 TOLERANCE = 0.02
 
 _AMOUNTS = ("memory_mb", "vcpus", "local_gb")
-_KEYS = ("name", *_AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
 
 
 def _facts(board):
@@ -52,20 +51,41 @@ def _arch_reasons(flavor, facts):
 
 
 def _cpu_info_reasons(want, have, path=""):
-    """A list asks for each of its members, an object for each of its keys, anything else for the same text."""
+    """By the rules of the blueprint's ArchitectureScheduler: at least that number, each item of a text with commas, and
+    what the node does not know it does not have. A list asks for each of its members.
+    """
     for key, wanted in want.items():
         name, value = path + key, have.get(key)
         if value is None:
             yield f"has no {name}"
         elif isinstance(wanted, dict):
             yield from _cpu_info_reasons(wanted, value if isinstance(value, dict) else {}, f"{name}.")
-        elif isinstance(wanted, list) or isinstance(value, list):
-            members = {str(member).lower() for member in (value if isinstance(value, list) else [value])}
-            for member in wanted if isinstance(wanted, list) else [wanted]:
-                if str(member).lower() not in members:
-                    yield f"{name} has no {member}"
-        elif str(value).lower() != str(wanted).lower():
-            yield f"{name} {value} is not {wanted}"
+        elif isinstance(wanted, (int, float)):
+            if not _at_least(value, wanted):
+                yield f"{name} {value} < {wanted}"
+        else:
+            yield from _missing(name, _items(wanted), value)
+
+
+def _at_least(value, wanted):
+    try:
+        return float(value) >= wanted
+    except (TypeError, ValueError):
+        return False
+
+
+def _items(value):
+    """The items of a list, or of a text with commas between them."""
+    parts = value if isinstance(value, list) else str(value).split(",")
+    return [str(part).strip() for part in parts]
+
+
+def _missing(name, wanted, value):
+    there = _items(value)
+    several = len(there) > 1 or isinstance(value, list)
+    for item in wanted:
+        if item.lower() not in [one.lower() for one in there]:
+            yield f"{name} has no {item}" if several else f"{name} {value} is not {item}"
 
 
 def _extra_reasons(extra_specs, facts):
@@ -87,14 +107,14 @@ def _extra_reasons(extra_specs, facts):
             if not operators.satisfies(value, wanted, key):
                 yield f"{'.'.join(path)} {shown} does not satisfy '{requirement}'"
         except BadInput as error:
-            # the node's fault, for `validate` saw the flavor; it must not stop a search among others
+            # the node's fault, for checking.validate saw the flavor; it must not stop a search among others
             yield f"{'.'.join(path)}: {error.what}"
 
 
 def rejections(flavor, board, tolerance=TOLERANCE):
     """Why a board cannot serve a flavor; an empty list where it can. Totals count, as a whole board is claimed.
 
-    :param flavor: a flavor that `validate` lets pass.
+    :param flavor: a flavor that checking.validate lets pass.
     :param board: a Board, or a dict with its columns.
     :param tolerance: the share of memory_mb that may be missing.
     """
@@ -105,45 +125,6 @@ def rejections(flavor, board, tolerance=TOLERANCE):
         *_cpu_info_reasons(flavor.get("cpu_info") or {}, facts["cpu_info"]),
         *_extra_reasons(flavor.get("extra_specs") or {}, facts),
     ]
-
-
-def _defect(flavor):
-    """(what, remedy) of the first thing wrong with a flavor, or None."""
-    for key in flavor:
-        if key not in _KEYS:
-            return f"unknown key {key!r}", f"use {', '.join(_KEYS)}"
-    for key in _AMOUNTS:
-        value = flavor.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            return f"{key} is {value!r}", "give a whole number of 0 or more"
-    flavorid = flavor.get("flavorid", 0)
-    if isinstance(flavorid, bool) or not isinstance(flavorid, (int, str)):
-        return f"flavorid is {flavorid!r}", "give a number or a text"
-    for key in ("name", "cpu_arch"):
-        if key in flavor and not (isinstance(flavor[key], str) and flavor[key]):
-            return f"{key} is {flavor[key]!r}", "give a text, or leave it out"
-    for key in ("cpu_info", "extra_specs"):
-        value = flavor.get(key, {})
-        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-            return f"{key} is {value!r}", "give a mapping with texts as keys"
-    for key, requirement in flavor.get("extra_specs", {}).items():
-        defect = operators.defect(requirement)
-        if defect:
-            return f"extra_specs.{key} {defect[0]}", defect[1]
-    return None
-
-
-def validate(flavor):
-    """Check a flavor that came from outside.
-
-    :raises BadInput: naming the flavor, the key and what belongs there.
-    """
-    if not isinstance(flavor, dict):
-        raise BadInput(f"is {flavor!r}", "flavor", "give a mapping with memory_mb, vcpus, local_gb, cpu_arch ...")
-    name = flavor.get("name")
-    defect = _defect(flavor)
-    if defect:
-        raise BadInput(defect[0], f"flavor {name}" if isinstance(name, str) and name else "flavor", defect[1])
 
 
 def describe(name, flavor):

@@ -18,7 +18,7 @@ from .fit import rejections as rejections_of_facts
 #: What hosts of containers and of guests call themselves; the blueprint's flavor asks for it (`hypervisor: s== LXC`).
 LXC, KVM = "LXC", "KVM"
 #: Signs with which a number of GPUs is asked for; that many are given.
-_COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
+COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
 
 
 def _requirement(flavor, key):
@@ -38,7 +38,7 @@ def gpu_count(flavor):
     requirement = _requirement(flavor, "gpus")
     if requirement is None:
         return 0
-    found = _COUNT.fullmatch(str(requirement).strip())
+    found = COUNT.fullmatch(str(requirement).strip())
     if not found:
         what = f"extra_specs.gpus is {requirement!r}"
         raise BadInput(what, f"flavor {flavor.get('name')}", "give the number of GPUs, such as '= 2'")
@@ -54,7 +54,7 @@ def gpu_arch(flavor):
 def rejections(flavor, host):
     """Why a host cannot serve a flavor, whoever has what; an empty list where it can.
 
-    :param flavor: a flavor that fit.validate lets pass.
+    :param flavor: a flavor that checking.validate lets pass.
     :param host: what host_info returns: cpu_arch, hypervisor, capacity (dicts with total) and gpus (dicts with arch).
     """
     wanted = gpu_arch(flavor)

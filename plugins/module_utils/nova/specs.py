@@ -20,6 +20,8 @@ TYPES = ("type-PCI", "type-PF", "type-VF")
 _IDS = ("vendor_id", "product_id")
 _ALIAS_KEYS = ("name", *_IDS, "device_type", "numa_policy", "resource_class", "traits", "live_migratable")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+#: The text of PROPERTY.
+REQUESTS = re.compile(r"[^:,]+:[0-9]+(\s*,\s*[^:,]+:[0-9]+)*")
 _TRUE = ("1", "t", "true", "on", "y", "yes")
 _FALSE = ("0", "f", "false", "off", "n", "no")
 #: Tags of device_spec that Nova reads as yes or no.
@@ -197,7 +199,7 @@ def requests(text, known, thing):
 
     :raises BadInput: Nova's API refuses it, or would ask for nothing.
     """
-    if not isinstance(text, str) or not re.fullmatch(r"[^:,]+:[0-9]+(\s*,\s*[^:,]+:[0-9]+)*", text.strip()):
+    if not isinstance(text, str) or not REQUESTS.fullmatch(text.strip()):
         raise BadInput(f"{PROPERTY} is {text!r}", thing, "write name:count, with commas between several")
     found = []
     for part in text.split(","):

@@ -15,12 +15,8 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.filter.fits import FilterModule
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import (
-    describe,
-    rejections,
-    summary,
-    validate,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import describe, rejections, summary
 
 ROOT = Path(__file__).parents[3]
 BOARDS = read(ROOT / "roles" / "lab" / "files" / "tilera_boards")
@@ -75,7 +71,11 @@ def test_a_gpu_flavor_is_not_for_boards():
         ({"features": ["32bVLIW", "10GbEMAC"]}, ["features has no 10GbEMAC"]),
         ({"features": "4DDR2"}, []),
         ({"topology": {"cores": 64}, "vendor": "Tilera"}, []),
-        ({"topology": {"cores": 32, "threads": 2}}, ["topology.cores 64 is not 32", "has no topology.threads"]),
+        ({"topology": {"cores": 32, "threads": 2}}, ["has no topology.threads"]),
+        ({"topology": {"cores": 64.5}}, ["topology.cores 64 < 64.5"]),
+        ({"vendor": 1}, ["vendor tilera < 1"]),
+        ({"features": "4DDR2, 32bvliw,9DDR9"}, ["features has no 9DDR9"]),
+        ({"vendor": "tilera,intel"}, ["vendor tilera is not intel"]),
         ({"model": {"name": "x"}}, ["has no model.name"]),
     ],
 )
@@ -126,15 +126,32 @@ def test_extra_specs_operators(key, requirement, fit):
         ({"name": "x", "memory_mb": "16384"}, "flavor x: memory_mb is '16384': give a whole number of 0 or more"),
         ({"name": "x", "vcpus": -1}, "flavor x: vcpus is -1: give a whole number of 0 or more"),
         ({"local_gb": True}, "flavor: local_gb is True: give a whole number of 0 or more"),
-        ({"name": "x", "memory": 1}, "flavor x: unknown key 'memory': use name, memory_mb"),
+        ({"name": "x", "memory": 1}, "flavor x: unknown key 'memory': write memory_mb$"),
         ({"name": 7}, "flavor: name is 7: give a text"),
         ({"name": "x", "cpu_arch": None}, "flavor x: cpu_arch is None: give a text"),
         ({"name": "x", "flavorid": []}, "flavor x: flavorid is \\[\\]: give a number or a text"),
         ({"name": "x", "cpu_info": "8x8"}, "flavor x: cpu_info is '8x8': give a mapping"),
-        ({"name": "x", "extra_specs": {1: "= 2"}}, "flavor x: extra_specs is {1: '= 2'}: give a mapping"),
+        ({"name": "x", "extra_specs": {1: "= 2"}}, "flavor x: extra_specs has 1 as a key: put it in quotes"),
         ({"name": "x", "extra_specs": {"gpus": "= two"}}, "flavor x: extra_specs.gpus is '= two': give '=' a number"),
         ({"name": "x", "extra_specs": {"gpus": []}}, "flavor x: extra_specs.gpus is \\[\\]: give it as text"),
         ({"name": "x", "extra_specs": {"hypervisor": "s=="}}, "extra_specs.hypervisor is 's==': give 's==' something"),
+        (
+            {"name": "x", "extra_specs": {"gpus": "<= 2"}},
+            "flavor x: extra_specs.gpus is '<= 2': give the number of GPUs",
+        ),
+        (
+            {"name": "x", "extra_specs": {"pci_passthrough:alias": "a1"}},
+            "alias is 'a1': write name",
+        ),
+        (
+            {"name": "x", "cpu_info": {"geometry": 8}},
+            "flavor x: cpu_info.geometry is 8: give rows and columns",
+        ),
+        ({"name": "x", "cpu_info": {"a": {"b": None}}}, "flavor x: cpu_info.a.b is None: give the least number"),
+        (
+            {"vcpus": -1, "hue": 1},
+            "flavor: vcpus is -1: give a whole number of 0 or more; unknown key 'hue': use n",
+        ),
         (["tp64.8x8"], "flavor: is \\['tp64.8x8'\\]: give a mapping"),
     ],
 )

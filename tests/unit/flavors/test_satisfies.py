@@ -9,7 +9,8 @@ import jinja2
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import rejections, validate
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import rejections
 from ansible_collections.hetero.compute.plugins.test.satisfies import TestModule as Plugin
 
 
@@ -39,7 +40,7 @@ def test_what_nova_raises_at_is_an_error_that_names_the_key():
 
 def test_one_node_that_says_nonsense_is_a_rejected_node():
     """It must not stop the search among the others; that Nova would is no use to anybody."""
-    flavor = dict(name="x", extra_specs={"gpus": ">= 2 <= 8"})
+    flavor = dict(name="x", extra_specs={"cores": ">= 2 <= 8"})
     validate(flavor)
-    assert rejections(flavor, {"gpus": 2}) == []
-    assert rejections(flavor, {"gpus": "many"}) == ["gpus: '>= 2 <= 8' compares numbers, and 'many' is none"]
+    assert rejections(flavor, {"cores": 2}) == []
+    assert rejections(flavor, {"cores": "many"}) == ["cores: '>= 2 <= 8' compares numbers, and 'many' is none"]

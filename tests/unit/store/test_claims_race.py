@@ -32,23 +32,31 @@ print("ready", flush=True)
 sys.stdin.readline()
 """
 
-ONE_EACH = START + """
+ONE_EACH = (
+    START
+    + """
 try:
     with Store(path) as store:
         print(json.dumps({"board": claim(store, me)[0].board}))
 except NoneFree as none:
     print(json.dumps(none.facts["rejected"]))
 """
+)
 
-ONE_NAME = START + """
+ONE_NAME = (
+    START
+    + """
 try:
     with Store(path) as store:
         print(json.dumps({"board": claim(store, "jackie")[0].board}))
 except Refused as refused:
     print(json.dumps({"refused": str(refused)}))
 """
+)
 
-AGAIN_AND_AGAIN = START + """
+AGAIN_AND_AGAIN = (
+    START
+    + """
 while True:
     with Store(path) as store:
         try:
@@ -58,13 +66,17 @@ while True:
         assert store.claim_of(me).board == mine.board
         store.release(mine.board)
 """
+)
 
-STOP_INSIDE = START + """
+STOP_INSIDE = (
+    START
+    + """
 with Store(path) as store, store.transaction():
     claim(store, me)
     print("inside", flush=True)
     sys.stdin.readline()
 """
+)
 
 
 @pytest.fixture

@@ -1,0 +1,113 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file of flavors by name, in YAML or JSON, and the place of everything in it. What is wrong with a flavor itself is
+known to module_utils/flavors/checking.py.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
+
+#: The table may stand alone, or under the variable's name, as in a file of variables.
+VARIABLES = ("hetero_extra_instance_types", "hetero_instance_types")
+#: The key <<, which takes over what another flavor has.
+MERGE = "tag:yaml.org,2002:merge"
+#: Mappings within mappings; deeper ones are no flavors, and an alias (*) may go round in a circle.
+DEEPEST = 20
+
+
+class FlavorsFile:
+    """What a file says: `flavors` by name, and `defects` as lines `FILE:LINE:COLUMN: reason`, in its order."""
+
+    def __init__(self, path, defaults):
+        """
+        :param defaults: the flavors that are there without this file.
+        """
+        self.path, self.flavors = path, {}
+        self._places, self._found = {}, []
+        self._read()
+        if not self._found:
+            for name, defect in table_defects(self.flavors, defaults):
+                where = self._place((name, *defect.path))
+                thing = f"flavor {name}: " if isinstance(name, str) else ""
+                self._found.append((where, f"{thing}{defect.text}"))
+
+    @property
+    def defects(self):
+        said = []
+        for (line, column), text in sorted(self._found, key=lambda one: one[0]):
+            said.append(f"{self.path}:{line}:{column}: {text}" if line else f"{self.path}: {text}")
+        return said
+
+    def _place(self, path):
+        """(line, column) of a place, or of the next one above it that is in the file."""
+        while path and path not in self._places:
+            path = path[:-1]
+        return self._places.get(path, (1, 1))
+
+    def _read(self):
+        try:
+            with open(self.path, encoding="utf-8-sig") as file:
+                # JSON may be indented by tabs, YAML must not: to both they are white space of one column
+                text = file.read().replace("\t", " ") if self.path.endswith(".json") else file.read()
+            loader = yaml.SafeLoader(text)
+            root = loader.get_single_node()
+            if root is not None:
+                self._walk(root, (), 0)
+                if not self._found:
+                    self._take(loader.construct_document(root), root)
+        except OSError as error:
+            self._found.append(((0, 0), f"cannot be read: {error.strerror}"))
+        except UnicodeDecodeError as error:
+            self._found.append(((0, 0), f"is no UTF-8 text ({error.reason} at byte {error.start})"))
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            self._found.append((_at(mark), f"is no YAML: {error.problem or error.context}"))
+        except yaml.YAMLError as error:
+            self._found.append(((0, 0), f"is no YAML: {str(error).splitlines()[0]}"))
+
+    def _take(self, data, root):
+        """Keep the table; one that stands under a variable's name is taken out of it."""
+        if not isinstance(data, dict):
+            what = "is no mapping of flavors by name: write NAME: {memory_mb: …, vcpus: …, local_gb: …}"
+            self._found.append((_at(root.start_mark), what))
+        elif len(data) == 1 and next(iter(data)) in VARIABLES:
+            (variable,) = data
+            self._places = {path[1:]: place for path, place in self._places.items() if path[:1] == (variable,)}
+            self._take(data[variable] or {}, root.value[0][1])
+        else:
+            self.flavors = data
+
+    def _walk(self, node, path, depth):
+        """Note the place of each key, and keys that are there twice, of which YAML would keep the last one."""
+        self._places.setdefault(path, _at(node.start_mark))
+        if not isinstance(node, yaml.MappingNode):
+            return
+        if depth > DEEPEST:
+            self._found.append((_at(node.start_mark), f"goes deeper than {DEEPEST} mappings"))
+            return
+        seen = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == MERGE:
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._found.append((_at(key_node.start_mark), "a key that is no text: put it in quotes"))
+                continue
+            key, place = _key(key_node), _at(key_node.start_mark)
+            first = seen.setdefault(key, place)
+            if first != place:
+                self._found.append((place, f"{key} is here twice: line {first[0]} has it already"))
+            self._places[(*path, key)] = place
+            self._walk(value_node, (*path, key), depth + 1)
+
+
+def _key(node):
+    """The key as the loader will have it: 8 is a number, 8x8 a text."""
+    return yaml.SafeLoader("").construct_object(node)
+
+
+def _at(mark):
+    return (mark.line + 1, mark.column + 1)
