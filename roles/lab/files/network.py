@@ -45,8 +45,10 @@ class Network:
             if board["tap"] not in links:
                 lines += [
                     f"tuntap add {board['tap']} mode tap",
-                    f"link set {board['tap']} master {lab['bridges'][0]['name']} up",
+                    f"link set {board['tap']} master {board['bridge']} up",
                 ]
+                if board["behind"]:
+                    lines += [f"route add {board['behind']} via {board['ip']}"]
                 changed.append(f"tap {board['tap']}")
         for name, node in lab["nodes"].items():
             for number, network in enumerate(node["networks"]):
