@@ -86,6 +86,14 @@ def gpu_rows(results):
             yield (node, "-", one["container"] or "-", "-", "-", f"{one['kind']}: {one['found']}", done)
 
 
+def domain_rows(results):
+    """A row for each device that host_reconcile found at a domain of no instance, or at none."""
+    for result in results:
+        for one in result["domains"]:
+            done = one["done"] or "not touched"
+            yield (f"{result['item']} {one['address']}", "-", one["domain"], "-", "-", one["found"], done)
+
+
 def reconcile_table(results, hosts=(), gpus=()):
     if isinstance(results, (str, dict)) or not all(
         isinstance(one, dict) and "others" in one for one in [*results, *hosts]
@@ -97,7 +105,7 @@ def reconcile_table(results, hosts=(), gpus=()):
     others = [f"of no board in the boards file, not touched: {text}" for one in results for text in one["others"]]
     others += [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
     return [
-        *aligned([HEADING, *rows, *gpu_rows(gpus)]),
+        *aligned([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
         *others,
         *summed_up("boards", boards),
         *summed_up("containers", instances),

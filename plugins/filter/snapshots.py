@@ -70,6 +70,7 @@ OF_HOST = {
     "claims": [],
     "capacity": {},
     "hypervisor": None,
+    "hypervisors": [],
     "cpu_arch": None,
     "unsupported": None,
 }

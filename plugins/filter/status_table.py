@@ -62,6 +62,8 @@ _value:
 """
 
 HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
+#: What a host is called in the table, by what it runs.
+KINDS = {"LXC": "gpu", "KVM": "kvm"}
 #: Between two columns.
 GAP = "  "
 
@@ -87,7 +89,7 @@ def host_rows(name, host, fits):
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
         name,
-        "kvm" if host.get("hypervisor") == "KVM" else "gpu",
+        ", ".join(KINDS[one] for one in host.get("hypervisors") or [host.get("hypervisor") or "LXC"]),
         architectures(gpus),
         ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
         f"{free} of {len(gpus)} free",

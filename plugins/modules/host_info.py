@@ -58,10 +58,16 @@ name:
   returned: always
   type: str
 hypervisor:
-  description: What runs instances on it, as flavors ask for it.
+  description: What runs instances on it, as flavors ask for it; of a host that has both, LXC.
   returned: always
   type: str
   sample: LXC
+hypervisors:
+  description: All that run instances on it.
+  returned: always
+  type: list
+  elements: str
+  sample: [LXC]
 cpu_arch:
   description: Architecture of its processors.
   returned: always

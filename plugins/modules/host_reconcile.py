@@ -15,6 +15,8 @@ author:
 description:
   - Looks whether each instance's container is there, whether it runs, and whose host key answers at its address, and
     mends what is safe, which is the record and the container's configuration.
+  - Looks which of libvirt's domains has a PCI device that is not its own, or belongs to no instance. What is allocated
+    to a domain that is no more is free again.
   - Nothing is started, ended or written into a root.
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -60,6 +62,18 @@ instances:
       description: What is not as recorded, and what was done about it; none where it is only reported.
       type: list
       elements: dict
+domains:
+  description: >-
+    PCI devices of libvirt's domains that the table of allocations does not give to them, or that belong to no
+    instance, and devices that it gives to a domain without them. Domains are never touched.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    domain: {description: Name of the domain., type: str}
+    address: {description: PCI address of the device., type: str}
+    found: {description: What is so., type: str}
+    done: {description: 'V(freed), or would be in check mode; none where it is only reported.', type: str}
 others:
   description: What lies on the host with an id of this collection and belongs to no instance.
   returned: always

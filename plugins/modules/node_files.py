@@ -52,6 +52,11 @@ options:
       uboot_script:
         description: A script for U-Boot, which is wrapped as U-Boot's C(source) takes it.
         type: str
+      keys:
+        description:
+          - Keys that the one JSON object in it has. Its other keys are another role's, and stay. A key that is none
+            here is taken away, and a file without keys is removed.
+        type: dict
       mode:
         description: Its mode as octal text.
         type: str
@@ -128,7 +133,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.boot.uboot_script import script_image
 from ..module_utils.change import Change
 from ..module_utils.module import run
-from ..module_utils.node.files import keep_file, keep_folder, source_bytes, units_to_do
+from ..module_utils.node.files import keep_file, keep_folder, no_file, source_bytes, units_to_do, with_keys
 from ..module_utils.spec import ArgumentSpec
 
 FILE = ArgumentSpec(
@@ -138,11 +143,12 @@ FILE = ArgumentSpec(
         source=dict(type="path"),
         secret=dict(type="str", no_log=True),
         uboot_script=dict(type="str"),
+        keys=dict(type="dict"),
         mode=dict(type="str", default="0644"),
         validate=dict(type="str", default=""),
     ),
-    mutually_exclusive=[("content", "source", "secret", "uboot_script")],
-    required_one_of=[("content", "source", "secret", "uboot_script")],
+    mutually_exclusive=[("content", "source", "secret", "uboot_script", "keys")],
+    required_one_of=[("content", "source", "secret", "uboot_script", "keys")],
 )
 SPEC = ArgumentSpec(
     dict(
@@ -155,11 +161,13 @@ SPEC = ArgumentSpec(
 
 
 def content(file, change):
-    """The bytes that a file of `files` is to hold; None where check mode cannot know them."""
+    """The bytes that a file of `files` is to hold; None where check mode cannot know them, or it is to hold nothing."""
     if file["source"]:
         return source_bytes(file["source"], change)
     if file["uboot_script"] is not None:
         return script_image(file["uboot_script"])
+    if file["keys"] is not None:
+        return with_keys(file["path"], file["keys"])
     return (file["content"] if file["secret"] is None else file["secret"]).encode()
 
 
@@ -171,7 +179,9 @@ def work(params, check):
     with change.step("files"):
         for file in params["files"]:
             data = content(file, change)
-            if data is not None:
+            if data is None and file["keys"] is not None:
+                no_file(file["path"], change)
+            elif data is not None:
                 keep_file(file["path"], data, file["mode"], change, file["validate"], secret=file["secret"] is not None)
     paths = [entry["after_header"] for entry in change.diff]
     with change.step("units"):

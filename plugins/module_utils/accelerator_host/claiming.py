@@ -156,8 +156,8 @@ def _found(host, wish, kind, new):
 def _claims(host, wish, kind, before):
     """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
     if len(before) < wish.count:
-        facts = dict(host.facts, hypervisor=kind.hypervisor)
-        unfit = rejections(wish.flavor, facts) + _without_image(host, wish.image)
+        offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
+        unfit = rejections(wish.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, wish.image)
         if unfit:
             raise _no_node(host, wish, kind, unfit, 0)
     claims = []
@@ -210,14 +210,14 @@ def _claim(host, wish, kind, instance, is_there):
     if why:
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)
-    return host.store.put(instance, address=_address(host))
+    return host.store.put(instance, address=_address(host, host.config[wish.kind]["addresses"]))
 
 
-def _address(host):
-    """The first address of the host's that no instance has."""
-    if not host.config["addresses"]:
+def _address(host, addresses):
+    """The first address that no instance has."""
+    if not addresses:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
-    first, last = map(ipaddress.ip_address, host.config["addresses"])
+    first, last = map(ipaddress.ip_address, addresses)
     taken = {claim.address for claim in host.store.claims()}
     for number in range(int(first), int(last) + 1):
         address = str(ipaddress.ip_address(number))
@@ -284,7 +284,7 @@ class Containers:
 
     def taken(self, instance):
         """Why no container of that name can be made, or None."""
-        if instance in liblxc.containers(self.host.config["lxcpath"]):
+        if instance in liblxc.containers(self.host.config["lxc"]["lxcpath"]):
             return f"there is a container {instance} already that is no instance: rename it, or choose another name"
         return None
 

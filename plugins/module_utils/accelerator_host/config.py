@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An accelerator host's configuration file, as roles gpu_lxc and kvm_guests write it, and what the machine has where it
-says nothing.
+says nothing. Each role has a section of its own there, and a machine that has both offers containers and guests.
 
 JSON because the system's Python has no YAML. Which GPUs there are is gpus/discovery.py's business.
 """
@@ -14,46 +14,75 @@ import os
 import platform
 
 from ..errors import BadInput, naming
-from ..flavors.hosts import LXC
+from ..flavors.hosts import KVM, LXC
 from ..json_file import read_object
 
-#: Where role gpu_lxc writes it.
+#: Where the roles write it.
 CONFIG = "/etc/hetero/host.json"
-SET_UP = "run the set-up playbook hetero.compute.gpu_host on this node"
+SET_UP = "run the set-up playbook hetero.compute.gpu_host (or kvm_host) on this node"
 MEMINFO = "/proc/meminfo"
+#: Section → what such a host is in lists of hosts. Role gpu_lxc writes the first, kvm_guests the other.
+SECTIONS = {"lxc": LXC, "kvm": KVM}
 #: What may be offered to instances; what the file leaves out is all that the machine has.
 CAPACITY = ("memory_mb", "vcpus", "local_gb")
-#: What host.json may leave out.
-DEFAULTS = {
-    "name": None,  # of the host, for people; its host name
+#: What the machine has once, whatever runs on it, and what it is where no section says it; two must say the same.
+MACHINE = {
+    "name": platform.node().split(".")[0],  # for people
     "state_folder": "/var/lib/hetero",
     "run_folder": "/run/hetero",
-    "lxcpath": "/var/lib/lxc",
+    **dict.fromkeys(CAPACITY),
+}
+#: What a section may leave out; what stands in the file outside of them holds for each.
+DEFAULTS = {
     "bridge": "hetero0",
     "prefix_length": 24,
     "gateway": None,
-    "addresses": None,  # first and last that containers may get
-    "unprivileged": True,
+    "addresses": None,  # first and last that they may get
     "default_image": None,
+    # of containers
+    "lxcpath": "/var/lib/lxc",
+    "unprivileged": True,
     "gpu_overrides": {},
-    "hypervisor": LXC,  # what it is in lists of hosts; a machine may have both
+    # of guests
     "aliases": {},  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
     "guests_folder": "/var/lib/libvirt/hetero",  # where guests' disks are; libvirt's QEMU must get there
     "domain_type": None,  # kvm, or qemu (emulated); by default what libvirt has
     "libvirt_uri": "qemu:///system",
 }
+#: Section → where the disks of its instances are.
+FOLDERS = {"lxc": "lxcpath", "kvm": "guests_folder"}
 
 
 def read_config(path, meminfo=MEMINFO):
-    """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
-    config = dict(copy.deepcopy(DEFAULTS), **read_object(path, SET_UP))
-    config["name"] = config["name"] or platform.node().split(".")[0]
+    """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong.
+
+    :returns: what the machine has once, and `lxc` and `kvm`, which are there in any case, with all that is said of
+        each; `offers` are those of them that the file has (one with none is of a host of containers).
+    """
+    said = read_object(path, SET_UP)
+    sections = {kind: said.pop(kind) for kind in SECTIONS if kind in said}
+    for kind, section in sections.items():
+        if not isinstance(section, dict):
+            raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
+    config = {kind: dict(copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})) for kind in SECTIONS}
+    config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
     for key in CAPACITY:
-        if config.get(key) is None:
+        if config[key] is None:
             config[key] = _HAS[key](config, meminfo)
         elif isinstance(config[key], bool) or not isinstance(config[key], int) or config[key] < 0:
             raise BadInput(f"{key} is {config[key]!r}", path, f"give a whole number of 0 or more, then {SET_UP}")
     return config
+
+
+def _of_machine(key, said, sections, path):
+    """What the file says of the machine, in whichever section; a default where it says nothing."""
+    given = {kind: section[key] for kind, section in sections.items() if section.get(key) is not None}
+    values = list(given.values())
+    if any(value != values[0] for value in values):
+        what = f"{key} is {' and '.join(f'{value!r} for {kind}' for kind, value in given.items())}"
+        raise BadInput(what, path, "the machine has it once: give roles gpu_lxc and kvm_guests the same")
+    found = next(iter(values), said.get(key))
+    return MACHINE[key] if found in (None, "") else found
 
 
 def capacity(config):
@@ -79,8 +108,12 @@ def _vcpus(_config, _meminfo):
 
 
 def _local_gb(config, _meminfo):
-    """The file system of the containers, which may be yet to be made."""
-    folder = config["lxcpath"]
+    """The smallest file system that instances have their disks on."""
+    return min(_file_system_gb(config[kind][FOLDERS[kind]]) for kind in config["offers"] or SECTIONS)
+
+
+def _file_system_gb(folder):
+    """The folder may be yet to be made."""
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     with naming(folder):

@@ -25,7 +25,7 @@ class ContainerWork(Work):
 
     def __init__(self, host, claim, change, deadline, report):
         super().__init__(host, claim, change, deadline, report)
-        self.container = Container(claim.instance, host.config["lxcpath"])
+        self.container = Container(claim.instance, host.config["lxc"]["lxcpath"])
 
     @property
     def is_made(self):
@@ -81,7 +81,7 @@ class ContainerWork(Work):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def _spec(self, image=None):
-        config = self.host.config
+        config = self.host.config["lxc"]
         return creating.Spec(
             name=self.claim.instance,
             lxcpath=config["lxcpath"],

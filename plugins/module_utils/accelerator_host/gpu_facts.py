@@ -27,7 +27,7 @@ def look(config=CONFIG, overrides=None, paths=HERE):
     :param config: the host's configuration; a machine that was not set up has none.
     :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
     """
-    settings: dict[str, Any] = read_config(config) if os.path.exists(config) else DEFAULTS
+    settings: dict[str, Any] = read_config(config)["lxc"] if os.path.exists(config) else DEFAULTS
     for given in (settings["gpu_overrides"], overrides):
         Overrides(given)  # each is right by itself, before they are one
     found = discovery.find({**settings["gpu_overrides"], **(overrides or {})}, paths)

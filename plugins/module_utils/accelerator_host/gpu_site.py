@@ -12,9 +12,8 @@ import os
 from contextlib import contextmanager
 
 from ..gpus import discovery
-from ..gpus.attaching import RUN_FOLDER, Site
-from ..lxc.liblxc import LXCPATH
-from .config import read_config, state_db
+from ..gpus.attaching import Site
+from .config import DEFAULTS, MACHINE, read_config, state_db
 from .store import STATE_DB, Store
 
 #: Seconds to wait for others' transactions on the table.
@@ -27,11 +26,13 @@ def gpu_site(params, create):
 
     :param create: False makes no database (check mode).
     """
-    config = read_config(params["config"]) if os.path.exists(params["config"]) else {}
+    config = read_config(params["config"]) if os.path.exists(params["config"]) else None
+    settings = config["lxc"] if config else DEFAULTS
     path = params["state_db"] or (state_db(config) if config else STATE_DB)
-    overrides = config.get("gpu_overrides") if params["overrides"] is None else params["overrides"]
-    lxcpath = params["lxcpath"] or config.get("lxcpath") or LXCPATH
+    run_folder = config["run_folder"] if config else MACHINE["run_folder"]
+    overrides = settings["gpu_overrides"] if params["overrides"] is None else params["overrides"]
+    lxcpath = params["lxcpath"] or settings["lxcpath"]
     found = discovery.find(overrides)
     # Many may ask at the same moment; each looks at all running containers inside its transaction (1 ms each).
     with Store(path, create=create, busy=BUSY) as store:
-        yield Site(store, found, (os.path.normpath(lxcpath),), config.get("run_folder", RUN_FOLDER))
+        yield Site(store, found, (os.path.normpath(lxcpath),), run_folder)

@@ -56,10 +56,10 @@ class GuestWork(Work):
 
     def __init__(self, host, claim, change, deadline, report):
         super().__init__(host, claim, change, deadline, report)
-        self.libvirt = Libvirt(deadline, host.config["libvirt_uri"])
+        self.libvirt = Libvirt(deadline, host.config["kvm"]["libvirt_uri"])
         self.domain = self.libvirt.domain(claim.instance)
         self.container = Running(self.domain)
-        self.folder = os.path.join(host.config["guests_folder"], claim.instance)
+        self.folder = os.path.join(host.config["kvm"]["guests_folder"], claim.instance)
 
     @property
     def is_made(self):
@@ -119,7 +119,7 @@ class GuestWork(Work):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
 
     def _spec(self, image=None):
-        config, claim = self.host.config, self.claim
+        config, claim = self.host.config["kvm"], self.claim
         network = ipaddress.ip_interface(f"{claim.address}/{config['prefix_length']}")
         return guests.Spec(
             name=claim.instance,

@@ -16,7 +16,7 @@ from ..gpus import attaching, discovery
 from ..gpus.paths import HERE
 from ..lxc import persistence
 from ..pci.paths import Paths
-from .config import capacity, read_config, state_db
+from .config import SECTIONS, capacity, read_config, state_db
 from .store import Store
 
 
@@ -35,7 +35,8 @@ class Host:
     def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None):
         self.config = read_config(path)
         self.name = self.config["name"]
-        self.hypervisor = self.config["hypervisor"]
+        #: What it is in lists of hosts: one that has both gives GPUs to containers and cards to guests.
+        self.hypervisors = [SECTIONS[kind] for kind in self.config["offers"]]
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
         self.capacity = capacity(self.config)
@@ -54,7 +55,7 @@ class Host:
     def found(self):
         """What discovery finds, looked up once: GPUs, nodes that they share, the driver's version."""
         if self._found is None:
-            self._found = discovery.find(self.config["gpu_overrides"], self.paths)
+            self._found = discovery.find(self.config["lxc"]["gpu_overrides"], self.paths)
         return self._found
 
     @property
@@ -65,7 +66,7 @@ class Host:
     def facts(self):
         """What flavors are compared with (flavors/hosts.py)."""
         return dict(
-            hypervisor=self.hypervisor,
+            hypervisors=self.hypervisors,
             cpu_arch=self.cpu_arch,
             capacity={key: {"total": total} for key, total in self.capacity.items()},
             gpus=[asdict(gpu) for gpu in self.gpus],
@@ -74,7 +75,7 @@ class Host:
     @property
     def site(self):
         """Where GPUs are given to containers."""
-        folders, run_folder = (self.config["lxcpath"],), self.config["run_folder"]
+        folders, run_folder = (self.config["lxc"]["lxcpath"],), self.config["run_folder"]
         return attaching.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
 
     def folder(self, *parts):

@@ -13,12 +13,11 @@ from ..gpus.allocation import short
 from ..pci import sysfs
 from ..pci.allocation import fits, known_aliases, why_not
 from ..pci.holders import holders as pci_holders
+from .config import FOLDERS
 from .store import AMOUNTS
 
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
-#: What an instance runs in → the configuration's word for the folder with all of them.
-FOLDERS = {"lxc": "lxcpath", "kvm": "guests_folder"}
 
 
 def information(host, instance=None, events=0):
@@ -42,7 +41,8 @@ def information(host, instance=None, events=0):
         fields["events"] = [dict(vars(event)) for event in newest.get(fields["instance"], ())]
     return dict(
         name=host.name,
-        hypervisor=host.hypervisor,
+        hypervisor=host.hypervisors[0],
+        hypervisors=host.hypervisors,
         cpu_arch=host.cpu_arch,
         driver_version=host.found.driver_version,
         unsupported=host.found.unsupported,
@@ -76,7 +76,7 @@ def claim_fields(host, claim):
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
-        console=os.path.join(host.config[FOLDERS[claim.kind]], claim.instance, "console.log"),
+        console=os.path.join(host.config[claim.kind][FOLDERS[claim.kind]], claim.instance, "console.log"),
     )
 
 
@@ -115,7 +115,7 @@ def gpu_fields(gpu, allocations, claims):
 
 def device_fields(host, allocations, claims):
     """PCI devices that the host's aliases name, and who has each; `unsupported` says why a guest cannot get it now."""
-    aliases = known_aliases(host.config["aliases"], host.name)
+    aliases = known_aliases(host.config["kvm"]["aliases"], host.name)
     if not aliases:
         return []
     devices, shown = sysfs.devices(host.pci), []

@@ -68,7 +68,7 @@ def work(params, check, kind, planned):
         claimed = {"lines": []}
         if params["flavor"] and params["state"] in ("present", "running"):
             with change.step("claim"):
-                claimed = present(host, _wish(params, host.config, kind), change)
+                claimed = present(host, _wish(params, host.config[kind], kind), change)
         # What a dry run only would have claimed is not there to be looked at.
         if params["state"] == "present" or (check and claimed.get("new")):
             if params["state"] == "running":

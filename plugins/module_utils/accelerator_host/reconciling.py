@@ -4,7 +4,7 @@
 """The records of a host's instances against what is true: is the container there, does it run, whose key answers ssh.
 
 Says what it found and mends what is safe; nothing is started, ended or written into a root. Who can open which GPU is
-gpus/reconciling.py's.
+gpus/reconciling.py's, and which domain has which device domains.py's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..errors import HeteroError
 from ..lxc import creating, identity
 from ..lxc.liblxc import Container, containers
 from . import states
+from .domains import audit
 from .instances import held, work_of
 
 PHASE = "reconcile"
@@ -42,7 +43,8 @@ def reconcile(host, change, timeout):
         except HeteroError as error:
             _note(look, f"not looked at: {error}")
         looks.append(look)
-    return dict(change.result, instances=looks, others=_others(host))
+    found = audit(host, change)
+    return dict(change.result, instances=looks, domains=found, others=_others(host))
 
 
 def _note(look, found, done=None):
@@ -94,7 +96,7 @@ def _whose_key(claim):
 
 def _others(host):
     """What lies here with an id of ours and of no instance; whoever attached GPUs to it by hand may know."""
-    lxcpath = host.config["lxcpath"]
+    lxcpath = host.config["lxc"]["lxcpath"]
     known = {claim.container for claim in host.store.claims()}
     folders = {claim.instance for claim in host.store.claims()}
     keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}

@@ -55,15 +55,17 @@ def rejections(flavor, host):
     """Why a host cannot serve a flavor, whoever has what; an empty list where it can.
 
     :param flavor: a flavor that checking.validate lets pass.
-    :param host: what host_info returns: cpu_arch, hypervisor, capacity (dicts with total) and gpus (dicts with arch).
+    :param host: what host_info returns: cpu_arch, hypervisors, capacity (dicts with total), gpus (dicts with arch).
     """
+    offered = host.get("hypervisors") or [host["hypervisor"]]
+    hypervisor = next((one for one in offered if asks_for(flavor, one)), offered[0])
     wanted = gpu_arch(flavor)
     archs = [gpu["arch"] for gpu in host["gpus"] if not gpu.get("unsupported")]
     matching = [arch for arch in archs if wanted is None or satisfies(arch or "", wanted)]
     facts = {key: amount["total"] for key, amount in host["capacity"].items()}
-    facts.update(hypervisor_type=host["hypervisor"], cpu_info={"arch": host["cpu_arch"]}, gpus=len(matching or archs))
+    facts.update(hypervisor_type=hypervisor, cpu_info={"arch": host["cpu_arch"]}, gpus=len(matching or archs))
     facts["gpu_arch"] = matching[0] if matching else ", ".join(sorted({arch or "unknown" for arch in archs})) or None
     reasons = rejections_of_facts(flavor, facts, tolerance=0)
-    if not reasons and not asks_for(flavor, host["hypervisor"]):
-        reasons = [f"the flavor does not ask for it (extra_specs: hypervisor: s== {host['hypervisor']})"]
+    if not reasons and not asks_for(flavor, hypervisor):
+        reasons = [f"the flavor does not ask for it (extra_specs: hypervisor: s== {hypervisor})"]
     return reasons

@@ -11,6 +11,7 @@ template module fails in check mode where the folder of the file is yet to be ma
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shlex
 import stat
@@ -20,6 +21,7 @@ from typing import Any
 
 from ..command import command
 from ..errors import BadInput, HeteroError
+from ..json_file import read_object
 
 
 def keep_folder(path, mode, change):
@@ -61,6 +63,26 @@ def source_bytes(path, change):
         if change.check:
             return None
         raise BadInput("no such file to copy from", path, "install its package") from error
+
+
+def with_keys(path, keys):
+    """The bytes of a JSON object's file once these are its keys, and others what they were; None where it has none.
+
+    :param keys: a key whose value is None is taken away.
+    """
+    there = (
+        read_object(path, "correct it, or move it away and run the set-up playbooks again")
+        if os.path.lexists(path)
+        else {}
+    )
+    data = {key: value for key, value in {**there, **keys}.items() if value is not None}
+    return (json.dumps(data, indent=4, sort_keys=True) + "\n").encode() if data else None
+
+
+def no_file(path, change):
+    """Nothing at `path`."""
+    if change.note(path, _found(path, "file"), {}) and not change.check:
+        os.unlink(path)
 
 
 def units_to_do(on, off, changed):

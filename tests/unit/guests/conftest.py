@@ -66,13 +66,12 @@ class Site:
             lxcpath=str(self.folder / "lxc"),
             guests_folder=str(self.folder / "guests-files"),
             addresses=[f"{NETWORK}.10", f"{NETWORK}.12"],
-            hypervisor="KVM",
             aliases=ALIASES,
             memory_mb=2048,
             vcpus=4,
             local_gb=10,
         )
-        self.config.write_text(json.dumps(dict(config, **more)))
+        self.config.write_text(json.dumps({"kvm": dict(config, **more)}))
 
     def host(self, create=True):
         return Host(str(self.config), "tests", create=create, pci=self.virt.paths)

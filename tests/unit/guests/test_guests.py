@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+import json
+import time
 from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module
+from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module, reap
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.reconciling import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils.libvirt import hostdev
 from ansible_collections.hetero.compute.plugins.modules import kvm_instance
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, KG1, NETWORK
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -241,3 +247,80 @@ def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
     assert kvm_instance.work(asked, False)["changed"] is False
     assert kvm_instance.work(dict(given, state="absent"), False)["changed"] is True
     assert (site.info()["instances"], site.drivers()[CARD]) == ([], "pci-stub")
+
+
+def test_a_host_of_containers_too_gives_guests_addresses_of_their_own(site):
+    """One bridge for both would put guests where no guest is reached; one that says KVM only takes no container."""
+    kvm = json.loads(site.config.read_text())["kvm"]
+    lxc = dict(bridge="hetero0", addresses=["10.0.80.10", "10.0.80.10"], lxcpath=str(site.folder / "lxc"))
+    site.config.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, bridge="hetero1")}))
+    assert site.provision("ml-9")["instances"][0]["ip"] == f"{NETWORK}.10"
+    assert site.virt.domain("ml-9").xml(live=False).find("devices/interface/source").get("bridge") == "hetero1"
+    assert site.info()["hypervisors"] == ["LXC", "KVM"]
+    with pytest.raises(NoneFree, match="hypervisor KVM does not satisfy 's== LXC'"):
+        site.provision("ml-10", flavor=flavor(hypervisor="s== LXC"))
+    site.config.write_text(json.dumps({"lxc": lxc}))
+    with pytest.raises(NoneFree, match="hypervisor LXC does not satisfy 's== kvm'"):
+        site.provision("ml-10")
+
+
+def test_a_guest_whose_lease_is_over_is_ended_by_its_own_hosts_timer(site):
+    """A lease that nobody ends keeps a card for ever; of two roles' timers, one must not stumble over the other's."""
+    site.provision("ml-9", lease_hours=1)
+    said = []
+    with site.host() as host:
+        host.store.put("ml-9", expires=time.time() - 120)
+        assert reap.reap(host, said.append, ["lxc"])
+        assert (said, len(site.info()["instances"])) == ([], 1)
+        assert reap.reap(host, said.append, ["kvm"])
+    assert said == ["ml-9 of alice: its lease is over since 2 min; ended, its devices are free"]
+    assert (site.info()["instances"], site.drivers()[CARD]) == ([], "pci-stub")
+
+
+def test_domains_that_have_cards_and_are_no_instances_are_told_and_left_alone(site):
+    """A card that a forgotten domain has is missing to everybody, and nothing says why."""
+    site.provision("ml-9")
+    assert (domains(site), found(site)["changed"]) == ([], False)
+    hand = site.virt.define("hand")
+    site.virt.attach(hand, OTHER)
+    allocated = f"hand {OTHER} a domain of no instance would start with it, and it is allocated to that"
+    assert domains(site) == [allocated]
+    hand.start()
+    with site.virt.store() as store:
+        store.free(store.allocations("domain:hand")[0])
+    hand.attach(hostdev.xml(CARD), live=False)
+    nobodys = f"hand {OTHER} a domain of no instance has it, and it is allocated to nobody"
+    others = f"hand {CARD} a domain of no instance would start with it, and it is allocated to ml-9"
+    assert domains(site) == [nobodys, others]
+    lines = reconcile_table([], [dict(found(site), item="kvm1")])
+    assert lines[3].split() == f"kvm1 {CARD} - {others.replace(CARD, '- -')} not touched".split()
+    site.virt.add("0000:87:00.0", "vfio-pci", group=7)
+    site.virt.domain("ml-9").attach(hostdev.xml("0000:87:00.0"), live=True)
+    besides = "ml-9 0000:87:00.0 its guest has it besides its own, and it is allocated to nobody"
+    assert domains(site) == [nobodys, others, besides]
+    assert hand.active
+
+
+def test_what_a_domain_is_to_have_and_has_not_is_told_and_free_when_it_is_no_more(site):
+    """A row that outlived its domain keeps a card from everybody; that of one which is there is a person's to end."""
+    hand = site.virt.define("hand")
+    site.virt.attach(hand, OTHER)
+    hand.detach(hostdev.xml(OTHER, True), live=False)
+    told = f"hand {OTHER} allocated to a domain that does not have it (libvirt_hostdev, state detached, frees it)"
+    assert domains(site) == [told]
+    hand.undefine()
+    gone = f"hand {OTHER} allocated to a domain that is no more"
+    looked = found(site, check=True)
+    assert (looked["changed"], site.table()) == (True, {OTHER: "domain:hand"})
+    assert [(one["found"], one["done"]) for one in looked["domains"]] == [(gone.split(None, 2)[2], "freed")]
+    assert domains(site) == [gone]
+    assert (site.table(), domains(site)) == ({}, [])
+
+
+def found(site, check=False):
+    with site.host(not check) as host:
+        return reconcile(host, Change(check), 5.0)
+
+
+def domains(site):
+    return [f"{one['domain']} {one['address']} {one['found']}" for one in found(site)["domains"]]

@@ -204,7 +204,7 @@ def test_records_follow_what_is_true(site):
         assert (said, len(site.info()["instances"])) == ([], 1)
         host.store.put("ml-8", expires=time.time() - 120)
         assert reap.reap(host, said.append)
-    assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its GPUs are free"]
+    assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its devices are free"]
     assert site.nothing_is_left()
 
 

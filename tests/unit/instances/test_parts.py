@@ -82,3 +82,45 @@ def test_a_host_offers_what_it_has_unless_its_file_says_otherwise(tmp_path):
     path.write_text(json.dumps({"vcpus": "8"}))
     with pytest.raises(BadInput, match="vcpus is '8': give a whole number"):
         read_config(str(path), str(meminfo))
+
+
+def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_once(tmp_path):
+    """Guests on the containers' bridge reach nobody; two databases of one machine give a GPU twice."""
+    path = tmp_path / "host.json"
+    lxc = {
+        "name": "gpu1",
+        "bridge": "hetero0",
+        "lxcpath": str(tmp_path),
+        "memory_mb": None,
+        "state_folder": "/srv/state",
+    }
+    kvm = {"name": "gpu1", "bridge": "hetero1", "memory_mb": 0, "vcpus": 8, "state_folder": "/srv/state"}
+    path.write_text(json.dumps({"lxc": lxc, "kvm": kvm, "libvirt_uri": "test:///default"}))
+    config = read_config(str(path))
+    assert [config[kind]["bridge"] for kind in config["offers"]] == ["hetero0", "hetero1"]
+    assert (config["memory_mb"], config["vcpus"], config["state_folder"]) == (0, 8, "/srv/state")
+    assert config["kvm"]["libvirt_uri"] == "test:///default"
+    path.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, state_folder="/srv/other")}))
+    with pytest.raises(BadInput, match=r"state_folder is '/srv/state' for lxc and '/srv/other' for kvm.*give roles"):
+        read_config(str(path))
+    path.write_text(json.dumps({"kvm": True}))
+    with pytest.raises(BadInput, match="kvm is True, not an object"):
+        read_config(str(path))
+
+
+def test_disk_space_is_that_of_the_folder_where_disks_are(tmp_path, monkeypatch):
+    """A host of guests offered what its folder of containers has, where none are."""
+    path = tmp_path / "host.json"
+    sizes = {str(tmp_path / "lxc"): 40, str(tmp_path / "guests"): 30}
+    for folder in sizes:
+        os.mkdir(folder)
+    found = os.statvfs_result((2**20, 2**20, 0, 0, 0, 0, 0, 0, 0, 255))
+
+    def statvfs(folder):
+        return os.statvfs_result((2**20, 2**20, sizes[folder] * 2**10, *found[3:]))
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    sections = {"lxc": {"lxcpath": str(tmp_path / "lxc")}, "kvm": {"guests_folder": str(tmp_path / "guests")}}
+    for offered, expected in ((["lxc"], 40), (["kvm"], 30), (["lxc", "kvm"], 30)):
+        path.write_text(json.dumps({kind: sections[kind] for kind in offered}))
+        assert read_config(str(path))["local_gb"] == expected

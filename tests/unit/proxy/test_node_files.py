@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.node import files
+from ansible_collections.hetero.compute.plugins.modules import node_files
 
 
 @pytest.fixture
@@ -135,3 +136,30 @@ def test_a_dead_or_disabled_service_is_started_and_an_unwanted_one_stopped(syste
     on = {"dead": [], "disabled": [], "fine": [], "pulled in": []}
     todo = files.units_to_do(on, ["unwanted", "masked", "runs"], [])
     assert todo == dict(restart=[], start=["dead", "disabled"], stop=["unwanted", "runs"], reload=True)
+
+
+def test_two_roles_keep_keys_of_one_file_in_any_order(tmp_path):
+    """A host with containers and guests lost the one when the other's role was run again."""
+    path, parts = tmp_path / "host.json", {"lxc": {"bridge": "hetero0"}, "kvm": {"bridge": "hetero1", "vcpus": None}}
+
+    def run(check=False, **keys):
+        return node_files.work(dict(folders={}, files=[one(path, keys)], units={}, units_off=[]), check)["changed"]
+
+    for order in (("lxc", "kvm"), ("kvm", "lxc")):
+        assert [run(**{kind: parts[kind]}) for kind in order * 2] == [True, True, False, False]
+        assert json.loads(path.read_text()) == parts
+        assert run(check=True, lxc=None)
+        assert json.loads(path.read_text()) == parts
+        assert [run(lxc=None), run(lxc=None)] == [True, False]
+        assert json.loads(path.read_text()) == {"kvm": parts["kvm"]}
+        assert [run(kvm=None), run(kvm=None)] == [True, False]
+        assert not path.exists()
+    path.write_text("{")
+    with pytest.raises(BadInput, match=r"host\.json: is not JSON"):
+        run(lxc=parts["lxc"])
+    assert path.read_text() == "{"
+
+
+def one(path, keys):
+    given = {name: option.get("default") for name, option in node_files.FILE.options.items()}
+    return dict(given, path=str(path), keys=keys)
