@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,9 +20,11 @@ from pathlib import Path
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
+VIRSH = HERE.parent / "libvirt" / "virsh.py"
 BUSCTL = HERE.parent / "images" / "fake_busctl.py"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = "tp64.8x8"
@@ -121,10 +125,40 @@ class GpuHost(Proxy):
         return str(self.folder / "var" / "lib" / "hetero" / "host.db")
 
 
-class Playbooks:
-    """The playbooks, as a user runs them against these proxies and GPU hosts."""
+class GuestHost(Proxy):
+    """A host of guests, a folder as well: its libvirt is virsh.py, and a guest that runs an sshd at its address."""
 
-    def __init__(self, folder, names, gpu_hosts=()):
+    addresses = ("127.84.0.10", "127.84.0.12")
+
+    def _write(self, number, pdu, boards):
+        self._mount("-t", "tmpfs", "devices", at="sys")
+        virsh = self.folder / "upper" / "usr" / "local" / "bin" / "virsh"
+        virsh.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -I {VIRSH} / "$@"\n')
+        virsh.chmod(0o755)
+        (self.root / "capabilities").write_text(CAPABILITIES.format(more=""))
+        image = self.folder / "var" / "lib" / "hetero" / "guest"
+        for name in ("etc/ssh", "root", "bin"):
+            (image / "root" / name).mkdir(parents=True)
+        (image / "kernel").write_bytes(b"kernel")
+        (image / "image.json").write_text(json.dumps({"arch": platform.machine()}))
+        guests = dict(name=self.folder.name, memory_mb=2048, vcpus=4, local_gb=10, addresses=self.addresses)
+        guests.update(default_image="/var/lib/hetero/guest", guests_folder="/var/lib/hetero/guests")
+        (self.folder / "etc" / "hetero" / "host.json").write_text(json.dumps({"kvm": guests}))
+
+    @property
+    def state_db(self):
+        return str(self.folder / "var" / "lib" / "hetero" / "host.db")
+
+    def remove(self):
+        for pid in self.root.glob("guests/*/pid"):
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+        super().remove()
+
+
+class Playbooks:
+    """The playbooks, as a user runs them against these proxies and hosts."""
+
+    def __init__(self, folder, names, gpu_hosts=(), kvm_hosts=()):
         self.folder = folder
         hosts = {name: {} for name in names}
         own = {"ansible_connection": "folder", "ansible_python_interpreter": "/usr/bin/python3"}
@@ -133,6 +167,7 @@ class Playbooks:
         local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
         inventory = {"all": {"vars": own, "hosts": local}, "proxies": {"hosts": hosts}}
         inventory["hypervisor_lxc"] = {"hosts": {name: {} for name in gpu_hosts}}
+        inventory["hypervisor_kvm"] = {"hosts": {name: {} for name in kvm_hosts}}
         (folder / "inventory.json").write_text(json.dumps(inventory))
         foreign = ("ANSIBLE_", "PYTHON")
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

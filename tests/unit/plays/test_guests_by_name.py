@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks on an instance that is a KVM guest. If they fail, a user must know what a name runs in to work with it.
+
+What each verb does to a guest and its devices is tests/unit/guests'.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import GuestHost, Playbooks
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root"),
+]
+KG0 = {"name": "kg0.small", "memory_mb": 512, "vcpus": 1, "extra_specs": {"hypervisor": "s== KVM"}}
+
+
+@pytest.fixture
+def kvm1(tmp_path):
+    tmp_path.chmod(0o755)
+    host = GuestHost(tmp_path / "kvm1", 3)
+    try:
+        yield host, Playbooks(tmp_path, [], kvm_hosts=["kvm1"])
+    finally:
+        host.remove()
+
+
+def recorded(host):
+    """The state and the host key of what is recorded; None where nothing is."""
+    with Store(host.state_db, create=False) as store:
+        return next(((claim.state, claim.host_key) for claim in store.claims()), None)
+
+
+def test_every_verb_finds_a_guest_by_its_name(kvm1):
+    """Asked for, seen, stopped, started, rebooted, made anew, extended, looked at, and given back."""
+    host, plays = kvm1
+
+    def play(verb, **more):
+        rc, output = plays.play(verb, **more)
+        assert rc == 0, output
+        return " ".join(re.sub(r"[0-9.]+ s$", "", output, flags=re.MULTILINE).split())
+
+    types = json.dumps({"hetero_extra_instance_types": {"kg0.small": KG0}})
+    rc, output = plays.play("provision_instance", "-e", types, instance="ml-9", flavor="kg0.small")
+    assert rc == 0, output
+    assert f"ml-9 is running on kvm1: ssh root@{host.addresses[0]}" in output
+    state, key = recorded(host)
+    assert state == "running"
+    assert "kvm1 kvm - - 0 of 0 free ml-9" in play("status")
+    assert "ml-9 is stopped and keeps kvm1" in play("stop_instance", instance="ml-9")
+    assert recorded(host) == ("stopped", key)
+    assert "guest started" in play("start_instance", instance="ml-9")
+    assert "guest stopped" in play("reboot_instance", instance="ml-9", how="soft")
+    assert recorded(host) == ("running", key)
+    assert "is made anew of" in play("rebuild_instance", instance="ml-9", fresh="true")
+    assert (recorded(host)[0], recorded(host)[1] != key) == ("running", True)
+    assert "ml-9 has kvm1, lease: until" in play("extend_instance", instance="ml-9", hours="2")
+    assert "tail -f /var/lib/hetero/guests/ml-9/console.log" in play("console", instance="ml-9")
+    assert "kvm1 running ml-9 on own key as recorded" in play("reconcile")
+    assert "guest and disk removed" in play("terminate_instance", instance="ml-9")
+    assert recorded(host) is None
+    assert "ml-9: no such instance on kvm1" in play("terminate_instance", instance="ml-9")
