@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """On the host itself: what the kernel does and the unit tests' kernel only plays. Ends with an error at a surprise.
 
-PYTHONPATH names the folder that holds the collection's module_utils as package `hetero`. One process for all of it:
-under emulation a module takes seconds to start.
+`prove.py set_up` is for a host that was just set up, `prove.py booted` for the same after a boot. PYTHONPATH names the
+folder that holds the collection's module_utils as package `hetero`. One process for all of it: under emulation a
+module takes seconds to start.
 """
 
 import os
@@ -20,6 +21,7 @@ from hetero.pci.changing import change_driver
 from hetero.pci.paths import Paths
 
 CARD = ["0000:01:00.0", "0000:01:00.1", "0000:01:00.2"]
+ALONE = ["0000:85:00.0", "0000:86:00.0"]
 NATIVE = ["bochs-drm", "snd_hda_intel", "xhci_hcd"]
 PATHS = Paths()
 LIMIT = 6.0
@@ -167,15 +169,31 @@ def again():
 
 
 def set_up():
-    """What the role wrote is what systemd reads."""
+    """What the role wrote is what systemd reads; then all that the kernel may do to a change."""
     with open("/etc/modules-load.d/hetero-pci.conf", encoding="ascii") as file:
         expect("modules", file.read().splitlines()[1:], ["vfio-pci"])
+    strangers()
+    own_network()
+    rollback()
+    outlived()
+    persistenced()
+    again()
 
 
-set_up()
-strangers()
-own_network()
-rollback()
-outlived()
-persistenced()
-again()
+def booted():
+    """All are on vfio-pci as before the boot, with nothing left to do; and a card goes back to the host's drivers."""
+    seen = info.information(PATHS, lambda device: device.address in CARD + ALONE)
+    for device in seen["devices"]:
+        print(f"{device['address']} {device['description']}: {device['driver']}, {device['state']}")
+    expect("after the boot", [device["driver"] for device in seen["devices"]], ["vfio-pci"] * 5)
+    expect("states", [device["state"] for device in seen["devices"]], ["available"] * 5)
+    expect("for good", [device["persistent"] for device in seen["devices"]], ["vfio-pci"] * 5)
+    expect("pools", [pool["count"] for pool in seen["pools"]], [1] * 5)
+    expect("NUMA nodes", [device["numa_node"] for device in seen["devices"][3:]], [1, 1])
+    expect("problems", seen["problems"], [])
+    result, changed, _seconds = ask([CARD[1]], "default")
+    expect("back on the host's drivers", (drivers(), changed), (NATIVE, True))
+    expect("not bound at the next boot", [device["persistent"] for device in result["devices"]], [None] * 3)
+
+
+{"set_up": set_up, "booted": booted}[sys.argv[1]]()
