@@ -19,7 +19,7 @@ from ..deadline import Deadline
 from ..errors import HeteroError
 from . import kernel
 
-#: Seconds for the child that finds a folder where the kernel cannot (openat2 came with Linux 5.6).
+#: Seconds for the child that finds a folder where the kernel cannot (openat2 came with Linux 5.6), or did not just now.
 FIND_TIME = 5.0
 GONE = "start it, or see why it ended"
 
@@ -94,7 +94,8 @@ class ContainerRoot:
         try:
             return kernel.open_in_root(self._root, path, flags)
         except OSError as error:
-            if error.errno == errno.ENOSYS:
+            # EAGAIN: a path with ".." while anything on this machine was renamed or mounted (openat2(2))
+            if error.errno in (errno.ENOSYS, errno.EAGAIN):
                 return self._open_by_child(path, flags)
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES):
                 return None
