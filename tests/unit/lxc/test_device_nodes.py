@@ -64,7 +64,7 @@ def test_owner_and_mode_are_as_on_the_host_and_a_change_inside_stays_inside(boxe
 
 @pytest.mark.parametrize("known", ["openat2", "chroot", "busy"])
 def test_links_of_the_containers_root_lead_nowhere_else(boxes, box, tmp_path, monkeypatch, known):
-    """A tenant that makes /dev, or a node's name, a link has the host's root change or remove the host's files; on a host
+    """A tenant that makes /dev, or a node's name, a link has the host's root change or remove its files; on a host
     where others mount at the same moment, which openat2 does not go through with, an attach ends in an error."""
     if known != "openat2":
 
