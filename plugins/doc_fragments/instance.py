@@ -21,6 +21,11 @@ options:
     description: How many. With more than one the instances are C(NAME-1) to C(NAME-N).
     type: int
     default: 1
+  numbers:
+    description: Which of C(NAME-1) to C(NAME-N) are meant, where other hosts have the rest. By default all.
+    type: list
+    elements: int
+    default: []
   partial:
     description: Take fewer than O(count) where there is not enough. Otherwise it is all or nothing.
     type: bool

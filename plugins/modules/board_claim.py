@@ -67,6 +67,13 @@ options:
     description: How many boards. With more than one the instances are C(NAME-1) to C(NAME-N).
     type: int
     default: 1
+  numbers:
+    description:
+      - Which of C(NAME-1) to C(NAME-N) this node is asked for, where others have the rest. All of them by default.
+      - With O(state=absent), only these of the request are given back.
+    type: list
+    elements: int
+    default: []
   partial:
     description: Take fewer boards than O(count) where there are not enough. Otherwise it is all or nothing.
     type: bool
@@ -235,6 +242,7 @@ SPEC = PROXY + ArgumentSpec(
         "ssh_public_key": {"type": "str", "no_log": False},
         "board": {"type": "int"},
         "count": {"type": "int", "default": 1},
+        "numbers": {"type": "list", "elements": "int", "default": []},
         "partial": {"type": "bool", "default": False},
         "lease_hours": {"type": "float"},
         "move": {"type": "bool", "default": False},
@@ -257,12 +265,14 @@ def work(params, check):
             result = present(proxy, wish(params), change)
         else:
             deadline = Deadline(params["timeout"])
-            result = absent(proxy, params["instance"], params["owner"], params["board"], deadline, change)
+            given = (params["instance"], params["owner"], params["board"])
+            result = absent(proxy, *given, deadline, change, params["numbers"])
     return dict(result, **change.result)
 
 
 def wish(params):
     given = {name: value for name, value in params.items() if name in Wish.__dataclass_fields__}
+    given["numbers"] = tuple(given["numbers"])
     return Wish(params["instance"], tolerance=params["memory_tolerance"], **given)
 
 

@@ -97,6 +97,7 @@ boards:
     power_seen: {description: When the outlet was last looked at (seconds since 1970)., type: float}
     pdu: {description: 'Name of the PDU that feeds it, or none.', type: str}
     outlet: {description: 'The outlet that feeds it, or none.', type: str}
+    disks: {description: 'Its own disks, by their device names.', type: list, elements: str}
     instance: {description: 'The instance that has the board, or none.', type: str}
     request: {description: The request it belongs to., type: str}
     owner: {description: Its owner., type: str}

@@ -18,17 +18,17 @@ from ..errors import BadInput, NoneFree
 from ..flavors.checking import validate
 from ..flavors.extra_specs import satisfies
 from ..flavors.fit import describe, summary
-from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
+from ..flavors.hosts import AMOUNTS, LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.personal import parse_key
 from ..images.store import is_source
 from ..instances import valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import images, liblxc
+from ..owners import must_be_numbers, names_of
 from .config import SET_UP
 from .guest_claiming import Guests
 from .info import claim_fields
-from .store import AMOUNTS
 
 #: More instances of one request are a slip of the pen.
 MOST = 500
@@ -40,6 +40,7 @@ class Wish:
 
     :param kind: what they are to run in, a key of KINDS.
     :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
+    :param numbers: which of NAME-1 … NAME-N this host is asked for, where others have the rest; none for all.
     """
 
     request: str
@@ -52,15 +53,16 @@ class Wish:
     lease_hours: float | None = None
     kind: str = "lxc"
     devices: tuple = ()
+    numbers: tuple = ()
 
     @property
     def instances(self):
-        return names_of(self.request, self.count)
+        return names_of(self.request, min(self.count, MOST), self.numbers)
 
     @property
     def wants(self):
         """`ml-8 wants 2 cg1.xlarge (…)`"""
-        many = "" if self.count == 1 else f"{self.count} "
+        many = "" if self.count == 1 else f"{len(self.instances)} "
         return f"{self.request} wants {many}{describe(self.flavor['name'], self.flavor)}"
 
     def check(self):
@@ -78,13 +80,9 @@ class Wish:
         parse_key(self.ssh_public_key)
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
+        must_be_numbers(self.numbers, self.count)
         if self.lease_hours is not None:
             must_be_hours(self.lease_hours, "lease_hours")
-
-
-def names_of(request, count):
-    """The instances of a request; what is no count makes none."""
-    return [request] if count == 1 else [f"{request}-{number + 1}" for number in range(min(count, MOST))]
 
 
 def wanted_of(host, flavor):
@@ -149,17 +147,18 @@ def _found(host, wish, kind, new):
     """`1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before."""
     if not new:
         return f"has {host.name}"
-    short = f" ({new} of {wish.count})" if new < wish.count else ""
+    asked = len(wish.instances)
+    short = f" ({new} of {asked})" if new < asked else ""
     return f"{kind.was_free}{host.name} chosen{short}"
 
 
 def _claims(host, wish, kind, before):
     """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
-    if len(before) < wish.count:
+    if len(before) < len(wish.instances):
         offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
         unfit = rejections(wish.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, wish.image)
         if unfit:
-            raise _no_node(host, wish, kind, unfit, 0)
+            raise _no_node(host, wish, kind, unfit, 0, {host.name: unfit})
     claims = []
     for instance in wish.instances:
         try:
@@ -241,13 +240,13 @@ def _reasons(kind, none):
     return [f"{kind.asked} wanted: {told}"]
 
 
-def _no_node(host, wish, kind, reasons, found):
+def _no_node(host, wish, kind, reasons, found, unfit=None):
     """`bob wants cg1.xlarge (…): no node.` and why."""
     rejected = {host.name: reasons}
     lines = summary(rejected)
-    head = f"{wish.wants}: {f'{found} of {wish.count} nodes' if found else 'no node'}."
+    head = f"{wish.wants}: {f'{found} of {len(wish.instances)} nodes' if found else 'no node'}."
     text = "\n".join([head, *(f"  {reason}" for reason in lines)])
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, kind=kind.hosts, wants=wish.wants)
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit or {})
 
 
 class Containers:
@@ -257,8 +256,6 @@ class Containers:
     """
 
     hypervisor = LXC
-    #: What such a host is called in answers for people (filter no_node).
-    hosts = "GPU hosts"
 
     def __init__(self, host, wish):
         self.host = host

@@ -25,8 +25,6 @@ class Guests:
     """
 
     hypervisor = KVM
-    #: What such a host is called in answers for people (filter no_node).
-    hosts = "KVM hosts"
     #: No GPU that the store would allocate.
     wanted = None
 

@@ -9,12 +9,12 @@ import os
 import time
 
 from ..errors import BadInput
+from ..flavors.hosts import AMOUNTS
 from ..gpus.allocation import short
 from ..pci import sysfs
 from ..pci.allocation import fits, known_aliases, why_not
 from ..pci.holders import holders as pci_holders
 from .config import FOLDERS
-from .store import AMOUNTS
 
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000

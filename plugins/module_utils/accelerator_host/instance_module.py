@@ -30,6 +30,7 @@ SPEC = HOST + ArgumentSpec(
         "image": {"type": "str"},
         "ssh_public_key": {"type": "str", "no_log": False},
         "count": {"type": "int", "default": 1},
+        "numbers": {"type": "list", "elements": "int", "default": []},
         "partial": {"type": "bool", "default": False},
         "lease_hours": {"type": "float"},
         "how": {"type": "str", "choices": ["auto", "soft", "hard"], "default": "auto"},
@@ -85,5 +86,5 @@ def _options(params):
 
 def _wish(params, config, kind):
     given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
-    given.update(kind=kind, devices=tuple(params.get("devices", ())))
+    given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
     return Wish(params["instance"], **dict(given, image=params["image"] or config["default_image"] or ""))

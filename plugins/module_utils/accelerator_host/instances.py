@@ -20,6 +20,7 @@ from ..errors import HeteroError, Refused, TimedOut
 from ..leases import as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
+from ..owners import is_of
 from . import states
 from .claiming import line, shown
 from .container import ContainerWork
@@ -42,6 +43,7 @@ class Options:
     :param ssh_public_key: likewise.
     :param fresh: make it anew although neither changes.
     :param lease_hours: hours from now, 0 for no end (extended).
+    :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
     :param over: end only what has a lease that is over when its turn has come (absent).
     """
 
@@ -54,6 +56,7 @@ class Options:
     fresh: bool = False
     lease_hours: float | None = None
     over: bool = False
+    numbers: tuple = ()
 
 
 def running(host, request, options, change):
@@ -202,7 +205,7 @@ def _down(work, options):
 
 def _each(host, request, verb, options, change, one, must_be=True):
     """`one(work)` for each instance of a request; the module's result."""
-    claims = [claim for claim in host.store.claims() if request in (claim.instance, claim.request)]
+    claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
     if not claims and must_be:
         raise Refused("no such instance on this host", request, "hetero.compute.status shows who has what")
     lines, results = [], []

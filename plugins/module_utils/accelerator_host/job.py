@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from .. import job
-from .claiming import names_of
+from ..owners import names_of
+from .claiming import MOST
 from .config import state_db
 from .host import Host
 
@@ -24,7 +25,7 @@ def in_background(module, path, request, count, timeout, work):
     def prepare():
         with Host(path) as host:
             there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
-            names = sorted({*there, *names_of(request, count)})
+            names = sorted({*there, *names_of(request, min(count, MOST))})
             newest = [event.id for event in host.store.newest_events(None, 1)]
             follow = dict(state_db=state_db(host.config), instances=names, node=host.name, after=max(newest, default=0))
             return host.config["run_folder"], dict(follow, limit=BESIDES + timeout * len(names))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ..claims_store import ClaimsStore
 from ..errors import BadInput, NoneFree, Refused
+from ..flavors.hosts import AMOUNTS
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
 from .tables import LAYOUT
@@ -25,8 +26,6 @@ KINDS = ("lxc", "kvm")
 CLAIMED = "claimed"
 #: Phase of the event that each change of state leaves.
 STATE_PHASE = "state"
-#: What a flavor takes of a host → how people say it.
-AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
 #: What `put` may change of a claim.
 FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),

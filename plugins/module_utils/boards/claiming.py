@@ -21,6 +21,7 @@ from ..images.provision import image_store, wrong_arch
 from ..instances import valid_instance
 from ..leases import must_be_hours
 from ..locks import lock
+from ..owners import is_of, must_be_numbers, names_of
 from . import states
 from .each import must_own
 from .free import give_back, in_the_way
@@ -33,7 +34,10 @@ MOST = 10000
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody asks for; `count` boards make the instances NAME-1 … NAME-N, one board makes NAME."""
+    """What somebody asks for; `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
+
+    :param numbers: which of them this node is asked for, where others have the rest; none for all.
+    """
 
     request: str
     owner: str
@@ -47,15 +51,16 @@ class Wish:
     move: bool = False
     tolerance: float = TOLERANCE
     boot_source: str = NFS_ROOT
+    numbers: tuple = ()
 
     @property
     def instances(self):
-        return [self.request] if self.count == 1 else [f"{self.request}-{number + 1}" for number in range(self.count)]
+        return names_of(self.request, self.count, self.numbers)
 
     @property
     def many(self):
         """`3 ` before a flavor, nothing for one."""
-        return "" if self.count == 1 else f"{self.count} "
+        return "" if self.count == 1 else f"{len(self.instances)} "
 
     def check(self):
         """BadInput for what no node could serve."""
@@ -70,6 +75,7 @@ class Wish:
         parse_key(self.ssh_public_key)
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
+        must_be_numbers(self.numbers, self.count)
         if self.count > 1 and self.board is not None:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
         if self.lease_hours is not None:
@@ -111,7 +117,7 @@ def present(proxy, wish, change):
         try:
             moved = _claim_and_move(store, wish, [board.id for board in fit])
         except NoneFree as none:
-            raise _no_node(wish, len(wish.instances) - len(before), free, rejected) from none
+            raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
         # Read back, inside the transaction so that check mode sees what would be.
         after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
         for claim in after:
@@ -131,12 +137,13 @@ def present(proxy, wish, change):
         }
 
 
-def absent(proxy, request, owner, board, deadline, change):
+def absent(proxy, request, owner, board, deadline, change, numbers=()):
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
     :param request: None gives back `board`, which was in error and which nobody claims any more.
     :param owner: where given, another owner's claim is refused.
     :param board: where given, only this board of the request.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
     if request is None:
@@ -144,7 +151,7 @@ def absent(proxy, request, owner, board, deadline, change):
     valid_instance(request)
     result: dict[str, Any] = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
     for claim in proxy.store.claims():
-        if request not in (claim.request, claim.instance) or board not in (None, claim.board):
+        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board):
             continue
         try:
             must_own(claim, owner)
@@ -253,14 +260,16 @@ def _headline(wish, pool, fit, free, before, after):
     if not chosen:
         return f"{wants}: has {', '.join(f'board{claim.board}' for claim in after)}"
     fitting = f"{len(fit)} of {len(pool)} boards fit" + (f", {free} free" if free < len(fit) else "")
-    short = f" ({len(after)} of {wish.count})" if len(after) < wish.count else ""
+    asked = len(wish.instances)
+    short = f" ({len(after)} of {asked})" if len(after) < asked else ""
     return f"{wants}: {fitting}, {', '.join(chosen)} chosen{short}"
 
 
-def _no_node(wish, missing, free, rejected):
+def _no_node(wish, missing, free, rejected, unfit):
     """`bob wants tgx.8x8 (…): no node.` and why for each board, as tour section 3 shows it."""
     wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]
     found = "no node" if not free else f"{free} of {missing} nodes"
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, wants=wants)
+    unfit = {name: reasons for name, reasons in unfit.items() if reasons}
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)

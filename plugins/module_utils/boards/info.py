@@ -46,6 +46,7 @@ def claim_fields(board, record, claim=None):
 def board_fields(board, record, now, wiring):
     """A board with its columns, its record, its claim's main fields and what feeds it; None for what is not known."""
     claim = record.claim
+    disks = wiring.get("disk") or []
     # A clock that was set back must not make a time span negative.
     seconds = None if record.since is None else round(max(0.0, now - record.since), 3)
     return dict(
@@ -62,6 +63,7 @@ def board_fields(board, record, now, wiring):
         power_seen=record.power_seen,
         pdu=wiring.get("pdu"),
         outlet=str(wiring["outlet"]) if "outlet" in wiring else None,
+        disks=[disks] if isinstance(disks, str) else list(disks),
         instance=claim.instance if claim else None,
         request=claim.request if claim else None,
         owner=claim.owner if claim else None,

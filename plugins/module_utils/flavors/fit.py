@@ -119,10 +119,13 @@ def rejections(flavor, board, tolerance=TOLERANCE):
     :param tolerance: the share of memory_mb that may be missing.
     """
     facts = _facts(board)
+    wrong_arch = list(_arch_reasons(flavor, facts))
+    # what another architecture's cores are called says nothing more
+    known = facts["cpu_arch"] if wrong_arch else None
     return [
         *_amount_reasons(flavor, facts, tolerance),
-        *_arch_reasons(flavor, facts),
-        *_cpu_info_reasons(flavor.get("cpu_info") or {}, facts["cpu_info"]),
+        *wrong_arch,
+        *([] if known else _cpu_info_reasons(flavor.get("cpu_info") or {}, facts["cpu_info"])),
         *_extra_reasons(flavor.get("extra_specs") or {}, facts),
     ]
 

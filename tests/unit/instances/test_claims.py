@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.filter.no_node import FilterModule
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
-
-no_node = FilterModule().filters()["no_node"]
 
 
 def flavor(**extra):
@@ -119,26 +116,3 @@ def test_a_container_made_by_hand_is_nobodys_instance(claims):
         claims.claim()
     assert holders(claims) == [None] * 4
     assert (claims.lxcpath / "ml-8" / "config").exists()
-
-
-def test_one_answer_of_boards_and_hosts():
-    """A user of ten boards and two hosts reads one reason for each kind, not twelve."""
-    failure = dict(what="bob wants tgx.8x8 (tile-gx64): no node.\n  …", rejected={})
-    failure["rejected"] = {f"board{n}": ["cpu_arch TILEPro64 is not tile-gx64"] for n in range(10)}
-    capacity = {key: dict(total=10**6, free=0) for key in ("memory_mb", "vcpus", "local_gb")}
-    hosts = [
-        dict(name=f"gpu{n}", hypervisor="LXC", cpu_arch="x86_64", capacity=capacity, gpus=[dict(arch="fermi")])
-        for n in (1, 2)
-    ]
-    asked = dict(name="tgx.8x8", memory_mb=16384, cpu_arch="tile-gx64")
-    assert no_node([failure], asked, [], hosts).splitlines() == [
-        "bob wants tgx.8x8 (tile-gx64): no node.",
-        "  10 boards: cpu_arch TILEPro64 is not tile-gx64",
-        "   2 GPU hosts: cpu_arch x86_64 is not tile-gx64",
-    ]
-    boards = [dict(name="board0", memory_mb=1, cpu_info={"arch": "tilepro64"})]
-    none = dict(what="ml-9 wants cg1.xlarge: 1 of 2 nodes.", rejected={"gpu1": ["a"], "gpu2": ["b"]}, kind="GPU hosts")
-    said = no_node([failure | dict(rejected={}), none], dict(CG1), [dict(boards=boards)], []).splitlines()
-    assert said[0] == "ml-9 wants cg1.xlarge: 1 of 2 nodes."
-    assert said[1:3] == ["  gpu1: a", "  gpu2: b"]
-    assert said[3].startswith("  board0: memory_mb 1 < 16384")

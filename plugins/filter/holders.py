@@ -1,0 +1,88 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.holders`: which owners have an instance, or the parts of one. See module_utils/owners.py."""
+
+from __future__ import annotations
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils import owners
+
+DOCUMENTATION = r"""
+name: holders
+short_description: Say which proxy nodes and hosts have an instance
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Puts together what owners answered about a name. C(NAME-1) to C(NAME-N) of a request may be on several of them.
+  - Where two owners have an instance of one name, the oldest claim counts; of equally old ones that of the owner
+    whose name comes first.
+positional: _input, name
+options:
+  _input:
+    description: Results of M(hetero.compute.board_info) and M(hetero.compute.host_info), each with C(item), its owner.
+    type: list
+    elements: dict
+    required: true
+  name:
+    description: Name of the instance or request.
+    type: str
+    required: true
+  count:
+    description: Only instance C(NAME), or with more than one C(NAME-1) to C(NAME-N). Without it, all of a request.
+    type: int
+  owner:
+    description: Who asks.
+    type: str
+  keep:
+    description: Names of instances that were there before; without it all may stay.
+    type: list
+    elements: str
+seealso:
+  - plugin: hetero.compute.schedule
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Who has jackie
+  hetero.compute.board_info:
+    instance: jackie
+  delegate_to: "{{ item }}"
+  loop: "{{ groups['proxies'] }}"
+  register: asked
+
+- name: Show it
+  ansible.builtin.debug:
+    msg: "{{ (asked.results | hetero.compute.holders('jackie')).parts | map(attribute='item') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: What was found.
+  type: dict
+  contains:
+    parts:
+      description: What each owner has (C(item), C(kind), C(claims), C(boards), C(numbers)), the oldest claim first.
+      type: list
+      elements: dict
+    surplus:
+      description: The same of claims of O(owner) that are one too many and were not made ready.
+      type: list
+      elements: dict
+"""
+
+
+def holders(results, name, count=None, owner=None, keep=None):
+    if isinstance(results, (str, dict)) or not all("claims" in one and "item" in one for one in results):
+        raise AnsibleFilterError(
+            "hetero.compute.holders needs results of board_info and host_info of a loop over owners"
+        )
+    parts, surplus = owners.holders(results, name, count, owner, keep)
+    return dict(parts=parts, surplus=surplus)
+
+
+class FilterModule:
+    def filters(self):
+        return {"holders": holders}

@@ -1,0 +1,211 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One node against a flavor, by what modules board_info and host_info say of it: why it never serves it, why not just
+now, and how many instances it has room for. What is free is a hint: the owner's claim decides.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ..boards import states
+from ..errors import BadInput
+from ..instances import age
+from ..nova.specs import PROPERTY
+from . import fit, hosts
+from .extra_specs import satisfies
+
+#: What nodes are called in answers for people; of hosts by what they run.
+BOARDS = "boards"
+HOSTS = {hosts.LXC: "GPU hosts", hosts.KVM: "KVM hosts"}
+#: What an instance is on a node (playbooks/tasks/ has a folder of that name).
+INSTANCES = {BOARDS: "board", "GPU hosts": "container", "KVM hosts": "guest"}
+#: Room of a host for instances that ask for nothing it could run out of.
+PLENTY = 500
+IN_USE = "in use"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said of one node.
+
+    :param owner: the machine that it belongs to, as the inventory has it.
+    :param kind: BOARDS, or one of HOSTS.
+    :param never: why it cannot serve the flavor whatever happens; empty where it can.
+    :param busy: why it cannot just now.
+    :param brief: the same in a word or two, the same for many nodes.
+    :param room: how many instances it takes now; `most`: how many when nobody else has anything of it.
+    """
+
+    owner: str
+    kind: str
+    name: str
+    never: tuple = ()
+    busy: tuple = ()
+    brief: str = ""
+    room: int = 0
+    most: int = 0
+
+    @property
+    def reasons(self):
+        return self.never or self.busy
+
+
+def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False):
+    """
+    :param board: one of board_info's.
+    :param disk: it is to boot from a disk of its own.
+    """
+    never = fit.rejections(flavor, board, tolerance)
+    if disk and not board.get("disks"):
+        never.append(NO_DISK)
+    busy, brief = _busy(board)
+    room = 0 if never or busy else 1
+    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)
+
+
+NO_DISK = "no disk to boot from is configured for it"
+
+
+def _busy(board):
+    """(why a board cannot be claimed, in brief), as boards/store.py says it."""
+    state, note, instance = board["state"], board.get("note"), board.get("instance")
+    if state in (states.ERROR, states.MAINTENANCE):
+        return [f"{state}: {note}" if note else state], state
+    since = age(board.get("since_seconds") or 0)
+    if instance and state == states.POWER_OFF:
+        claimed = age(time.time() - (board.get("created") or time.time()))
+        return [f"claimed for {instance} since {claimed}"], IN_USE
+    if instance:
+        return [f"{state} {instance} since {since}"], IN_USE
+    if state != states.POWER_OFF:
+        return [f"{state} since {since}"], state
+    return [], ""
+
+
+def host_verdict(flavor, host, owner):
+    """
+    :param host: a result of host_info.
+    """
+    kind, name = HOSTS.get(host["hypervisor"], f"{host['hypervisor']} hosts"), host.get("name") or owner
+    never, busy, rooms = hosts.rejections(flavor, host), [], [(PLENTY, PLENTY)]
+    for key, unit in hosts.AMOUNTS.items():
+        want, have = flavor.get(key) or 0, host["capacity"][key]
+        if want:
+            rooms.append((have["free"] // want, have["total"] // want))
+            if have["free"] < want:
+                busy.append(f"{want} {unit} wanted, {have['free']} of {have['total']} left")
+    if not never:
+        for found in _devices(flavor, host):
+            never += found.never
+            busy += found.busy
+            rooms.append((found.room, found.most))
+    if never:
+        return Verdict(owner, kind, name, tuple(never))
+    room, most = (min(numbers) for numbers in zip(*rooms))
+    return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is of one kind of devices that a flavor asks for."""
+
+    never: list
+    busy: list
+    room: int
+    most: int
+
+
+def _devices(flavor, host):
+    """What there is of the GPUs of a flavor for containers, or of each alias of one for guests."""
+    if host["hypervisor"] == hosts.LXC:
+        yield from _gpus(flavor, host["gpus"])
+        return
+    for alias, count in aliases_of(flavor):
+        fitting = [one for one in host.get("devices") or () if alias in str(one["arch"]).split(", ")]
+        if len(fitting) < count:
+            yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0)
+        else:
+            yield _counted(fitting, count, f"{count} × {alias}")
+
+
+def aliases_of(flavor):
+    """[(alias, how many)] of its property pci_passthrough:alias."""
+    text = str((flavor.get("extra_specs") or {}).get(PROPERTY, ""))
+    parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
+    return [(name, max(1, int(count or 1))) for name, _colon, count in parts]
+
+
+def _gpus(flavor, gpus):
+    """All of an instance's GPUs are of one architecture: the one with the most free ones."""
+    count, requirement = hosts.gpu_count(flavor), hosts.gpu_arch(flavor)
+    if not count:
+        return
+    if requirement is None:
+        yield _counted(gpus, count, f"{count} GPU{'s' if count != 1 else ''}")
+        return
+    archs = sorted({gpu["arch"] for gpu in gpus if gpu["arch"] and satisfies(gpu["arch"], requirement)})
+    found = []
+    for arch in archs:
+        own = [gpu for gpu in gpus if gpu["arch"] == arch]
+        found.append(_counted(own, count, f"{count} {arch} GPU{'s' if count != 1 else ''}"))
+    yield max(found, key=lambda one: (one.room, one.most))
+
+
+def _counted(devices, count, asked):
+    """Devices of one kind, `count` for each instance."""
+    whys = {one["address"]: _why_not(one) for one in devices}
+    free = sum(why is None for why in whys.values())
+    groups = {}
+    for address, why in sorted(whys.items()):
+        if why:
+            groups.setdefault(why, []).append(address)
+    told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
+    most = sum(one["healthy"] is not False and not _unfit(one) for one in devices) // count
+    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most)
+
+
+def _unfit(device):
+    """A GPU that is `unsupported` stays so; a PCI device may be parked for guests the next minute."""
+    return device.get("unsupported") if "uuid" in device else None
+
+
+def _why_not(device):
+    """Why a device is not free. Who holds it and is no instance may be gone: the owner looks when it claims."""
+    if device.get("unsupported"):
+        return device["unsupported"]
+    if not device["healthy"]:
+        return f"is not healthy: {device['why_unhealthy']}"
+    if device.get("instance"):
+        return f"allocated to {device['instance']} since {age(time.time() - (device.get('since') or time.time()))}"
+    return None
+
+
+def verdicts(flavor, results, board=None, tolerance=fit.TOLERANCE, disk=False):
+    """[Verdict] of every node in the results of board_info and host_info, in their order.
+
+    :param results: a looped task's, whose `item` is the owner; boards and hosts by themselves will do as well.
+    :param board: the id of the one board that is wanted; others are left out.
+    """
+    found = []
+    for result in results:
+        owner = str(result.get("item") or "") if isinstance(result, dict) else ""
+        if not isinstance(result, dict) or result.get("failed") or result.get("unreachable"):
+            what = f"{owner or 'a node'} has no answer of board_info or host_info"
+            raise BadInput(what, "nodes", "leave out what could not be asked")
+        if isinstance(result.get("boards"), list):
+            for one in result["boards"]:
+                if board in (None, one["id"]):
+                    found.append(board_verdict(flavor, one, owner, tolerance, disk))
+        elif "capacity" in result:
+            found.append(host_verdict(flavor, result, owner or str(result.get("name"))))
+        elif "state" in result and "cpu_info" in result:
+            if board in (None, result["id"]):
+                found.append(board_verdict(flavor, result, owner, tolerance, disk))
+        else:
+            raise BadInput(
+                "is no result of board_info or host_info", owner or "a node", "give results of these modules"
+            )
+    return found

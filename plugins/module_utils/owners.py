@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who holds what of a request, when several owners were asked for it. Claims of one instance on two owners come from
+two plays that asked at once, or from one that was killed: the oldest stays.
+
+The owners' clocks decide, so they keep one time (NTP); of equal ones the first owner by name has it.
+"""
+
+from __future__ import annotations
+
+from .errors import BadInput
+
+#: What an instance is → what its claims call that; a board's have no kind.
+KINDS = {"lxc": "container", "kvm": "guest"}
+
+
+def names_of(request, count, numbers=()):
+    """The instances of a request: NAME, or of several NAME-1 … NAME-N, and of those the ones of `numbers`."""
+    if count == 1:
+        return [request]
+    return [f"{request}-{number}" for number in range(1, count + 1) if not numbers or number in numbers]
+
+
+def must_be_numbers(numbers, count):
+    """BadInput for numbers that no instance of the request has."""
+    wrong = [number for number in numbers if not 1 <= number <= count or count == 1]
+    if wrong:
+        what = f"has {', '.join(map(str, wrong))}, and the instances are {'one' if count == 1 else f'1 to {count}'}"
+        raise BadInput(what, "numbers", "give numbers of NAME-1 … NAME-N, or leave it out for all of them")
+
+
+def is_of(claim, request, numbers=()):
+    """Whether a claim is of a request, or is the instance itself; of several only those of `numbers`."""
+    if request == claim["instance"]:
+        return True
+    return request == claim["request"] and (not numbers or number_of(claim["instance"], request) in numbers)
+
+
+def number_of(instance, request):
+    """N of an instance NAME-N of a request NAME; None of another."""
+    tail = instance[len(request) + 1 :] if instance.startswith(f"{request}-") else ""
+    return int(tail) if tail.isdigit() else None
+
+
+def holders(results, request, count=None, owner=None, keep=None):
+    """(parts, surplus): which owner holds which instances of a request, the oldest claim first.
+
+    :param results: of board_info and host_info, each with its owner as `item`.
+    :param count: only NAME, or NAME-1 … NAME-N, whatever they were asked for as; None: the instance of that name and
+        all of a request of that name.
+    :param owner: who asks. What is theirs and was not made ready is surplus where an older claim has its name, or
+        where `keep` is given and does not name it.
+    :returns: lists of dicts: item, kind, claims, boards (their ids), numbers (none where it is NAME itself).
+    """
+    names = None if count is None else set(names_of(request, count))
+    found = []
+    for result in results:
+        for claim in result["claims"]:
+            if is_of(claim, request) if names is None else claim["instance"] in names:
+                found.append((claim["created"], str(result["item"]), claim, result))
+    found.sort(key=lambda one: one[:2])
+    stays, parts, surplus = set(), {}, {}
+    for _created, item, claim, result in found:
+        ours = claim["owner"] == owner and claim["image_hash"] is None
+        if claim["instance"] not in stays and not (ours and keep is not None and claim["instance"] not in keep):
+            stays.add(claim["instance"])
+            _add(parts, item, claim, result, request)
+        elif ours:
+            _add(surplus, item, claim, result, request)
+    return list(parts.values()), list(surplus.values())
+
+
+def _add(parts, item, claim, result, request):
+    kind = KINDS.get(claim.get("kind"), "board")
+    part = parts.setdefault(item, dict(item=item, kind=kind, claims=[], boards=[], numbers=[]))
+    part["claims"].append(claim)
+    there = [board["id"] for board in result.get("boards", ())]
+    part["boards"] += [claim["board"]] if claim.get("board") in there else []
+    number = number_of(claim["instance"], request)
+    if number is not None:
+        part["numbers"].append(number)
