@@ -23,6 +23,7 @@ from .ssh_shell import SshShell
 
 #: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
 NFS_OPTIONS = "vers=3,tcp,nolock"
+WITHOUT_ACLS = "noacl"
 #: First words of the command line of a kernel whose root is not one the proxy exports.
 ON_NFS, IN_RAM = "root=/dev/nfs", "root=/dev/ram0"
 #: What the self-test grants each server; both answer in milliseconds.
@@ -131,7 +132,9 @@ class Pxe(BootDriver):
             return [IN_RAM]
         if system.root == DISK_ROOT:
             return [f"root={self.proxy.root_partition(board)}", "rootfstype=ext4", "rw"]
-        return [ON_NFS, f"nfsroot={self.proxy.config['server']}:{self._export(board)[1].pseudo},{NFS_OPTIONS}"]
+        server, export = self._export(board)
+        options = NFS_OPTIONS if server.acls else f"{NFS_OPTIONS},{WITHOUT_ACLS}"
+        return [ON_NFS, f"nfsroot={self.proxy.config['server']}:{export.pseudo},{options}"]
 
     def _export(self, board):
         """(NFS server, the board's export there)."""

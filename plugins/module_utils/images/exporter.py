@@ -29,6 +29,8 @@ class Exporter(ABC):
     name = ""
     #: Whether it takes two file systems that show one file system id (statfs(2), f_fsid) for one and the same.
     own_ids = False
+    #: Whether boards can keep access control lists on it.
+    acls = True
 
     def __init__(self, restore_folder):
         self.restore_folder = restore_folder

@@ -59,6 +59,8 @@ class Ganesha(Exporter):
     name = "ganesha"
     # The second one cannot be exported (src/FSAL/localfs.c: "Skipped duplicate").
     own_ids = True
+    # It answers the lists of NFSv3 (NFSACL) with an I/O error, on which cp -p, cp -a and install fail.
+    acls = False
 
     def add(self, export):
         path = self.restore_file(export.pseudo)

@@ -34,7 +34,7 @@ def test_entry_with_initrd(site):
         entry = Pxe(proxy).entry(proxy.board(0), System(Image()))
     assert entry == {
         str(site.entry(0)): "#!ipxe\n"
-        "kernel vmlinux_0 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_0,vers=3,tcp,nolock ip=dhcp quiet console=ttyS0"
+        "kernel vmlinux_0 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_0,vers=3,tcp,nolock,noacl ip=dhcp quiet console=ttyS0"
         " initrd=initrd_0\n"
         "initrd initrd_0\n"
         "boot\n"
@@ -46,7 +46,7 @@ def test_entry_without_initrd(site):
     with site.proxy() as proxy:
         entry = Pxe(proxy).entry(proxy.board(1), System(Image(cmdline="", initrd=None)))
     assert entry[str(site.entry(1))] == (
-        "#!ipxe\nkernel vmlinux_1 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock ip=dhcp\nboot\n"
+        "#!ipxe\nkernel vmlinux_1 root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock,noacl ip=dhcp\nboot\n"
     )
 
 

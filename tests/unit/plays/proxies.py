@@ -28,6 +28,8 @@ VIRSH = HERE.parent / "libvirt" / "virsh.py"
 BUSCTL = HERE.parent / "images" / "fake_busctl.py"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = "tp64.8x8"
+#: Of the guests' addresses, the beginning: each process of pytest has its own, and other tests' guests have theirs.
+GUESTS = f"127.{143 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}.0"
 #: What a proxy writes lies on this machine's own file system: an overlay cannot be the upper layer of another.
 OWN = ("var/lib/hetero", "etc/hetero", "tftpboot", "run/hetero")
 
@@ -128,7 +130,7 @@ class GpuHost(Proxy):
 class GuestHost(Proxy):
     """A host of guests, a folder as well: its libvirt is virsh.py, and a guest that runs an sshd at its address."""
 
-    addresses = ("127.84.0.10", "127.84.0.12")
+    addresses = tuple(f"{GUESTS}.{number}" for number in (10, 12))
 
     def _write(self, number, pdu, boards):
         self._mount("-t", "tmpfs", "devices", at="sys")
