@@ -26,9 +26,10 @@ description:
 positional: _input, fits, hosts
 options:
   _input:
-    description: Boards as M(hetero.compute.board_info) returns them.
-    type: list
-    elements: dict
+    description:
+      - Boards as M(hetero.compute.board_info) returns them, or by proxy node as filter P(hetero.compute.snapshots#filter) makes them.
+      - Where several proxy nodes have boards, a board's name comes with its proxy's.
+    type: raw
     required: true
   fits:
     description: Instance types by name. Column FITS names those that a node can serve.
@@ -68,11 +69,11 @@ KINDS = {"LXC": "gpu", "KVM": "kvm"}
 GAP = "  "
 
 
-def row(board, fits):
-    """A board's cells, as text."""
+def row(board, fits, proxy=None):
+    """A board's cells, as text; its name with its proxy's where that is given."""
     since = board.get("since_seconds")
     return (
-        board["name"],
+        f"{board['name']} of {proxy}" if proxy else board["name"],
         "board",
         board["arch"],
         ", ".join(types_that_fit(fits, board)) or "-",
@@ -141,15 +142,25 @@ def aligned(rows):
 
 
 def status_table(boards, fits=None, hosts=None):
-    if isinstance(boards, (str, dict)) or not all(isinstance(board, dict) and "state" in board for board in boards):
+    by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
+    listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
+    if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):
         raise AnsibleFilterError(
-            "hetero.compute.status_table needs a list of boards, as board_info returns them, before the bar"
+            "hetero.compute.status_table needs a list of boards, as board_info returns them, or what filter snapshots "
+            "makes, before the bar"
         )
-    rows = [row(board, fits or {}) for board in boards]
+    several = sum(1 for those in listed if those) > 1
+    rows = [
+        row(board, fits or {}, proxy if several else None) for proxy, those in zip(by_proxy, listed) for board in those
+    ]
     for name, host in (hosts or {}).items():
         if not host["error"]:
             rows += host_rows(name, host, fits or {})
     return aligned([HEADING, *rows])
+
+
+def _is_board(board):
+    return isinstance(board, dict) and "state" in board
 
 
 class FilterModule:

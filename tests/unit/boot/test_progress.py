@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
 
@@ -194,3 +195,19 @@ def test_status_table():
         "board4  board  TILEPro64  tp64.8x8  error      -         1 h    stalled at tftp after 41 s, twice",
         "board9  board  TILEPro64  -         booting    ml        3 d",
     ]
+
+
+def test_boards_of_several_proxies_are_told_apart():
+    """Each proxy node has a board0, and a user would take the one for the other."""
+    board = dict(name="board0", arch="TILEPro64", state="power off", vcpus=1, memory_mb=1, local_gb=1, cpu_info={})
+    seen = {
+        "proxy1": {"boards": [board]},
+        "proxy2": {"boards": [dict(board, instance="gx", state="running")]},
+        "proxy3": {"boards": [], "error": "did not answer"},
+    }
+    assert [line.split("  ")[0] for line in status_table(seen)[1:]] == ["board0 of proxy1", "board0 of proxy2"]
+    assert ["gx" in line.split() for line in status_table(seen)[1:]] == [False, True]
+    assert status_table({"proxy1": seen["proxy1"]})[1].split("  ")[0] == "board0"
+    for wrong in ("board0", [{"name": "board0"}], {"proxy1": {}}):
+        with pytest.raises(AnsibleFilterError, match="needs a list of boards"):
+            status_table(wrong)
