@@ -16,6 +16,7 @@ help:
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
+	@echo "make release VERSION=1.2.3   changelog, archive, commit and tag, once make test has passed"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-docs,"
 	@echo "                          test-unit, test-sanity, test-ansible-unit, test-lint, test-package, test-e2e,"
@@ -50,6 +51,9 @@ bench:
 
 docs: setup-test
 	@tools/docs
+
+release: setup-test
+	@tools/release "$(VERSION)"
 
 test: setup-test
 	@.venv/bin/python tests/run

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guide to errors against the code. If these fail, a user looks a message up in vain, or reads a wrong one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide
+
+#: Where a message has something that differs, in the guide; and in what is read from the code.
+LEFT_OUT, HOLE = "…", "\0"
+ROW = re.compile(r"^   \* - (?:``(.+)``|:literal:`(.+)`)$", re.MULTILINE)
+
+
+def said(node):
+    """The text of a string in the code, with holes; None for what is no string."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else HOLE for part in node.values)
+    return None
+
+
+@lru_cache(maxsize=1)
+def read():
+    """(all texts in the code that a person may see, the names of all kinds of HeteroError)."""
+    texts, kinds = set(), {"HeteroError"}
+    trees = [ast.parse(path.read_text()) for path in sorted((ROOT / "plugins").rglob("*.py"))]
+    for tree in trees:
+        texts.update(filter(None, map(said, ast.walk(tree))))
+    while True:
+        more = {
+            node.name
+            for tree in trees
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+        }
+        if more <= kinds:
+            break
+        kinds |= more
+    for path in (ROOT / "playbooks").rglob("*.yml"):
+        texts.add(path.read_text())
+    return texts, kinds
+
+
+def rows():
+    """({kinds}, [messages]) of the guide's tables."""
+    found = [literal or escaped.replace("\\", "") for literal, escaped in ROW.findall(guide("errors"))]
+    kinds = {word for word in found if re.fullmatch(r"[A-Z]\w+", word)}
+    return kinds, [word for word in found if word not in kinds]
+
+
+def pattern(message):
+    """Matches the texts of the code that print this message; what is left out may be a hole, or more words."""
+    return re.compile(".*".join(re.escape(piece.strip()) for piece in message.split(LEFT_OUT)), re.DOTALL)
+
+
+def test_every_kind_of_error_is_explained_and_no_other():
+    """A user sees a kind in `failure`, or in the guides for developers, that the guide does not know."""
+    kinds, _messages = rows()
+    assert kinds == read()[1]
+
+
+def test_every_message_is_one_that_the_code_says():
+    """A message was reworded, and the guide was not."""
+    texts, _kinds = read()
+    _kinds, messages = rows()
+    assert len(messages) > 60
+    lost = [message for message in messages if not any(pattern(message).search(text) for text in texts)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("message", ["is not a message of this collection", "is held by … and was never said so"])
+def test_a_message_that_nobody_says_is_seen(message):
+    """The test above would find everything."""
+    assert not any(pattern(message).search(text) for text in read()[0])
