@@ -62,6 +62,8 @@ def _take(file, board_name, deadline, waiting):
             if name == UNNAMED and told is None and not deadline.passed:
                 deadline.nap(0.01)
                 name = _named(file)
+            if name == UNNAMED and told is not None:
+                name = told  # it is about to let go
             if name != told and waiting is not None:
                 waiting(f"held by {name}")
             told = name

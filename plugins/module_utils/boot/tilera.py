@@ -142,7 +142,7 @@ class Tilera(Pxe):
             try:
                 done = monitor.do(runs(["true"]), deadline.within(CONNECT))
             except TimedOut as error:
-                output = error.facts["said"]
+                output = error.facts["said"] or output  # the last one is cut off by the deadline
             except HeteroError as error:
                 raise _failed(board, "monitor", error.what) from error
             else:

@@ -10,6 +10,7 @@ What the parts are called and where they lie is in LAB.json, written by role lab
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -22,6 +23,8 @@ from container import Container
 from network import Network
 from processes import Process, wait
 
+BUILDING = 1800  # seconds for images, from packages that are fetched
+
 
 class Images:
     """What nodes and boards start from, built once and kept in the user's cache folder."""
@@ -30,7 +33,26 @@ class Images:
         self.images = lab["images"]
 
     def up(self):
-        missing = [image for image in self.images if not os.path.exists(image["path"])]
+        if not self._missing():
+            return []
+        # Labs that are brought up at one time need the same images: one builds, the others wait for it.
+        with open(os.path.join(os.path.dirname(self.images[0]["path"]), "images.lock"), "w", encoding="utf-8") as file:
+            wait(lambda: self._locked(file), BUILDING, f"another lab still builds images: {file.name} is held")
+            return self._built()
+
+    def _missing(self):
+        return [image for image in self.images if not os.path.exists(image["path"])]
+
+    @staticmethod
+    def _locked(file):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _built(self):
+        missing = self._missing()
         # First those that others are made from. Each keeps one core busy for about half a minute: side by side.
         self._build([image for image in missing if not image.get("derived")])
         self._build([image for image in missing if image.get("derived")])
@@ -39,7 +61,7 @@ class Images:
     @staticmethod
     def _build(images):
         builds = [subprocess.Popen(image["argv"], stdin=subprocess.DEVNULL, stdout=sys.stderr) for image in images]
-        failed = [image["path"] for image, build in zip(images, builds) if build.wait(timeout=1800)]
+        failed = [image["path"] for image, build in zip(images, builds) if build.wait(timeout=BUILDING)]
         if failed:
             raise SystemExit(f"could not build {', '.join(failed)}: see the messages above")
 

@@ -73,6 +73,14 @@ class Site:
         self.config["boards"][str(number)]["fake"] = fake
         self.write()
 
+    def later(self, number, seconds):
+        """As if the board had been on for so many seconds more."""
+        path = self.folder / "run" / "fake-boots" / f"board{number}"
+        boot = json.loads(path.read_text())
+        new = path.with_suffix(".later")
+        new.write_text(json.dumps(dict(boot, on=boot["on"] - seconds)))
+        new.replace(path)
+
     def pdu(self, name, outlets=None, **faults):
         """Set outlets by hand, and how the PDU misbehaves."""
         path = self.folder / f"{name}.json"

@@ -84,18 +84,21 @@ class Play:
 def test_phases_are_printed_as_they_happen(site):
     """A person in front of a silent screen does not know whether to wait or to pull the plug."""
     site.claim(0, 2)
-    site.play(0, tftp=0.5, nfs=1.0, running=3.0)
+    site.play(0, tftp=0.5, nfs=1000, running=2000)
     site.play(2, tftp=0.2, nfs=0.4, running=0.6)
-    play = Play(site, boards=[0, 2], timeout=20).read()
+    play = Play(site, boards=[0, 2], timeout=300).read(until="board2  running")
+    assert not {"nfs", "running"} & {event.phase for event in site.events(0)}, "lines were kept until the end"
+    site.later(0, 1000)
+    play.read(until="board0  nfs")
+    site.later(0, 1000)
+    play.read()
     assert play.process.returncode == 0, play.text
     for number, name in ((0, "board0"), (2, "board2")):
         for event in site.events(number):
-            late = play.at(f"vm{number}     {name}  {event.phase}") - event.time
-            assert 0 <= late < 2, f"{event.phase} of {name} was printed {late:.1f} s late"
-    assert play.at("board2  running") < play.at("board0  running") - 1, "lines were kept until the end"
+            assert play.at(f"vm{number}     {name}  {event.phase}") >= event.time, f"{event.phase} of {name}"
     assert "  True running running\n" in play.text
     assert "blame: None  → done" in play.text or "blame:   → done" in play.text
-    assert play.at("PLAY RECAP") - site.events(0)[-1].time < 2.5, "the end was seen late"
+    assert play.at("PLAY RECAP") - site.events(0)[-1].time < 60, "the end was not seen, but the boot's deadline"
 
 
 def test_second_run_says_that_it_runs(site):
@@ -136,15 +139,18 @@ def test_bad_arguments_fail_before_the_background(site):
 def test_a_killed_play_leaves_its_work_running(site):
     """kill -9 in the middle of a boot: the board would be left half on, and the rerun would begin anew."""
     site.claim(0)
-    site.play(0, tftp=0.3, nfs=5, running=8)
-    first = Play(site, boards=[0], timeout=20).read(until="board0  power")
+    site.play(0, tftp=0.3, nfs=1000, running=2000)
+    first = Play(site, boards=[0], timeout=300).read(until="board0  power")
     os.killpg(first.process.pid, signal.SIGKILL)
     first.process.wait(10)
     first.process.stdout.close()
     assert site.record(0).state == "booting"
-    second = Play(site, boards=[0], timeout=20).read()
+    second = Play(site, boards=[0], timeout=300).read(until="board0  wait      held by start")
+    site.later(0, 1000)
+    second.read(until="board0  nfs")
+    site.later(0, 1000)
+    second.read()
     assert second.process.returncode == 0, second.text
-    assert "board0  wait      held by start" in second.text
     assert "changed=0" in second.text
     assert [event.phase for event in site.events(0)] == ["power", "wait", "tftp", "nfs", "running"]
 
@@ -153,12 +159,12 @@ def test_a_killed_worker_is_reported(site):
     """The play would wait until its limit, an hour or more, for a process that is gone."""
     site.claim(0)
     site.play(0, stall="running")
-    play = Play(site, boards=[0], timeout=60).read(until="board0  nfs")
+    play = Play(site, boards=[0], timeout=300).read(until="board0  nfs")
     holder = json.loads((Path(site.config["run_folder"]) / "locks" / "board0").read_text())
     os.kill(holder["pid"], signal.SIGKILL)
     start = time.monotonic()
     play.read()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
     assert "was killed or broke" in play.text
 
 

@@ -279,13 +279,13 @@ def test_a_failed_step_is_named_with_what_it_said(site, tile, answers, name, pha
 
 def test_a_step_that_hangs_ends_at_its_deadline(site, tile, answers, monkeypatch):
     """One hanging command on one board would hold all boards of a play until its end."""
-    monkeypatch.setattr(tilera, "STEP", 0.5)
-    tile.command("sshd", "echo half-way; sleep 30")
+    monkeypatch.setattr(tilera, "STEP", 3.0)
+    tile.command("sshd", "echo half-way; sleep 300")
     tile.up()
     start = time.monotonic()
-    with site.proxy() as proxy, pytest.raises(StepFailed, match=r"step sshd: .*did not end within 0\.5 s"):
-        follow(proxy)
-    assert time.monotonic() - start < 5
+    with site.proxy() as proxy, pytest.raises(StepFailed, match=r"step sshd: .*did not end within 3 s"):
+        follow(proxy, limit=60)
+    assert time.monotonic() - start < 60
 
 
 def test_what_a_killed_command_had_said_is_kept(site, tile):
@@ -299,8 +299,8 @@ def test_what_a_killed_command_had_said_is_kept(site, tile):
 
 def test_a_board_that_never_connects(site, tile, answers):
     """The wait must end with the last words of tile-monitor, not with "no ssh"."""
-    with site.proxy() as proxy, pytest.raises(StepFailed, match=r"no connection within 3 s.*cannot connect") as failed:
-        follow(proxy, limit=3)
+    with site.proxy() as proxy, pytest.raises(StepFailed, match=r"no connection within 6 s.*cannot connect") as failed:
+        follow(proxy, limit=6)
     assert (failed.value.phase, answers) == ("monitor", [])
 
 
