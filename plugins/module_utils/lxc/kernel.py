@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import time
 
 #: The same numbers on every architecture (asm-generic/unistd.h).
 OPEN_TREE, MOVE_MOUNT, OPENAT2 = 428, 429, 437
@@ -44,16 +43,7 @@ def open_in_root(root, path, flags):
     """A descriptor of `path` below descriptor `root`, as a process whose root that is would find it (openat2, 5.6)."""
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
     number = ctypes.c_long(OPENAT2)
-    attempts = 1000
-    while True:
-        try:
-            return _call("syscall", number, root, os.fsencode(path), how, ctypes.c_size_t(len(how)), path=path)
-        except BlockingIOError:
-            # EAGAIN in openat2(2): something was renamed or mounted, anywhere on this machine, while it followed a ".."
-            attempts -= 1
-            if attempts == 0:
-                raise
-            time.sleep(0.001)
+    return _call("syscall", number, root, os.fsencode(path), how, ctypes.c_size_t(len(how)), path=path)
 
 
 def clone_mount(path):
