@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 from ..command import command
 from ..errors import HeteroError
 from ..images import personal
+from ..whole_file import replace
 from . import hostdev
 from .domain import Libvirt
 
@@ -121,7 +122,7 @@ def create(spec, libvirt, deadline):
     shutil.rmtree(root)
     with open(os.open(spec.file("console.log"), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
-    _write(spec.file(DESCRIPTION), xml(spec))
+    replace(spec.file(DESCRIPTION), xml(spec), 0o600)
     libvirt.define(xml(spec))
     return host_key
 
@@ -129,14 +130,6 @@ def create(spec, libvirt, deadline):
 def is_whole(folder):
     """Whether a guest was made here to its end; its domain may have been taken away since."""
     return os.path.exists(os.path.join(folder, DESCRIPTION))
-
-
-def _write(path, text):
-    with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(f"{path}.new", path)
 
 
 def _copy(source, target, spec, deadline):

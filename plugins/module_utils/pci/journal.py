@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List
 
 from ..errors import HeteroError, naming
+from ..whole_file import replace
 from .sysfs import text
 
 
@@ -82,23 +82,3 @@ class Journal:
             os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
             shown = json.dumps(dict(operations=[asdict(operation) for operation in self.operations]), indent=1)
             replace(self.path, shown + "\n", 0o600)
-
-
-def replace(path, text, mode):
-    """A whole file in one step, which a power cut leaves as it was or as it is to be."""
-    handle, scratch = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.rename(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..command import command
 from ..errors import HeteroError, naming
-from .journal import replace
+from ..whole_file import replace
 
 HEADING = """\
 # Written by hetero.compute.pci_driver, which takes lines out again. Each keeps a device from the host's driver: by its
