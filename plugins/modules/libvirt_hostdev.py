@@ -67,9 +67,8 @@ options:
     type: str
     default: qemu:///system
   state_db:
-    description: The host's SQLite database of instances and allocations.
+    description: The host's SQLite database of instances and allocations; by default the one of its configuration.
     type: path
-    default: /var/lib/hetero/host.db
   timeout:
     description: Seconds; a guest must let go of what is taken from it while it runs.
     type: float
@@ -140,7 +139,8 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.store import STATE_DB, Store
+from ..module_utils.accelerator_host.config import state_db_here
+from ..module_utils.accelerator_host.store import Store
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.libvirt.attaching import Asked, attach, detach
@@ -159,7 +159,7 @@ SPEC = ArgumentSpec(
         "live": {"type": "bool", "default": True},
         "config": {"type": "bool", "default": True},
         "uri": {"type": "str", "default": "qemu:///system"},
-        "state_db": {"type": "path", "default": STATE_DB},
+        "state_db": {"type": "path"},
         "timeout": {"type": "float", "default": 60},
     }
 )
@@ -168,13 +168,13 @@ SPEC = ArgumentSpec(
 def work(params, check):
     """Look what the domain has, change that, read it back."""
     change = Change(check)
-    paths = Paths(state_db=params["state_db"])
+    paths = Paths(state_db=params["state_db"] or state_db_here())
     domain = Libvirt(Deadline(params["timeout"]), params["uri"]).domain(params["domain"])
     asked = Asked(
         tuple(params["devices"]), params["managed"], params["live"], params["config"], params["all_functions"]
     )
     do = attach if params["state"] == "attached" else detach
-    with Store(params["state_db"], create=not check) as store:
+    with Store(paths.state_db, create=not check) as store:
         return do(domain, asked, store, change, paths)
 
 

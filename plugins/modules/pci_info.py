@@ -157,6 +157,7 @@ from fnmatch import fnmatchcase
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.accelerator_host.config import state_db_here
 from ..module_utils.module import run
 from ..module_utils.pci.info import information
 from ..module_utils.pci.paths import Paths
@@ -194,7 +195,7 @@ def wanted(params):
 
 
 def work(params, check):
-    return dict(information(Paths(), wanted(params)), changed=False)
+    return dict(information(Paths(state_db=state_db_here()), wanted(params)), changed=False)
 
 
 def main():

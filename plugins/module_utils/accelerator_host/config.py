@@ -95,6 +95,11 @@ def state_db(config):
     return os.path.join(config["state_folder"], "host.db")
 
 
+def state_db_here(path=CONFIG):
+    """Path of this host's database, also where no role has set it up: whoever gives devices away has one table."""
+    return state_db(read_config(path) if os.path.exists(path) else MACHINE)
+
+
 def _memory_mb(_config, meminfo):
     with naming(meminfo), open(meminfo, encoding="ascii") as file:
         total = next((line.split()[1] for line in file if line.startswith("MemTotal:")), None)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from ..gpus import discovery
 from ..gpus.attaching import Site
-from .config import DEFAULTS, MACHINE, read_config, state_db
-from .store import STATE_DB, Store
+from .config import DEFAULTS, MACHINE, read_config, state_db_here
+from .store import Store
 
 #: Seconds to wait for others' transactions on the table.
 BUSY = 30.0
@@ -28,7 +28,7 @@ def gpu_site(params, create):
     """
     config = read_config(params["config"]) if os.path.exists(params["config"]) else None
     settings = config["lxc"] if config else DEFAULTS
-    path = params["state_db"] or (state_db(config) if config else STATE_DB)
+    path = params["state_db"] or state_db_here(params["config"])
     run_folder = config["run_folder"] if config else MACHINE["run_folder"]
     overrides = settings["gpu_overrides"] if params["overrides"] is None else params["overrides"]
     lxcpath = params["lxcpath"] or settings["lxcpath"]

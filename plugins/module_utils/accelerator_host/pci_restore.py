@@ -22,6 +22,7 @@ from ..pci.holders import holders
 from ..pci.journal import Journal
 from ..pci.paths import LOCK, Paths
 from ..pci.persistence import read
+from .config import state_db_here
 
 VERB = "pci-restore"
 #: Seconds that an unbind may take; a driver at boot lets go of a card that nobody uses yet in less than one.
@@ -91,5 +92,6 @@ def main(arguments):
     )
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds (%(default)g)")
     options = parser.parse_args(arguments)
-    well = restore(Paths(), Deadline(options.timeout), lambda text: sys.stdout.write(f"{text}\n"))
+    paths = Paths(state_db=state_db_here())
+    well = restore(paths, Deadline(options.timeout), lambda text: sys.stdout.write(f"{text}\n"))
     return 0 if well else 1

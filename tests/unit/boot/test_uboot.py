@@ -46,7 +46,8 @@ def test_entry_with_initrd(site, uboot):
         "label hetero\n"
         "  kernel vmlinux_1\n"
         "  initrd initrd_1\n"
-        "  append root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock,noacl ip=dhcp quiet console=ttyAMA0\n"
+        "  append root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock,noacl ip=dhcp quiet"
+        " console=ttyAMA0\n"
     }
 
 

@@ -11,7 +11,7 @@ import stat
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config, state_db_here
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import id_maps, limits
 
@@ -103,6 +103,9 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
     path.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, state_folder="/srv/other")}))
     with pytest.raises(BadInput, match=r"state_folder is '/srv/state' for lxc and '/srv/other' for kvm.*give roles"):
         read_config(str(path))
+    assert state_db_here(str(tmp_path / "nowhere")) == "/var/lib/hetero/host.db"
+    path.write_text(json.dumps({"kvm": kvm}))
+    assert state_db_here(str(path)) == "/srv/state/host.db"
     path.write_text(json.dumps({"kvm": True}))
     with pytest.raises(BadInput, match="kvm is True, not an object"):
         read_config(str(path))
