@@ -30,6 +30,14 @@ CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8
 FLAVOR = "tp64.8x8"
 #: Of the guests' addresses, the beginning: each process of pytest has its own, and other tests' guests have theirs.
 GUESTS = f"127.{143 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}.0"
+#: What `systemctl show UNIT…` says of units that do not run and are not enabled.
+SYSTEMCTL = """#!/bin/sh
+shift 2
+for unit; do
+    printf 'Id=%s\\nLoadState=loaded\\nActiveState=inactive\\nUnitFileState=disabled\\nNeedDaemonReload=no\\n' "$unit"
+    printf 'ActiveEnterTimestampMonotonic=0\\n\\n'
+done
+"""
 #: What a proxy writes lies on this machine's own file system: an overlay cannot be the upper layer of another.
 OWN = ("var/lib/hetero", "etc/hetero", "tftpboot", "run/hetero")
 
@@ -137,6 +145,9 @@ class GuestHost(Proxy):
         virsh = self.folder / "upper" / "usr" / "local" / "bin" / "virsh"
         virsh.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -I {VIRSH} / "$@"\n')
         virsh.chmod(0o755)
+        systemctl = virsh.with_name("systemctl")
+        systemctl.write_text(SYSTEMCTL)
+        systemctl.chmod(0o755)
         (self.root / "capabilities").write_text(CAPABILITIES.format(more=""))
         image = self.folder / "var" / "lib" / "hetero" / "guest"
         for name in ("etc/ssh", "root", "bin"):

@@ -15,7 +15,7 @@ import re
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.tests.unit.plays.proxies import GuestHost, Playbooks
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import GuestHost, Playbooks, changed
 
 pytestmark = [
     pytest.mark.long,
@@ -69,3 +69,37 @@ def test_every_verb_finds_a_guest_by_its_name(kvm1):
     assert "guest and disk removed" in play("terminate_instance", instance="ml-9")
     assert recorded(host) is None
     assert "ml-9: no such instance on kvm1" in play("terminate_instance", instance="ml-9")
+
+
+WITHDRAW = """
+- hosts: hypervisor_kvm
+  gather_facts: false
+  roles:
+    - {role: hetero.compute.kvm_guests, kvm_guests_state: absent}
+"""
+
+
+def test_a_host_offers_guests_no_more_when_the_last_one_is_gone(kvm1):
+    """A host taken out of service would lose track of a guest; or its section would stay, and requests come."""
+    host, plays = kvm1
+    types = json.dumps({"hetero_extra_instance_types": {"kg0.small": KG0}})
+    rc, output = plays.play("provision_instance", "-e", types, instance="ml-9", flavor="kg0.small")
+    assert rc == 0, output
+    file = host.folder / "etc" / "hetero" / "host.json"
+    file.write_text(json.dumps(dict(json.loads(file.read_text()), lxc={"name": "kvm1"})))
+    (plays.folder / "withdraw.yml").write_text(WITHDRAW)
+
+    def withdraw():
+        rc, output = plays.end(plays.start_file("withdraw.yml"))
+        return rc, changed(output), output
+
+    rc, number, output = withdraw()
+    assert (rc, number) == (2, 0), output
+    assert "ml-9: terminate what is in guests first" in output
+    rc, output = plays.play("terminate_instance", instance="ml-9")
+    assert rc == 0, output
+    assert withdraw()[:2] == (0, 1)
+    assert json.loads(file.read_text()) == {"lxc": {"name": "kvm1"}}
+    assert withdraw()[:2] == (0, 0)
+    file.unlink()
+    assert withdraw()[:2] == (0, 0)
