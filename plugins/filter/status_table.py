@@ -27,7 +27,8 @@ positional: _input, fits, hosts
 options:
   _input:
     description:
-      - Boards as M(hetero.compute.board_info) returns them, or by proxy node as filter P(hetero.compute.snapshots#filter) makes them.
+      - Boards as M(hetero.compute.board_info) returns them, or by proxy node as filter
+        P(hetero.compute.snapshots#filter) makes them.
       - Where several proxy nodes have boards, a board's name comes with its proxy's.
     type: raw
     required: true
