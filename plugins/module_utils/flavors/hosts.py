@@ -35,6 +35,12 @@ def asks_for(flavor, hypervisor):
     return requirement is not None and satisfies(hypervisor.lower(), str(requirement).lower())
 
 
+def hypervisor_for(flavor, host):
+    """What a host runs that a flavor asks for; of one that asks for none of it, the first."""
+    offered = host.get("hypervisors") or [host["hypervisor"]]
+    return next((one for one in offered if asks_for(flavor, one)), offered[0])
+
+
 def gpu_count(flavor):
     """How many GPUs an instance of this flavor gets; BadInput for a requirement that is no number to give."""
     requirement = _requirement(flavor, "gpus")
@@ -59,8 +65,7 @@ def rejections(flavor, host):
     :param flavor: a flavor that checking.validate lets pass.
     :param host: what host_info returns: cpu_arch, hypervisors, capacity (dicts with total), gpus (dicts with arch).
     """
-    offered = host.get("hypervisors") or [host["hypervisor"]]
-    hypervisor = next((one for one in offered if asks_for(flavor, one)), offered[0])
+    hypervisor = hypervisor_for(flavor, host)
     wanted = gpu_arch(flavor)
     archs = [gpu["arch"] for gpu in host["gpus"] if not gpu.get("unsupported")]
     matching = [arch for arch in archs if wanted is None or satisfies(arch or "", wanted)]

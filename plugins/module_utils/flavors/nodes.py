@@ -89,7 +89,8 @@ def host_verdict(flavor, host, owner):
     """
     :param host: a result of host_info.
     """
-    kind, name = HOSTS.get(host["hypervisor"], f"{host['hypervisor']} hosts"), host.get("name") or owner
+    hypervisor, name = hosts.hypervisor_for(flavor, host), host.get("name") or owner
+    kind = HOSTS.get(hypervisor, f"{hypervisor} hosts")
     never, busy, rooms = hosts.rejections(flavor, host), [], [(PLENTY, PLENTY)]
     for key, unit in hosts.AMOUNTS.items():
         want, have = flavor.get(key) or 0, host["capacity"][key]
@@ -98,7 +99,7 @@ def host_verdict(flavor, host, owner):
             if have["free"] < want:
                 busy.append(f"{want} {unit} wanted, {have['free']} of {have['total']} left")
     if not never:
-        for found in _devices(flavor, host):
+        for found in _devices(flavor, host, hypervisor):
             never += found.never
             busy += found.busy
             rooms.append((found.room, found.most))
@@ -118,9 +119,9 @@ class _Found:
     most: int
 
 
-def _devices(flavor, host):
+def _devices(flavor, host, hypervisor):
     """What there is of the GPUs of a flavor for containers, or of each alias of one for guests."""
-    if host["hypervisor"] == hosts.LXC:
+    if hypervisor == hosts.LXC:
         yield from _gpus(flavor, host["gpus"])
         return
     for alias, count in aliases_of(flavor):
