@@ -64,7 +64,8 @@ def session(text):
         for line in content.splitlines():
             inner = INNER.fullmatch(line)
             if line.startswith(PROMPT):
-                commands.append(Command(line[len(PROMPT) :]))
+                # what stands behind it, two blanks and more away, is for people
+                commands.append(Command(re.sub(r"  +# .*", "", line[len(PROMPT) :])))
             elif inner:
                 commands[-1].typed.append(inner[1])
             elif commands[-1].line.endswith("\\"):

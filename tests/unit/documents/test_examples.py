@@ -1,0 +1,67 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What guides have people write, taken by the code that reads it. If these fail, who copies it gets an error."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.hetero.compute.plugins.filter.flavors import flavors
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
+from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils.power.registry import DRIVERS
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight
+from ansible_collections.hetero.compute.tests.unit.documents.pages import GUIDES, ROOT, blocks, guide, named
+
+
+def variables_of(text):
+    """Every mapping in the YAML blocks of a page, at any depth."""
+
+    def inside(value):
+        if isinstance(value, dict):
+            yield value
+        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from inside(one)
+
+    for language, _options, content in blocks(text):
+        if language == "yaml":
+            yield from inside(yaml.safe_load(content))
+
+
+def test_the_first_boards_files_are_taken():
+    """The file of the boards, the inventory and the wiring of the first page that an operator follows."""
+    inventory = yaml.safe_load(named(guide("first_board"), "inventory"))
+    host = inventory["proxies"]["hosts"]["proxy1"]
+    boards = parse(named(guide("first_board"), "boards"), source="files/boards")
+    assert [(board.id, board.ip, board.arch) for board in boards] == [(0, "10.0.2.1", "TILEPro64")]
+    found = Findings()
+    wiring = {str(number): wire for number, wire in host["tftp_proxy_boards"].items()}
+    plan = preflight.Plan(server=host["tftp_proxy_server"], pdus=host["tftp_proxy_pdus"], wiring=wiring)
+    plan.credentials_for = list(host["tftp_proxy_pdu_credentials"])
+    preflight.wiring(plan, boards, found)
+    assert (found.defects, found.notes) == ([], [])
+    assert {pdu["driver"] for pdu in host["tftp_proxy_pdus"].values()} <= set(DRIVERS)
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_variables_are_what_their_roles_take(path):
+    """A variable that is no more, or a list where a word is wanted."""
+    for role in (folder.name for folder in (ROOT / "roles").iterdir()):
+        spec = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())
+        options = {
+            name: dict(option, required=False) for name, option in spec["argument_specs"]["main"]["options"].items()
+        }
+        for mapping in variables_of(path.read_text()):
+            given = {name: value for name, value in mapping.items() if str(name).startswith(f"{role}_")}
+            checked = ArgumentSpecValidator(options).validate(given)
+            assert checked.error_messages == [], given
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_flavors_are_flavors(path):
+    for mapping in variables_of(path.read_text()):
+        own = mapping.get("hetero_extra_instance_types", {})
+        assert set(flavors({}, own)) == set(own)
