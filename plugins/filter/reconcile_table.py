@@ -58,6 +58,7 @@ _value:
 """
 
 HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
+KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
 
 
@@ -75,6 +76,12 @@ def summed_up(kind, records):
     to_see = sum(any(found["done"] is None for found in record["found"]) for record in records)
     said = f"{len(records)} {kind}: {fine} as recorded, {len(records) - fine - to_see} mended, {to_see} to look at"
     return [said] if records else []
+
+
+def _called(instances):
+    """What people call them."""
+    kinds = {instance["kind"] for instance in instances}
+    return " and ".join(KINDS[kind] for kind in sorted(kinds, reverse=True))
 
 
 def gpu_rows(results):
@@ -108,7 +115,7 @@ def reconcile_table(results, hosts=(), gpus=()):
         *aligned([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
         *others,
         *summed_up("boards", boards),
-        *summed_up("containers", instances),
+        *summed_up(_called(instances), instances),
         *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
     ]
 

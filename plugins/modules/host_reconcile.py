@@ -55,6 +55,7 @@ instances:
   contains:
     name: {description: Name of the host., type: str}
     instance: {description: Name of the instance., type: str}
+    kind: {description: 'What it runs in, V(lxc) or V(kvm).', type: str}
     recorded: {description: The state that was recorded., type: str}
     power: {description: 'V(on) or V(off), whether its container runs, or none where there is none.', type: str}
     ssh: {description: 'V(own key), V(other key) or V(no answer), or none where it does not run.', type: str}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import os
 import platform
+from typing import Any
 
 from ..errors import BadInput, naming
 from ..flavors.hosts import KVM, LXC
@@ -26,14 +27,14 @@ SECTIONS = {"lxc": LXC, "kvm": KVM}
 #: What may be offered to instances; what the file leaves out is all that the machine has.
 CAPACITY = ("memory_mb", "vcpus", "local_gb")
 #: What the machine has once, whatever runs on it, and what it is where no section says it; two must say the same.
-MACHINE = {
+MACHINE: dict[str, Any] = {
     "name": platform.node().split(".")[0],  # for people
     "state_folder": "/var/lib/hetero",
     "run_folder": "/run/hetero",
     **dict.fromkeys(CAPACITY),
 }
 #: What a section may leave out; what stands in the file outside of them holds for each.
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "bridge": "hetero0",
     "prefix_length": 24,
     "gateway": None,
@@ -64,7 +65,9 @@ def read_config(path, meminfo=MEMINFO):
     for kind, section in sections.items():
         if not isinstance(section, dict):
             raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
-    config = {kind: dict(copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})) for kind in SECTIONS}
+    config: dict[str, Any] = {
+        kind: dict(copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})) for kind in SECTIONS
+    }
     config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
     for key in CAPACITY:
         if config[key] is None:

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The records of a host's instances against what is true: is the container there, does it run, whose key answers ssh.
+"""The records of a host's instances against what is true: is what each runs in there, does it run, whose key
+answers ssh.
 
 Says what it found and mends what is safe; nothing is started, ended or written into a root. Who can open which GPU is
 gpus/reconciling.py's, and which domain has which device domains.py's.
@@ -33,7 +34,8 @@ def reconcile(host, change, timeout):
     """
     looks = []
     for claim in host.store.claims():
-        look = dict(name=host.name, instance=claim.instance, recorded=claim.state, power=None, ssh=None, found=[])
+        look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
+        look.update(power=None, ssh=None, found=[])
         work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
         try:
             with held(work, PHASE, Deadline(timeout)):
@@ -54,10 +56,10 @@ def _note(look, found, done=None):
 
 def _judge(work, look):
     if work.claim.container is None:
-        _note(look, "claimed, and its container not made yet: provision it again, or terminate it")
+        _note(look, f"claimed, and its {work.word} not made yet: provision it again, or terminate it")
         return
     if not work.is_made:
-        _note(look, "its container is gone: provision it again, which makes it anew, or terminate it")
+        _note(look, f"its {work.word} is gone: provision it again, which makes it anew, or terminate it")
         return
     look["power"] = "on" if work.container.running else "off"
     if look["power"] == "on":

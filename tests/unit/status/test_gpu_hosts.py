@@ -47,6 +47,20 @@ def answer(item="gpu1"):
     )  # fmt: skip
 
 
+def test_a_host_with_both_is_shown_as_both_and_fits_what_either_serves():
+    """Its flavors for guests stood nowhere in the table, as if no host had them."""
+    kg1 = dict(name="kg1", memory_mb=1024, extra_specs={"hypervisor": "s== KVM"})
+    cg1 = dict(name="cg1", memory_mb=1024, extra_specs={"hypervisor": "s== LXC", "gpus": "= 1"})
+    for hypervisors, kind, fit in (
+        (["LXC", "KVM"], "gpu, kvm", "kg1, cg1"),
+        (["KVM"], "kvm", "kg1"),
+        ([], "gpu", "cg1"),
+    ):
+        result = dict(answer(), hypervisors=hypervisors, hypervisor=next(iter(hypervisors), "LXC"))
+        lines = status_table([], fits=dict(kg1=kg1, cg1=cg1), hosts=snapshots([result], hosts=True))
+        assert [cell.strip() for cell in lines[1].split("  ") if cell.strip()][1:4] == [kind, "fermi ×4", fit]
+
+
 def test_the_table_says_who_has_what_and_what_nobody_gets():
     """A GPU that is a stranger's or ill counts as free, and requests are sent there in vain."""
     types = yaml.safe_load(TYPES.read_text())["hetero_instance_types"]
