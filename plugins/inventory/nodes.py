@@ -38,6 +38,7 @@ extends_documentation_fragment:
   - ansible.builtin.inventory_cache
 notes:
   - With O(cache=true) the boards files are cached. The snapshots are not, as they have an age of their own.
+    That pays where the files are on a slow share; from a disk they are read as fast as the cache.
 options:
   plugin:
     description: Marks the file as one for this plugin.
@@ -347,6 +348,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for key, value in host["vars"].items():
             self.inventory.set_variable(host["name"], key, value)
 
+    def _compose(self, template, variables, *more):
+        """A variable's name is looked up; to compile it, as any other expression, costs 0.3 ms a host."""
+        value = variables.get(template)
+        if isinstance(value, str) and "{" not in value and template not in self._vars:
+            return value
+        return super()._compose(template, variables, *more)
+
     def _compose_all(self, names):
         """The user's own groups and variables; skipped where there are none, as each expression costs 0.3 ms a host."""
         compose, groups = self.get_option("compose"), self.get_option("groups")
@@ -354,6 +362,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if not (compose or groups or keyed_groups):
             return
         for name in names:
-            self._set_composite_vars(compose, self.inventory.get_host(name).get_vars(), name, strict)
-            self._add_host_to_composed_groups(groups, {}, name, strict)
-            self._add_host_to_keyed_groups(keyed_groups, {}, name, strict)
+            host = self.inventory.get_host(name)
+            self._set_composite_vars(compose, host.get_vars(), name, strict)
+            variables = host.get_vars()
+            self._add_host_to_composed_groups(groups, variables, name, strict, fetch_hostvars=False)
+            self._add_host_to_keyed_groups(keyed_groups, variables, name, strict, fetch_hostvars=False)
