@@ -164,7 +164,7 @@ def _counted(devices, count, asked):
         if why:
             groups.setdefault(why, []).append(address)
     told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
-    most = sum(one["healthy"] is not False and not _unfit(one) for one in devices) // count
+    most = sum(not _unfit(one) for one in devices) // count
     return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most)
 
 

@@ -1,0 +1,337 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whom to ask for a flavor, in what order, and what is said of the others. If these fail, a request goes to a node that
+cannot serve it, misses one that can, goes elsewhere each time, or a user is not told why.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.filter.holders import FilterModule as Holders
+from ansible_collections.hetero.compute.plugins.filter.schedule import FilterModule
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import STRATEGIES
+
+ROOT = Path(__file__).parents[3]
+TYPES = yaml.safe_load((ROOT / "playbooks" / "vars" / "instance_types.yml").read_text(encoding="utf-8"))[
+    "hetero_instance_types"
+]
+BOARDS = read(ROOT / "roles" / "lab" / "files" / "tilera_boards")
+TP64, CG1 = TYPES["tp64.8x8"], TYPES["cg1.xlarge"]
+KVM = dict(
+    name="kvm.gpu", memory_mb=8192, vcpus=4, extra_specs={"hypervisor": "s== KVM", "pci_passthrough:alias": "a1:1"}
+)
+schedule = FilterModule().filters()["schedule"]
+holders = Holders().filters()["holders"]
+
+
+def board(number, state="power off", instance=None, **more):
+    columns = dict(BOARDS[number % len(BOARDS)].columns, id=number, name=f"board{number}")
+    return dict(columns, state=state, instance=instance, since_seconds=120, note="", disks=[], **more)
+
+
+def proxy(name, *boards, claims=()):
+    return dict(item=name, boards=list(boards), claims=list(claims))
+
+
+def gpu(number, instance=None, arch="fermi", **more):
+    known = dict(address=f"0000:0{number}:00.0", uuid=f"GPU-{number}", arch=arch, healthy=True, unsupported=None)
+    return dict(known, why_unhealthy=None, instance=instance, holder=instance, since=None, **more)
+
+
+def host(name, *gpus, hypervisors=("LXC",), free=65536, devices=(), claims=()):
+    capacity = {key: dict(total=65536, free=free) for key in ("memory_mb", "vcpus", "local_gb")}
+    known = dict(item=name, name=name, hypervisor=hypervisors[0], hypervisors=list(hypervisors), cpu_arch="x86_64")
+    return dict(known, capacity=capacity, gpus=list(gpus), devices=list(devices), claims=list(claims))
+
+
+def device(number, instance=None, unsupported=None, alias="a1"):
+    known = dict(address=f"0000:8{number}:00.0", ids="10de:11bf", arch=alias, healthy=True, why_unhealthy=None)
+    return dict(known, unsupported=unsupported, instance=instance, holder=instance, since=None)
+
+
+def claim(instance, request=None, created=1.0, owner="jo", image_hash=None, **more):
+    known = dict(instance=instance, request=request or instance, created=created, owner=owner)
+    return dict(known, image_hash=image_hash, **more)
+
+
+def names(found):
+    return [(one["owner"], one["name"]) for one in found]
+
+
+def test_one_answer_over_all_kinds_as_the_tour_shows_it():
+    """The words of the tour, letter for letter: a reason for each kind, not one for each node."""
+    nodes = [proxy("p1", *map(board, range(10))), host("gpu1", gpu(5)), host("gpu2", gpu(5))]
+    found = schedule(nodes, TYPES["tgx.8x8"], name="bob")
+    assert found["text"] == (
+        "bob wants tgx.8x8 (tile-gx64, 8x8, 16384 MB, 500 GB): no node.\n"
+        "  10 boards: cpu_arch TILEPro64 is not tile-gx64\n"
+        "   2 GPU hosts: cpu_arch x86_64 is not tile-gx64"
+    )
+    assert (found["candidates"], found["enough"], found["possible"]) == ([], False, False)
+    assert len(found["rejected"]) == 12
+    assert all(one["never"] and one["reasons"] for one in found["rejected"])
+
+
+def test_each_flavor_goes_to_its_kind():
+    """A flavor without a hypervisor is for boards, one with LXC or KVM for hosts that run it, and those may run both."""
+    nodes = [
+        proxy("p1", board(0)),
+        host("gpu1", *map(gpu, range(4))),
+        host("kvm1", hypervisors=("KVM",), devices=[device(5)]),
+        host("both", *map(gpu, range(4)), hypervisors=("KVM", "LXC"), devices=[device(5), device(6)]),
+    ]
+    kinds = {"board": [("p1", "board0")], "container": [("gpu1", "gpu1"), ("both", "both")]}
+    for flavor, kind, wanted in (
+        (TP64, "board", kinds["board"]),
+        (CG1, "container", kinds["container"]),
+        (KVM, "guest", [("both", "both"), ("kvm1", "kvm1")]),
+    ):
+        found = schedule(nodes, flavor, name="x")
+        assert names(found["candidates"]) == wanted
+        assert [visit["kind"] for visit in found["visits"]] == [kind]
+        assert len(found["rejected"]) + len(wanted) == 4
+    plain = dict(name="plain", memory_mb=1)
+    why = {one["name"]: one["reasons"] for one in schedule(nodes, plain)["rejected"]}
+    assert why["gpu1"] == ["the flavor does not ask for it (extra_specs: hypervisor: s== LXC)"]
+
+
+@pytest.mark.parametrize(
+    ("node", "flavor", "why"),
+    [
+        (board(0, "running", "jackie"), TP64, "running jackie since 2 min"),
+        (board(0, "power off", "jackie", created=None), TP64, "claimed for jackie since 0 s"),
+        (board(0, "maintenance") | dict(note="its fan rattles"), TP64, "maintenance: its fan rattles"),
+        (board(0, "error"), TP64, "error"),
+        (board(0, "shutting down"), TP64, "shutting down since 2 min"),
+        (host("h", *(gpu(n) for n in range(4)), free=8), CG1, "16384 MB of memory wanted, 8 of 65536 left"),
+        (
+            host("h", gpu(1, "ml-7"), gpu(2, "ml-7"), gpu(3), gpu(4, arch="kepler")),
+            CG1,
+            "2 fermi GPUs wanted: 0000:01:00.0, 0000:02:00.0 allocated to ml-7 since 0 s",
+        ),
+        (
+            host("h", gpu(1) | dict(healthy=False, why_unhealthy="fell off the bus"), gpu(2)),
+            CG1,
+            "2 fermi GPUs wanted: 0000:01:00.0 is not healthy: fell off the bus",
+        ),
+        (
+            host("h", hypervisors=("KVM",), devices=[device(5, "g1")]),
+            KVM,
+            "1 × a1 wanted: 0000:85:00.0 allocated to g1 since 0 s",
+        ),
+        (
+            host("h", hypervisors=("KVM",), devices=[device(5, unsupported="is on nouveau")]),
+            KVM,
+            "1 × a1 wanted: 0000:85:00.0 is on nouveau",
+        ),
+    ],
+)
+def test_what_is_taken_now_may_be_free_later(node, flavor, why):
+    """It is a reason to wait, with the name of who has it, and not one to give up."""
+    nodes = [node if "item" in node else proxy("p1", node)]
+    found = schedule(nodes, flavor, name="x")
+    (rejected,) = found["rejected"]
+    assert rejected["reasons"][0] == why
+    assert (rejected["never"], found["possible"], found["enough"], found["visits"]) == (False, True, False, [])
+    assert found["waiting"]
+
+
+@pytest.mark.parametrize(
+    ("node", "flavor", "why"),
+    [
+        (host("h", gpu(1)), CG1, "gpus 1 does not satisfy '= 2'"),
+        (host("h", gpu(1), gpu(2) | dict(unsupported="no driver")), CG1, "gpus 1 does not satisfy '= 2'"),
+        (host("h", hypervisors=("KVM",), devices=[device(5, alias="b2")]), KVM, "has no of alias a1, 1 wanted"),
+        (host("h", hypervisors=("LXC",)), KVM, "hypervisor LXC does not satisfy 's== KVM'"),
+        (proxy("p1", board(0)), dict(TP64, vcpus=99), "vcpus 10 < 99"),
+        (proxy("p1", board(0)), dict(TP64, cpu_info={"topology": {"cores": 65}}), "topology.cores 64 < 65"),
+        (proxy("p1", board(0)), dict(TP64, cpu_info={"colour": "red"}), "has no colour"),
+        (proxy("p1", board(0)), dict(TP64, extra_specs={"capabilities:vcpus": "<= 2"}), "vcpus 10 does not satisfy"),
+    ],
+)
+def test_what_never_serves_is_no_reason_to_wait(node, flavor, why):
+    found = schedule([node], flavor, name="x")
+    assert found["rejected"][0]["reasons"][0].startswith(why)
+    assert (found["rejected"][0]["never"], found["possible"]) == (True, False)
+    assert schedule([proxy("p1", board(0))], dict(TP64, extra_specs={"hw:cpu_policy": "dedicated"}))["room"] == 1
+
+
+def test_one_board_and_boards_with_disks_only():
+    nodes = [proxy("p1", board(0), board(1)), proxy("p2", board(0), board(1) | dict(disks=["/dev/sda"]))]
+    assert names(schedule(nodes, TP64, board="1")["candidates"]) == [("p1", "board1"), ("p2", "board1")]
+    found = schedule(nodes, TP64, boot_source="disk")
+    assert names(found["candidates"]) == [("p2", "board1")]
+    assert "\n  3 boards: no disk to boot from is configured for it" in found["text"]
+    nodes.append(proxy("p3", board(7, "error")))
+    assert "\n  board7 of p3: error" in schedule(nodes, TP64, board=7)["text"]
+
+
+def owners(*rooms):
+    return [proxy(f"p{n}", *map(board, range(room))) for n, room in enumerate(rooms, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rooms", "count", "strategy", "shares"),
+    [
+        ((2, 5, 3), 1, "spread", {"p2": 1}),
+        ((2, 5, 3), 1, "pack", {"p1": 1}),
+        ((2, 5, 3), 3, "pack", {"p3": 3}),
+        ((2, 5, 3), 4, "pack", {"p2": 4}),
+        ((2, 5, 3), 7, "pack", {"p2": 5, "p3": 2}),
+        ((2, 5, 3), 10, "spread", {"p2": 5, "p3": 3, "p1": 2}),
+        ((3, 3), 2, "spread", {"p1": 2}),
+        ((3, 3), 2, "pack", {"p1": 2}),
+        ((0, 1), 1, "spread", {"p2": 1}),
+        ((2, 5, 3), 11, "spread", {}),
+    ],
+)
+def test_who_is_asked_for_how_many(rooms, count, strategy, shares):
+    """The first takes what it has room for, the next the rest; nobody is asked where all of them have not enough."""
+    found = schedule(owners(*rooms), TP64, name="lab", count=count, strategy=strategy)
+    assert {visit["item"]: len(visit["numbers"]) or 1 for visit in found["visits"]} == shares
+    if count > 1:
+        assert [number for visit in found["visits"] for number in visit["numbers"]] == list(
+            range(1, sum(shares.values()) + 1)
+        )
+    few = schedule(owners(*rooms), TP64, name="lab", count=count, partial=True)
+    assert sum(len(visit["numbers"]) or 1 for visit in few["visits"]) == min(count, sum(rooms))
+
+
+def test_asked_again_the_same_owners_have_the_same_numbers():
+    """A rerun that spread a request anew would claim it twice; what is missing goes where there is room."""
+    held = [claim(f"lab-{n}", "lab", created=n) for n in (1, 2, 3)]
+    nodes = owners(1, 3)
+    nodes[0]["claims"], nodes[1]["claims"] = held[:2], [held[2], claim("other")]
+    again = schedule(nodes, TP64, name="lab", count=3, owner="jo")
+    assert [(v["item"], v["numbers"]) for v in again["visits"]] == [("p1", [1, 2]), ("p2", [3])]
+    assert again["surplus"] == []
+    more = schedule(nodes, TP64, name="lab", count=5, owner="jo")
+    assert [(v["item"], v["numbers"]) for v in more["visits"]] == [("p1", [1, 2]), ("p2", [3, 4, 5])]
+    single = schedule(nodes, TP64, name="other", owner="jo")
+    assert [(v["item"], v["numbers"]) for v in single["visits"]] == [("p2", [])]
+    assert schedule(nodes, TP64, name="lab", owner="jo")["visits"] == [dict(item="p2", kind="board", numbers=[])]
+
+
+def test_of_one_name_twice_the_oldest_stays_and_nothing_that_is_in_use_goes():
+    a, b, c = claim("x", created=3), claim("x", created=2), claim("x", created=1, owner="eve")
+    nodes = [
+        proxy("p1", board(0), claims=[a]),
+        proxy("p2", board(0), claims=[b]),
+        host("h", claims=[c | dict(kind="kvm")]),
+    ]
+    found = holders(nodes, "x", owner="jo")
+    assert [(part["item"], part["kind"]) for part in found["parts"]] == [("h", "guest")]
+    assert [part["item"] for part in found["surplus"]] == ["p2", "p1"]
+    assert [part["item"] for part in holders(nodes, "x", owner="eve")["surplus"]] == []
+    a["image_hash"] = "ab" * 32
+    assert [part["item"] for part in holders(nodes, "x", owner="jo")["surplus"]] == ["p2"]
+    a["created"] = b["created"] = 0
+    nodes.reverse()
+    assert holders(nodes, "x", owner="jo")["parts"][0]["item"] == "p1"
+
+
+def test_what_goes_back_when_it_is_not_enough():
+    """All or nothing: what was claimed for this request goes, what was there before and what runs stays."""
+    nodes = [
+        proxy("p1", board(0), claims=[claim("lab-1", "lab"), claim("lab-2", "lab"), claim("lab-9", "lab")]),
+        proxy("p2", claims=[claim("lab-3", "lab", image_hash="ab"), claim("lab-4", "lab", owner="eve")]),
+    ]
+    found = holders(nodes, "lab", 4, "jo", ["lab-1"])
+    assert [(part["item"], part["numbers"]) for part in found["surplus"]] == [("p1", [2])]
+    assert holders(nodes, "lab", 4, "jo")["surplus"] == []
+    assert [part["item"] for part in holders(nodes, "lab", 4, "jo", [])["surplus"]] == ["p1"]
+
+
+def test_what_an_owner_refused_is_said_and_kept_in_mind():
+    """An image for another architecture will not come right by waiting; a lost race may."""
+    nodes = owners(2)
+    rejected = {"board0": ["image debian is for arm"], "board1": ["running eve since 0 s"]}
+    failure = dict(rejected=rejected, unfit={"board0": rejected["board0"]})
+    found = schedule(nodes, TP64, name="bob", refused=[dict(item="p1", failure=failure)])
+    assert (found["room"], found["possible"]) == (1, True)
+    assert found["text"].splitlines()[1:] == ["  board0: image debian is for arm", "  board1: running eve since 0 s"]
+    assert found["text"].splitlines()[0].endswith(": no node.")
+    failure["unfit"] = rejected
+    assert schedule(nodes, TP64, refused=[dict(item="p1", failure=failure)])["possible"] is False
+
+
+def test_forty_busy_boards_are_not_forty_lines():
+    nodes = [proxy("p1", *(board(n, "running", f"i-{n}") for n in range(40)), board(40, "error"))]
+    text = schedule(nodes, TP64, name="bob")["text"].splitlines()
+    assert text[1:] == ["  40 boards: in use", "  board40: error"]
+    assert schedule(nodes, TP64)["waiting"] == "40 boards in use, board40 error"
+    few = schedule([proxy("p1", board(0, "running", "a"), board(1, "running", "b"))], TP64, name="bob")["text"]
+    assert few.splitlines()[1:] == ["  board0: running a since 2 min", "  board1: running b since 2 min"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "why"),
+    [
+        ("p1", {}, "needs a list of results"),
+        ([{"item": "p1", "unreachable": True}], {}, "p1 has no answer of board_info or host_info"),
+        ([{"x": 1}], {}, "is no result of board_info"),
+        ([proxy("p1", board(0))], {"strategy": "random"}, "strategy: is 'random': give spread or pack"),
+        ([], {"flavor": {"name": "x", "vcpus": -1}}, "flavor x: vcpus is -1"),
+    ],
+)
+def test_what_cannot_be_meant(nodes, more, why):
+    with pytest.raises(AnsibleFilterError, match=why):
+        schedule(nodes, **{"flavor": TP64, **more})
+
+
+def some(draw):
+    """Nodes of all kinds in all states, and a flavor."""
+    states = [("power off", None)] * 6 + [("power off", "a"), ("running", "b"), ("booting", "c"), ("error", None)]
+    nodes = []
+    for number in range(draw.randint(1, 4)):
+        taken = (draw.choice(states) for _ in range(draw.randint(0, 6)))
+        nodes.append(proxy(f"p{number}", *(board(n, *one) for n, one in enumerate(taken))))
+    for number in range(draw.randint(0, 4)):
+        archs = [gpu(n, draw.choice([None, "ml"]), draw.choice(["fermi", "kepler"])) for n in range(draw.randint(0, 5))]
+        kinds = draw.choice([("LXC",), ("KVM",), ("LXC", "KVM")])
+        cards = [device(n, draw.choice([None, "g"])) for n in range(draw.randint(0, 3))]
+        nodes.append(host(f"h{number}", *archs, hypervisors=kinds, free=draw.choice([0, 9000, 65536]), devices=cards))
+    draw.shuffle(nodes)
+    return nodes, draw.choice([TP64, TP64, CG1, CG1, KVM, TYPES["tgx.4x4"], dict(name="any")])
+
+
+def test_whatever_the_nodes_are():
+    """400 sites: the same answer each time, every node a candidate or with a reason, no more asked of it than it has,
+    and another order of the inventory changes who is first of equals, never how many there are.
+    """
+    draw, seen = random.Random(7), {"enough": 0, "not": 0}
+    for _turn in range(400):
+        nodes, flavor = some(draw)
+        count, strategy = draw.randint(1, 5), draw.choice(STRATEGIES)
+        request = dict(name="lab", count=count, strategy=strategy)
+        found = schedule(nodes, flavor, **request)
+        assert found == schedule(nodes, flavor, **request)
+        every = [(n["item"], b["name"]) for n in nodes if "boards" in n for b in n["boards"]]
+        every += [(n["item"], n["name"]) for n in nodes if "boards" not in n]
+        assert sorted(names(found["candidates"]) + names(found["rejected"])) == sorted(every)
+        assert all(one["reasons"] for one in found["rejected"])
+        rooms = {}
+        for one in found["candidates"]:
+            rooms[one["owner"]] = rooms.get(one["owner"], 0) + one["room"]
+        assert sum(rooms.values()) == found["room"]
+        assert found["enough"] is (found["room"] >= count)
+        asked = {visit["item"]: len(visit["numbers"]) or 1 for visit in found["visits"]}
+        assert all(rooms[owner] >= many for owner, many in asked.items())
+        assert sum(asked.values()) == (count if found["enough"] else 0)
+        assert found["possible"] or not found["enough"]
+        ranks = list(dict.fromkeys(one["owner"] for one in found["candidates"]))
+        if strategy == "spread":
+            assert [rooms[owner] for owner in ranks] == sorted(rooms.values(), reverse=True)
+        shuffled = schedule(draw.sample(nodes, len(nodes)), flavor, **request)
+        assert (shuffled["room"], shuffled["possible"]) == (found["room"], found["possible"])
+        assert sorted(names(shuffled["candidates"])) == sorted(names(found["candidates"]))
+        seen["enough" if found["enough"] else "not"] += 1
+    assert min(seen.values()) >= 80, seen
