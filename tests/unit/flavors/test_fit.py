@@ -141,7 +141,7 @@ def test_extra_specs_operators(key, requirement, fit):
         ),
         (
             {"name": "x", "extra_specs": {"pci_passthrough:alias": "a1"}},
-            "alias is 'a1': write name",
+            "flavor x: extra_specs.pci_passthrough:alias is 'a1': write",
         ),
         (
             {"name": "x", "cpu_info": {"geometry": 8}},

@@ -81,7 +81,7 @@ def test_one_answer_over_all_kinds_as_the_tour_shows_it():
 
 
 def test_each_flavor_goes_to_its_kind():
-    """A flavor without a hypervisor is for boards, one with LXC or KVM for hosts that run it, and those may run both."""
+    """A flavor without a hypervisor is for boards, one with LXC or KVM for hosts that run it, or both."""
     nodes = [
         proxy("p1", board(0)),
         host("gpu1", *map(gpu, range(4))),
@@ -171,6 +171,7 @@ def test_one_board_and_boards_with_disks_only():
     assert names(found["candidates"]) == [("p2", "board1")]
     assert "\n  3 boards: no disk to boot from is configured for it" in found["text"]
     nodes.append(proxy("p3", board(7, "error")))
+    nodes[0]["boards"].append(board(7, "running", "x"))
     assert "\n  board7 of p3: error" in schedule(nodes, TP64, board=7)["text"]
 
 
