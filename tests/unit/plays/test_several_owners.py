@@ -1,0 +1,109 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests for more than one proxy node has free, and for what is not free yet. If these fail, a request is served by
+halves, a rerun claims it twice, a verb forgets what is elsewhere, or a play that waits leaves a claim behind.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+ALL = {"p1": ["lab-1", "lab-2"], "p2": ["lab-3"]}
+
+
+def claims(folders):
+    """{proxy: [instances claimed there]}."""
+    found = {}
+    for name, proxy in folders.items():
+        with Store(proxy.state_db, create=False) as store:
+            found[name] = sorted(claim.instance for claim in store.claims())
+    return found
+
+
+def take(proxy, *instances):
+    """Give the first boards of a proxy to somebody else."""
+    with Store(proxy.state_db) as store:
+        store.claim("full", list(instances), "alice", {"name": "x"}, "debian", KEY, list(range(len(instances))))
+
+
+def test_three_boards_of_two_proxies(proxies):
+    """Two here and one there; again without a change; never some of five; and all of them end by their one name."""
+    folders, plays = proxies
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    assert rc == 0, output
+    assert claims(folders) == ALL
+    assert all(f"{name} is running on board" in output for names in ALL.values() for name in names)
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    assert (rc, changed(output)) == (0, 0), output
+    rc, output = plays.play("provision_instance", instance="big", flavor=FLAVOR, count=5)
+    assert (rc, changed(output)) == (2, 0), output
+    assert "big wants 5 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 1 of 5 nodes." in output
+    assert claims(folders) == ALL
+    rc, output = plays.play("terminate_instance", instance="lab")
+    assert (rc, changed(output) > 0) == (0, True), output
+    assert claims(folders) == {"p1": [], "p2": []}
+
+
+@pytest.mark.long
+def test_verbs_go_to_all_owners(proxies):
+    folders, plays = proxies
+    take(folders["p1"], "full-1")
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, strategy="pack")
+    assert rc == 0, output
+    assert claims(folders) == {"p1": ["full-1", "lab-3"], "p2": ["lab-1", "lab-2"]}
+    rc, output = plays.play("extend_instance", instance="lab", hours=5)
+    assert [f"lab-{n} has board" in output for n in (1, 2, 3)] == [True] * 3, output
+    rc, output = plays.play("stop_instance", instance="lab")
+    assert rc == 0, output
+    rc, output = plays.play("start_instance", instance="lab")
+    assert [f"lab-{n} is running on board" in output for n in (1, 2, 3)] == [True] * 3, output
+    rc, output = plays.play("terminate_instance", instance="lab-3")
+    assert rc == 0, output
+    assert claims(folders) == {"p1": ["full-1"], "p2": ["lab-1", "lab-2"]}
+
+
+@pytest.mark.long
+def test_two_requests_for_the_same_boards(proxies):
+    """Each looks before the other has claimed. One of them gets its three boards or none; never do both keep some."""
+    folders, plays = proxies
+    both = [plays.start("provision_instance", instance=name, flavor=FLAVOR, count=3) for name in ("a", "b")]
+    ended = [plays.end(process) for process in both]
+    held = claims(folders)
+    for name, (rc, output) in zip("ab", ended):
+        mine = [one for names in held.values() for one in names if one.startswith(f"{name}-")]
+        assert len(mine) == (3 if rc == 0 else 0), (name, held, output)
+
+
+def test_waiting_for_a_free_board(proxies):
+    """It says what it waits for, takes the board as soon as it is given back, and leaves nothing when that never is."""
+    folders, plays = proxies
+    for proxy in folders.values():
+        take(proxy, f"full-{proxy.folder.name}-1", f"full-{proxy.folder.name}-2")
+    before = claims(folders)
+    request = dict(flavor=FLAVOR, hetero_wait_interval=1)
+    rc, output = plays.play("provision_instance", instance="never", wait=0.05, **request)
+    assert (rc, changed(output)) == (2, 0), output
+    assert "never waits for tp64.8x8, 0.05 min at most: 4 boards in use" in output
+    assert "waited 0.05 min" in output
+    assert claims(folders) == before
+    waiting = plays.start("provision_instance", instance="jackie", wait=10, **request)
+    said = []
+    while not any("jackie waits for" in line for line in said):
+        said.append(waiting.stdout.readline())
+        assert said[-1], said
+    with Store(folders["p2"].state_db) as store:
+        store.release(1)
+    rc, output = plays.end(waiting)
+    assert rc == 0, output
+    assert "jackie is running on board1: ssh root@10.0.2.2" in output
+    assert claims(folders)["p2"] == ["full-p2-1", "jackie"]
+    rc, output = plays.play("provision_instance", instance="bob", wait=10, flavor="tgx.8x8")
+    assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
