@@ -79,7 +79,7 @@ options:
     choices: [nfs, disk]
     default: nfs
   owner:
-    description: Whose request it is; what is theirs and was claimed twice is RV(_value['surplus']).
+    description: Whose request it is; what is theirs and was claimed twice is C(surplus).
     type: str
   refused:
     description: Claims that an owner refused after all, as dicts with C(item), the owner, and the module's C(failure).

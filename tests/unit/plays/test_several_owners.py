@@ -56,7 +56,7 @@ def test_three_boards_of_two_proxies(proxies):
 def test_verbs_go_to_all_owners(proxies):
     folders, plays = proxies
     take(folders["p1"], "full-1")
-    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, strategy="pack")
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, placement="pack")
     assert rc == 0, output
     assert claims(folders) == {"p1": ["full-1", "lab-3"], "p2": ["lab-1", "lab-2"]}
     rc, output = plays.play("extend_instance", instance="lab", hours=5)
