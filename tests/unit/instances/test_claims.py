@@ -68,6 +68,22 @@ def test_all_or_nothing(claims):
     assert claims.nothing_is_left()
 
 
+def test_a_share_of_a_request_that_others_serve_too(claims):
+    """Numbers that another host has would be there twice; ended by number, the others stay."""
+    given = claims.claim("lab", count=4, numbers=(2, 4))
+    assert (given["new"], given["lines"][0]["text"]) == (
+        ["lab-2", "lab-4"],
+        "wants cg1.xlarge: 4 of 4 fermi GPUs free, gpu1 chosen",
+    )
+    assert claims.claim("lab", count=4, numbers=(2, 4))["changed"] is False
+    with pytest.raises(NoneFree, match="lab wants 1 cg1.xlarge .*: no node"):
+        claims.claim("lab", count=4, numbers=(3,))
+    assert [one["instance"] for one in claims.do(instances.absent, "lab", numbers=(4,))["instances"]] == ["lab-4"]
+    assert [one["instance"] for one in claims.info()["instances"]] == ["lab-2"]
+    with pytest.raises(BadInput, match="numbers: has 5, and the instances are 1 to 4"):
+        claims.claim("lab", count=4, numbers=(5,))
+
+
 @pytest.mark.parametrize(
     ("asked", "why"),
     [

@@ -284,6 +284,22 @@ def test_several_are_numbered_and_all_or_nothing_unless_partial(node):
     assert (again["changed"], ids(again)) == (False, list(range(10)))
 
 
+def test_a_share_of_a_request_that_others_serve_too(node):
+    """Numbers that another proxy node has would be there twice; given back by number, the others stay."""
+    asked = dict(JACKIE, instance="lab", count=4)
+    given = node.claim(**dict(asked, numbers=[2, 4]))
+    assert [(one["instance"], one["request"], one["board"]) for one in given["boards"]] == [
+        ("lab-2", "lab", 0),
+        ("lab-4", "lab", 1),
+    ]
+    assert node.claim(**dict(asked, numbers=[2, 4]))["changed"] is False
+    assert "numbers: has 5, and the instances are 1 to 4" in node.claim(**dict(asked, numbers=[5]))["msg"]
+    node.off(0, 1)
+    assert [one["instance"] for one in node.release(instance="lab", numbers=[4])["boards"]] == ["lab-4"]
+    with node.store() as store:
+        assert [claim.instance for claim in store.claims()] == ["lab-2"]
+
+
 def test_check_mode_names_the_board_and_touches_nothing(node):
     before = node.files
     result = node.claim(check=True)
