@@ -15,7 +15,9 @@ from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, 
 
 #: Where a message has something that differs, in the guide; and in what is read from the code.
 LEFT_OUT, HOLE = "…", "\0"
-ROW = re.compile(r"^   \* - (?:``(.+)``|:literal:`(.+)`)$", re.MULTILINE)
+#: The first cell of a row, and a message in it; there may be several.
+ROW = re.compile(r"^   \* - (``.*``|:literal:`.*`)$", re.MULTILINE)
+LITERAL = re.compile(r"``(.+?)``|:literal:`((?:\\`|[^`])+)`")
 
 
 def said(node):
@@ -51,7 +53,8 @@ def read():
 
 def rows():
     """({kinds}, [messages]) of the guide's tables."""
-    found = [literal or escaped.replace("\\", "") for literal, escaped in ROW.findall(guide("errors"))]
+    cells = [found for row in ROW.findall(guide("errors")) for found in LITERAL.findall(row)]
+    found = [literal or escaped.replace("\\", "") for literal, escaped in cells]
     kinds = {word for word in found if re.fullmatch(r"[A-Z]\w+", word)}
     return kinds, [word for word in found if word not in kinds]
 
