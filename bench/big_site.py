@@ -73,19 +73,20 @@ def host_answer(name):
     """What host_info returns on a GPU host, as a loop's result."""
     gpu = {"model": "Tesla C2050", "arch": "fermi", "healthy": True, "why_unhealthy": None, "unsupported": None}
     gpus = [dict(gpu, address=f"0000:{5 + card:02x}:00.0", holder=None, instance=None) for card in range(GPUS)]
-    capacity = {"memory_mb": {"total": 65536, "free": 65536}}
+    capacity = {key: {"total": 65536, "free": 65536} for key in ("memory_mb", "vcpus", "local_gb")}
     more = {"claims": [], "hypervisor": "LXC", "cpu_arch": "x86_64", "unsupported": None, "devices": []}
     return {"item": name, "gpus": gpus, "instances": [], "capacity": capacity, **more}
 
 
 class Site:
-    """What there is: `proxies` name → boards, `seen` name → snapshot, of GPU hosts `seen_hosts`."""
+    """What there is: `proxies` name → boards, `answers` of board_info, `seen` name → snapshot; of GPU hosts likewise."""
 
     def __init__(self, proxies, boards_each, hosts):
         self.proxies = {f"proxy{number}": boards(boards_each, number * boards_each) for number in range(proxies)}
         now = round(time.time(), 3)
-        self.seen = snapshots([proxy_answer(name, of_proxy, now) for name, of_proxy in self.proxies.items()])
-        self.seen_hosts = snapshots([host_answer(f"gpu{number}") for number in range(hosts)], hosts=True)
+        self.answers = [proxy_answer(name, of_proxy, now) for name, of_proxy in self.proxies.items()]
+        self.host_answers = [host_answer(f"gpu{number}") for number in range(hosts)]
+        self.seen, self.seen_hosts = snapshots(self.answers), snapshots(self.host_answers, hosts=True)
 
     def hosts(self):
         """(name, groups, variables) of each host, as the documentation of the inventory plugin promises them."""
