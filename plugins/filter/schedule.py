@@ -181,11 +181,7 @@ def schedule(
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
-            rejected=[
-                _shown(node, reasons=list(node.reasons), never=bool(node.never))
-                for node in found
-                if node not in one.candidates
-            ],
+            rejected=[_shown(node, reasons=list(node.reasons), never=bool(node.never)) for node in one.rejected],
             room=one.room,
             enough=one.enough,
             possible=one.possible,

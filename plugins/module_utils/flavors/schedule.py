@@ -55,9 +55,12 @@ class Schedule:
         for one in self.found:
             rooms[one.owner] = rooms.get(one.owner, 0) + (0 if self._never(one) else one.room)
         self.rooms = {owner: rooms[owner] for owner in ranked(rooms, count, strategy)}
-        order = list(self.rooms)
-        free = [one for one in self.found if one.owner in self.rooms and one.room and not self._never(one)]
-        self.candidates = sorted(free, key=lambda one: order.index(one.owner))
+        order = {owner: number for number, owner in enumerate(self.rooms)}
+        self.several = len({one.owner for one in found if one.kind == BOARDS}) > 1
+        free = [one.room > 0 and not self._never(one) for one in found]
+        candidates = [one for one, is_free in zip(found, free) if is_free]
+        self.candidates = sorted(candidates, key=lambda one: order[one.owner])
+        self.rejected = [one for one, is_free in zip(found, free) if not is_free]
         self.room = sum(self.rooms.values())
 
     @property
@@ -88,7 +91,8 @@ class Schedule:
         :param who: the instance that asks.
         :param asked: how many it wants, where some of them are there already.
         """
-        free = min(self.room, self.count) if not self.refused else 0
+        lost = any(not refusal.never for refusal in self.refused.values())
+        free = 0 if lost else min(self.room, self.count)
         head = f"{self.wants(who, asked)}: {f'{free} of {self.count} nodes' if free else 'no node'}."
         lines = summed_up(self._told()) or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
@@ -124,8 +128,7 @@ class Schedule:
 
     def _label(self, one):
         """The node's name, and its owner's where several have boards."""
-        owners = {other.owner for other in self.found if other.kind == BOARDS}
-        return f"{one.name} of {one.owner}" if one.kind == BOARDS and len(owners) > 1 else one.name
+        return f"{one.name} of {one.owner}" if one.kind == BOARDS and self.several else one.name
 
     def _never(self, one):
         return one.never or self.refused.get((one.owner, one.name), NOT_REFUSED).never
