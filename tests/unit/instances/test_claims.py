@@ -76,7 +76,7 @@ def test_a_share_of_a_request_that_others_serve_too(claims):
         "wants cg1.xlarge: 4 of 4 fermi GPUs free, gpu1 chosen",
     )
     assert claims.claim("lab", count=4, numbers=(2, 4))["changed"] is False
-    with pytest.raises(NoneFree, match="lab wants 1 cg1.xlarge .*: no node"):
+    with pytest.raises(NoneFree, match=r"lab wants 1 cg1\.xlarge .*: no node"):
         claims.claim("lab", count=4, numbers=(3,))
     assert [one["instance"] for one in claims.do(instances.absent, "lab", numbers=(4,))["instances"]] == ["lab-4"]
     assert [one["instance"] for one in claims.info()["instances"]] == ["lab-2"]
