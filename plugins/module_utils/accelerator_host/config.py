@@ -66,7 +66,7 @@ def read_config(path, meminfo=MEMINFO):
         if not isinstance(section, dict):
             raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
     config: dict[str, Any] = {
-        kind: dict(copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})) for kind in SECTIONS
+        kind: {**copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})} for kind in SECTIONS
     }
     config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
     for key in CAPACITY:
