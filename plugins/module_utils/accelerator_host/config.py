@@ -65,9 +65,7 @@ def read_config(path, meminfo=MEMINFO):
     for kind, section in sections.items():
         if not isinstance(section, dict):
             raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
-    config: dict[str, Any] = {
-        kind: dict(copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})) for kind in SECTIONS
-    }
+    config: dict[str, Any] = {kind: {**copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})} for kind in SECTIONS}
     config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
     for key in CAPACITY:
         if config[key] is None:

@@ -95,7 +95,7 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
         "state_folder": "/srv/state",
     }
     kvm = {"name": "gpu1", "bridge": "hetero1", "memory_mb": 0, "vcpus": 8, "state_folder": "/srv/state"}
-    path.write_text(json.dumps({"lxc": lxc, "kvm": kvm, "libvirt_uri": "test:///default"}))
+    path.write_text(json.dumps({"lxc": lxc, "kvm": kvm, "libvirt_uri": "test:///default", "bridge": "br0"}))
     config = read_config(str(path))
     assert [config[kind]["bridge"] for kind in config["offers"]] == ["hetero0", "hetero1"]
     assert (config["memory_mb"], config["vcpus"], config["state_folder"]) == (0, 8, "/srv/state")
