@@ -179,12 +179,13 @@ def schedule(
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner)[0], who, count)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
+        given = set(one.candidates)
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
             rejected=[
                 _shown(node, reasons=list(node.reasons), never=bool(node.never))
                 for node in found
-                if node not in one.candidates
+                if node not in given
             ],
             room=one.room,
             enough=one.enough,

@@ -55,10 +55,11 @@ class Schedule:
         for one in self.found:
             rooms[one.owner] = rooms.get(one.owner, 0) + (0 if self._never(one) else one.room)
         self.rooms = {owner: rooms[owner] for owner in ranked(rooms, count, strategy)}
-        order = list(self.rooms)
+        order = {owner: place for place, owner in enumerate(self.rooms)}
         free = [one for one in self.found if one.owner in self.rooms and one.room and not self._never(one)]
-        self.candidates = sorted(free, key=lambda one: order.index(one.owner))
+        self.candidates = sorted(free, key=lambda one: order[one.owner])
         self.room = sum(self.rooms.values())
+        self._several_proxies = len({one.owner for one in self.found if one.kind == BOARDS}) > 1
 
     @property
     def enough(self):
@@ -124,8 +125,7 @@ class Schedule:
 
     def _label(self, one):
         """The node's name, and its owner's where several have boards."""
-        owners = {other.owner for other in self.found if other.kind == BOARDS}
-        return f"{one.name} of {one.owner}" if one.kind == BOARDS and len(owners) > 1 else one.name
+        return f"{one.name} of {one.owner}" if one.kind == BOARDS and self._several_proxies else one.name
 
     def _never(self, one):
         return one.never or self.refused.get((one.owner, one.name), NOT_REFUSED).never
