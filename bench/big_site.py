@@ -79,7 +79,7 @@ def host_answer(name):
 
 
 class Site:
-    """What there is: `proxies` name → boards, `answers` of board_info, `seen` name → snapshot; of GPU hosts likewise."""
+    """What there is: `proxies` name → boards, `answers` of board_info, `seen` name → snapshot; GPU hosts likewise."""
 
     def __init__(self, proxies, boards_each, hosts):
         self.proxies = {f"proxy{number}": boards(boards_each, number * boards_each) for number in range(proxies)}
