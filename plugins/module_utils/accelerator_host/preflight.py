@@ -21,7 +21,7 @@ from ..gpus import discovery
 from ..gpus.paths import HERE, text_of
 from ..lxc import kernel
 from ..node.findings import Findings, system
-from ..node.machine import missing_packages, mount_of
+from ..node.machine import existing, missing_packages, mount_of
 from . import gpu_nodes, id_maps, network
 
 #: The first liblxc that limits devices on cgroup v2 (its release notes).
@@ -134,11 +134,11 @@ def unprivileged(found, proc="/proc"):
 def folders(plan, found):
     """Where containers and the database lie."""
     for folder in (plan.lxcpath, plan.state_folder):
-        point, fstype = mount_of(_existing(folder))
+        point, fstype = mount_of(existing(folder))
         if fstype == "overlay":
             what = f"lies on an overlay ({point}), which cannot hold the containers' overlays"
             found.defect(folder, what, "mount ext4 or XFS there")
-        if os.statvfs(_existing(folder)).f_flag & os.ST_NODEV:
+        if os.statvfs(existing(folder)).f_flag & os.ST_NODEV:
             found.defect(folder, f"{point} is mounted nodev: no device below it opens", "mount it with option dev")
 
 
@@ -171,9 +171,3 @@ def gpus(plan, found, paths=HERE):
 
 def _writable(folder):
     return not os.statvfs(folder).f_flag & os.ST_RDONLY
-
-
-def _existing(path):
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path

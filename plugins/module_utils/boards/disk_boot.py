@@ -36,10 +36,9 @@ LONGEST = 2 * FORMAT_TIME + UPLOAD_TIME + 2 * UNPACK_TIME
 TELL = 1.0
 #: What a file system takes beside what lies in it.
 OVERHEAD = 1.1
-#: The mark of a root that is whole, in the root itself.
-MARKER = ".hetero-root"
 MOUNT = "/mnt"
 
+# The mark of a root that is whole is .hetero-root, in the root itself.
 # Answers "there", "other" (files, but not this claim's) or "none".
 LOOK = """
 part=$1 mount=$2 marker=$3

@@ -62,9 +62,6 @@ class DeviceCgroup(NamedTuple):
     def allow_v1(self, rule):
         self._side(self.v1, "v1").allow(rule)
 
-    def deny_v1(self, rule):
-        self._side(self.v1, "v1").deny(rule)
-
     def forbid(self, rules, name):
         """Our own deny-only program on the v2 side, found again by `name` (a ledger id); its number."""
         side = self._side(self.v2, "v2")

@@ -38,12 +38,6 @@ class Process:
     domain: str | None = None
 
 
-def holders_of(numbers, paths=HERE):
-    """The Processes that hold any of the devices `numbers`, [(kind, major, minor)], by pid."""
-    by_pid = {process.pid: process for held in holders(numbers, paths).values() for process in held}
-    return [by_pid[pid] for pid in sorted(by_pid)]
-
-
 def holders(numbers, paths=HERE, pids=None):
     """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices.
 

@@ -15,7 +15,6 @@ import struct
 #: The same numbers on every architecture (asm-generic/unistd.h).
 OPEN_TREE, MOVE_MOUNT, OPENAT2 = 428, 429, 437
 AT_FDCWD = -100
-AT_EMPTY_PATH = 0x1000
 #: <linux/mount.h>
 OPEN_TREE_CLONE = 1
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40

@@ -22,6 +22,13 @@ def mount_of(path):
     return best
 
 
+def existing(path):
+    """The path, or the folder above it that is there already."""
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return path
+
+
 def missing_packages(names):
     """Those of `names` that dpkg does not have installed, in their order."""
     if not names:

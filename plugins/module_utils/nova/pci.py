@@ -11,7 +11,7 @@ import json
 import os
 from dataclasses import dataclass, field
 
-from ..errors import BadInput, HeteroError, Refused
+from ..errors import HeteroError, Refused
 from . import block, filters, migration, releases, specs
 from .options import Reading, plain, quoted, words
 from .parsing import CONF
@@ -254,11 +254,3 @@ def read_back(service, tree, wanted):
         differ = ", ".join(option for option in wanted if wanted[option] != found[option])
         raise HeteroError(f"has another {differ} than was written", service.command, "see who else writes its files")
     return found
-
-
-def as_objects(given, option):
-    """A user's list of aliases or rules, checked to be one of mappings."""
-    for spec in given:
-        if not isinstance(spec, dict):
-            raise BadInput(f"{spec!r} is no mapping", option, "give vendor_id, product_id and the like")
-    return given

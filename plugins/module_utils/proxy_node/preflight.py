@@ -20,7 +20,7 @@ from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
 from ..node.findings import Findings, system
-from ..node.machine import missing_packages, mount_of
+from ..node.machine import existing, missing_packages, mount_of
 from .config import CONFIG, read_config
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 
@@ -252,7 +252,7 @@ def kernel(found):
 def folders(plan, found):
     """State folder: no overlay below it, and enough space also for what the roots may still take."""
     state = plan.state_folder
-    point, fstype = mount_of(_existing(state))
+    point, fstype = mount_of(existing(state))
     if fstype == "overlay":
         found.defect(state, "lies on an overlay, which cannot hold the roots' overlays", "mount ext4 or XFS there")
     size = _size(plan.roots_size, found)
@@ -264,7 +264,7 @@ def folders(plan, found):
     if size and there and size != there:
         what = f"has {_gib(there)}, tftp_proxy_roots_size is {_gib(size)}, and a file system in use is not resized"
         found.note(image, what, "correct the variable, or terminate all instances and remove the file")
-    stat = os.statvfs(_existing(state))
+    stat = os.statvfs(existing(state))
     free = stat.f_bavail * stat.f_frsize
     need = SPARE + max(0, size - taken)
     if free < need:
@@ -289,12 +289,6 @@ def roots_file(roots, found):
             f"there is no free one here{' but in name: ' + device if device else ''}",
             "load the kernel's loop module, give the container its loop devices, or set tftp_proxy_roots_size to ''",
         )
-
-
-def _existing(path):
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path
 
 
 def _size(text, found):

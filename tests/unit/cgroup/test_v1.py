@@ -34,7 +34,7 @@ def test_allowed_and_denied_are_read_back(v1, inside):
     v1.allow_v1(GPU)
     assert v1.may("c", 195, 0, "rw")
     assert inside.may("c 195:0 rw")
-    v1.deny_v1(GPU)
+    v1.v1.deny(GPU)
     assert v1.verdict(GPU) == "denied"
     assert not inside.may("c 195:0 r")
     assert inside.may("c 1:3 rw")
@@ -47,15 +47,15 @@ def test_a_deny_under_a_wildcard_is_refused(v1, inside):
         deny.write("c 195:0 rw")
     assert inside.may("c 195:0 rw")
     with pytest.raises(Refused, match=r"wider rule 'c 195:\* rw' would stay.*deny 'c 195:\* rw' itself"):
-        v1.deny_v1(GPU)
-    v1.deny_v1(parse("c 195:* rwm"))
+        v1.v1.deny(GPU)
+    v1.v1.deny(parse("c 195:* rwm"))
     assert not inside.may("c 195:0 r")
 
 
 def test_a_wide_deny_takes_the_narrow_rules_with_it(v1, inside):
     """The same trap the other way round: the kernel denies 195:* and leaves the rule 195:0."""
     only(v1, "c 195:0 rw", "c 195:1 rwm", "c 1:3 rwm")
-    v1.deny_v1(parse("c 195:* rw"))
+    v1.v1.deny(parse("c 195:* rw"))
     assert [inside.may(text) for text in ("c 195:0 r", "c 195:1 w", "c 195:1 m", "c 1:3 rw")] == [0, 0, 1, 1]
     assert v1.verdict(parse("c 195:* rw")) == "denied"
 
@@ -68,7 +68,7 @@ def test_a_cgroup_gets_no_more_than_its_parent(stack, v1):
         child.allow(GPU)
     v1.allow_v1(GPU)
     assert GPU in child.rules
-    v1.deny_v1(GPU)
+    v1.v1.deny(GPU)
     assert GPU not in child.rules
 
 
@@ -85,7 +85,7 @@ def test_cgroups_below_get_what_the_parent_gets_unless_they_are_narrower(stack, 
 def test_everything_with_cgroups_below_is_explained(stack, v1):
     """'Invalid argument' tells nobody what to do."""
     stack.enter_context(new_cgroup("v1", v1.v1.path))
-    for change in (v1.allow_v1, v1.deny_v1):
+    for change in (v1.allow_v1, v1.v1.deny):
         with pytest.raises(Refused, match="while there are cgroups below it"):
             change(EVERYTHING)
 
@@ -94,7 +94,7 @@ def test_what_a_list_does_not_show_is_asked_of_the_kernel(v1, inside):
     """Trap: a list that reads 'a *:* rwm' may deny devices, and does not show which."""
     assert v1.v1.rules == [EVERYTHING]
     assert v1.may("c", 195, 0, "rw")
-    v1.deny_v1(parse("c 195:0 w"))
+    v1.v1.deny(parse("c 195:0 w"))
     assert v1.v1.rules == [EVERYTHING]
     questions = ("c 195:0 rw", "c 195:0 w", "c 195:0 r", "c 195:0 m", "c 195:1 rw", "b 195:0 rw")
     assert [v1.may(*parse(text)) for text in questions] == [0, 0, 1, 1, 1, 1]
@@ -124,7 +124,7 @@ side.may("c", 195, 0, "rw")
 
 def test_an_allow_under_a_denied_wildcard_is_refused(v1, inside):
     """Trap: the deny under a wildcard, turned round: accepted, and 195:0 stays closed."""
-    v1.deny_v1(parse("c 195:* rwm"))
+    v1.v1.deny(parse("c 195:* rwm"))
     with pytest.raises(Refused, match="a wider rule that was denied stays"):
         v1.allow_v1(GPU)
     assert not inside.may("c 195:0 rw")

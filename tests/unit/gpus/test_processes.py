@@ -14,10 +14,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders, holders_of
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders
 
 #: /dev/zero by its numbers, which everybody may open.
 ZERO = ("c", 1, 5)
+GPU = ("c", 195, 0)
 HOLDING = """
 import ctypes, os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
@@ -57,16 +58,17 @@ def holding(tmp_path):
 def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     """A revoke closes nothing: a GPU that is mapped, or open by another name, would be given to the next tenant."""
     process = holding(how)
-    assert process.pid in [held.pid for held in holders_of([ZERO])]
+    assert process.pid in [held.pid for held in holders([ZERO])[ZERO]]
     assert [held.pid for held in holders([ZERO], pids=[process.pid])[ZERO]] == [process.pid]
-    assert process.pid not in [held.pid for held in holders_of([("c", 195, 0), ("b", 1, 5)])]
+    others = [("c", 195, 0), ("b", 1, 5)]
+    assert process.pid not in [held.pid for found in holders(others).values() for held in found]
     process.communicate(timeout=10)
-    assert process.pid not in [held.pid for held in holders_of([ZERO])]
+    assert process.pid not in [held.pid for held in holders([ZERO])[ZERO]]
 
 
 def test_a_driver_that_is_not_loaded_has_no_holders():
     """Its nodes have no major, and detaching goes on without it."""
-    assert holders_of([("c", None, 0)]) == []
+    assert holders([("c", None, 0)]) == {}
 
 
 class Proc:
@@ -118,7 +120,6 @@ def test_a_holder_is_named_by_its_container_or_domain(proc):
             Process(104, "dcgm"),
         ],
     }
-    assert holders_of([first, second], proc.paths)[0] == ml7
 
 
 def test_on_a_host_that_is_a_container_itself_the_inner_name_counts(proc):
@@ -127,7 +128,7 @@ def test_on_a_host_that_is_a_container_itself_the_inner_name_counts(proc):
     proc.process("self", "0::/lxc.payload.gpu1/system.slice/ssh.service")
     proc.process(101, "0::/lxc.payload.gpu1/lxc.payload.ml-7/init.scope", gpu)
     proc.process(102, "0::/lxc.payload.gpu1/system.slice/dcgm.service", gpu)
-    assert [held.container for held in holders_of([("c", 195, 0)], proc.paths)] == ["ml-7", None]
+    assert [held.container for held in holders([GPU], proc.paths)[GPU]] == ["ml-7", None]
 
 
 def test_a_process_that_ended_meanwhile_holds_nothing(proc):
@@ -137,7 +138,7 @@ def test_a_process_that_ended_meanwhile_holds_nothing(proc):
     proc.process(101, "0::/lxc.payload.ml-7", gpu)
     (proc.process(102, "0::/lxc.payload.ml-8", gpu) / "maps").unlink()
     (proc.process(103, "0::/lxc.payload.ml-9") / "fd" / "3").symlink_to("/nowhere")
-    assert [held.pid for held in holders_of([("c", 195, 0)], proc.paths)] == [101]
+    assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [101]
 
 
 def test_a_container_that_cannot_be_looked_at_is_told(proc):
@@ -156,7 +157,7 @@ def test_a_container_that_cannot_be_looked_at_is_told(proc):
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-            holders_of([("c", 195, 0)], Paths.below("/"))
+            holders([GPU], Paths.below("/"))
         except HeteroError as error:
             said = str(error)
         finally:
