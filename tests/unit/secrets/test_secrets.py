@@ -147,8 +147,8 @@ def test_the_marker_is_nowhere(tmp_path, plays, pdus):
     (tmp_path / "id_private").write_text(f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PRIVATE}\n-----END\n")
     with Watch() as watch:
         ends = dict(
-            provision=plays.play("provision_instance", *loud, **request),
-            dry=plays.play("provision_instance", *loud, "--check", instance="bob", flavor=FLAVOR),
+            provision=plays.play("provision_instance", *loud, order=["p1"], **request),
+            dry=plays.play("provision_instance", *loud, "--check", order=["p1"], instance="bob", flavor=FLAVOR),
             reboot=plays.play("reboot_instance", *loud, instance="jackie"),
             status=plays.play("status", *loud),
             own=plays.end(plays.start_file(by_hand(tmp_path, pdus[0].port), *loud)),
