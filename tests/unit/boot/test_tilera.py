@@ -311,9 +311,9 @@ def test_a_cancelled_wait_ends(site, tile, answers):
     timer.start()
     start = time.monotonic()
     with site.proxy() as proxy:
-        assert follow(proxy, cancelled=cancelled) == (False, [])
+        assert follow(proxy, limit=120, cancelled=cancelled) == (False, [])
     timer.join()
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize(

@@ -145,9 +145,9 @@ class DiskSite(Site):
         self.run("start", *numbers)
         self.run("stop", *numbers)
 
-    def wipe(self, *numbers, check=False, **wish):
+    def wipe(self, *numbers, check=False, timeout=20, **wish):
         with self.proxy() as proxy:
-            return wipe(proxy, list(numbers), Wish(**wish), lifecycle.Options(timeout=2, check=check))
+            return wipe(proxy, list(numbers), Wish(**wish), lifecycle.Options(timeout=timeout, check=check))
 
     def ask(self, number, boot_source="disk"):
         """A claim as board_claim makes it, and what board_image makes ready for it."""

@@ -100,7 +100,7 @@ def test_phase_2_that_fails_is_looked_into(disks):
     disks.run("start", 0)
     disks.run("stop", 0)
     disks.play(0, stall="nfs")
-    assert disks.run("start", 0)["blame"] == "image"
+    assert disks.run("start", 0, timeout=2)["blame"] == "image"
     disks.play(0)
     disks.run("start", 0)
     assert (disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == ("running", 1)
@@ -114,7 +114,7 @@ def test_other_files_are_not_unpacked_over(disks):
     (disks.root() / ".hetero-root").unlink()
     disks.run("stop", 0)
     disks.play(0, stall="nfs")
-    disks.run("start", 0)
+    disks.run("start", 0, timeout=2)
     disks.play(0)
     result = disks.run("start", 0)
     assert "holds other files now: rebuild vm0 to begin with a fresh disk" in result["msg"]

@@ -217,7 +217,7 @@ def test_whose_fault_a_ram_boot_is(disks, stall, state):
     """A RAM image that does not boot would put board after board out of use."""
     disks.use(0)
     disks.play(0, stall=stall)
-    result = disks.wipe(0)
+    result = disks.wipe(0, timeout=2)
     assert (result["failed"], disks.record(0).state) == (True, state)
     assert result["boards"][0]["blame"] == ("proxy" if stall == "nfs" else "board")
     assert "not proven to be wiped" in disks.release(0)["msg"]

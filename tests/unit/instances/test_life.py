@@ -121,8 +121,8 @@ def test_what_never_ran_is_taken_back(site, tmp_path):
     shutil.copytree(site.image, mute, symlinks=True)
     (mute / "root" / "usr" / "sbin" / "sshd").unlink()
     site.claim(image=str(mute))
-    failed = site.up(timeout=3.0)
-    assert "ssh did not answer at 10.0.81.10 within 3 s (ml-8 was taken back, nothing of it is left)" in failed["msg"]
+    failed = site.up(timeout=8.0)
+    assert "ssh did not answer at 10.0.81.10 within 8 s (ml-8 was taken back, nothing of it is left)" in failed["msg"]
     assert site.nothing_is_left()
     (mute / "image.json").write_text('{"arch": "tilepro64"}')
     site.claim(image=str(mute))
@@ -135,7 +135,7 @@ def test_what_ran_before_keeps_its_claim(site):
     site.claim()
     site.up()
     (site.lxcpath / "ml-8" / "rootfs" / "usr" / "sbin" / "sshd").unlink()
-    failed = site.do(instances.rebooted, timeout=3.0)
+    failed = site.do(instances.rebooted, timeout=8.0)
     assert failed["failed"], failed
     (seen,) = site.info()["instances"]
     assert (seen["state"], seen["gpus"]) == ("error", OWN)

@@ -55,10 +55,10 @@ class Virt:
                 (self.host.folder(address) / "driver_override").write_text(f"{driver}\n")
 
     def define(self, name, uuid="11111111-1111-1111-1111-111111111111"):
-        Libvirt(Deadline(20)).define(DOMAIN.format(name=name, uuid=uuid))
+        Libvirt(Deadline(120)).define(DOMAIN.format(name=name, uuid=uuid))
         return self.domain(name)
 
-    def domain(self, name, timeout=20):
+    def domain(self, name, timeout=120):
         return Libvirt(Deadline(timeout)).domain(name)
 
     def said(self):

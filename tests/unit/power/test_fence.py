@@ -206,8 +206,8 @@ time.sleep(60)
     settings, _calls = agent(body)
     begun = time.monotonic()
     with pytest.raises(TimedOut, match=r"fence_t did not end within"):
-        status(settings, {}, tmp_path, seconds=1.5)
-    assert time.monotonic() - begun < 5
+        status(settings, {}, tmp_path, seconds=3.0)
+    assert time.monotonic() - begun < 30
     child = int((tmp_path / "child").read_text())
     assert until(lambda: not alive(child))
 

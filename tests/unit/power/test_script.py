@@ -107,7 +107,7 @@ def test_a_script_that_hangs_ends_at_the_deadline(script, tmp_path):
     begun = time.monotonic()
     with pytest.raises(TimedOut, match="did not end within"):
         status(script("#!/bin/sh\nsleep 60; echo on\n"), tmp_path, seconds=0.5)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize(

@@ -363,7 +363,7 @@ def test_a_locked_database_is_named_after_the_time_it_was_waited_for(store, path
         start = time.monotonic()
         with pytest.raises(HeteroError) as error:
             claim(second)
-        assert 0.25 <= time.monotonic() - start < 3
+        assert 0.25 <= time.monotonic() - start < 60
         assert second.claims() == []  # readers are not kept waiting
         other.execute("ROLLBACK")
         assert claim(second)[0].board == 0

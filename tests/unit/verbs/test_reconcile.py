@@ -189,7 +189,7 @@ def test_one_session_a_pdu(jackie):
     jackie.pdu(faults={"busy": 1})
     start = time.monotonic()
     assert not reconcile(jackie)["changed"]
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
     assert json.loads((jackie.folder / "pdu-a.json").read_text())["faults"]["busy"] == 0
 
 
