@@ -181,7 +181,7 @@ def schedule(
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
-            rejected=[_shown(node, reasons=list(node.reasons), never=bool(node.never)) for node in one.rejected],
+            rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],
             room=one.room,
             enough=one.enough,
             possible=one.possible,
@@ -192,6 +192,10 @@ def schedule(
         )
     except BadInput as error:
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
+
+
+def _rejected(node, reasons, never):
+    return _shown(node, reasons=list(reasons), never=never)
 
 
 def _shown(node, **more):

@@ -25,6 +25,7 @@ INSTANCES = {BOARDS: "board", "GPU hosts": "container", "KVM hosts": "guest"}
 #: Room of a host for instances that ask for nothing it could run out of.
 PLENTY = 500
 IN_USE = "in use"
+NO_DISK = "no disk to boot from is configured for it"
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,6 @@ class Verdict:
     room: int = 0
     most: int = 0
 
-    @property
-    def reasons(self):
-        return self.never or self.busy
-
 
 def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False):
     """
@@ -64,9 +61,6 @@ def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False):
     busy, brief = _busy(board)
     room = 0 if never or busy else 1
     return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)
-
-
-NO_DISK = "no disk to boot from is configured for it"
 
 
 def _busy(board):

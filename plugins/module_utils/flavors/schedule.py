@@ -126,6 +126,10 @@ class Schedule:
                 found.append((kind, self._label(one), tuple(reasons)))
         return found
 
+    def reasons(self, one):
+        """(why a node is not given, whether that holds whatever happens)."""
+        return one.never or self._refusal(one) or one.busy, bool(self._never(one))
+
     def _label(self, one):
         """The node's name, and its owner's where several have boards."""
         return f"{one.name} of {one.owner}" if one.kind == BOARDS and self.several else one.name

@@ -258,6 +258,9 @@ def test_what_an_owner_refused_is_said_and_kept_in_mind():
     failure = dict(rejected=rejected, unfit={"board0": rejected["board0"]})
     found = schedule(nodes, TP64, name="bob", refused=[dict(item="p1", failure=failure)])
     assert (found["room"], found["possible"]) == (1, True)
+    assert [(one["name"], one["reasons"], one["never"]) for one in found["rejected"]] == [
+        ("board0", rejected["board0"], True)
+    ]
     assert found["text"].splitlines()[1:] == ["  board0: image debian is for arm", "  board1: running eve since 0 s"]
     assert found["text"].splitlines()[0].endswith(": no node.")
     failure["unfit"] = rejected

@@ -41,9 +41,11 @@ def test_three_boards_of_two_proxies(proxies):
     assert rc == 0, output
     assert claims(folders) == ALL
     assert all(f"{name} is running on board" in output for names in ALL.values() for name in names)
-    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    again = plays.start("provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    big = plays.start("provision_instance", instance="big", flavor=FLAVOR, count=5)
+    rc, output = plays.end(again)
     assert (rc, changed(output)) == (0, 0), output
-    rc, output = plays.play("provision_instance", instance="big", flavor=FLAVOR, count=5)
+    rc, output = plays.end(big)
     assert (rc, changed(output)) == (2, 0), output
     assert "big wants 5 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 1 of 5 nodes." in output
     assert claims(folders) == ALL
@@ -89,12 +91,16 @@ def test_waiting_for_a_free_board(proxies):
         take(proxy, f"full-{proxy.folder.name}-1", f"full-{proxy.folder.name}-2")
     before = claims(folders)
     request = dict(flavor=FLAVOR, hetero_wait_interval=1)
-    rc, output = plays.play("provision_instance", instance="never", wait=0.05, **request)
+    never = plays.start("provision_instance", instance="never", wait=0.05, **request)
+    wrong = plays.start("provision_instance", instance="bob", wait=10, flavor="tgx.8x8")
+    waiting = plays.start("provision_instance", instance="jackie", wait=10, **request)
+    rc, output = plays.end(never)
     assert (rc, changed(output)) == (2, 0), output
     assert "never waits for tp64.8x8, 0.05 min at most: 4 boards in use" in output
     assert "waited 0.05 min" in output
+    rc, output = plays.end(wrong)
+    assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
     assert claims(folders) == before
-    waiting = plays.start("provision_instance", instance="jackie", wait=10, **request)
     said = []
     while not any("jackie waits for" in line for line in said):
         said.append(waiting.stdout.readline())
@@ -105,5 +111,3 @@ def test_waiting_for_a_free_board(proxies):
     assert rc == 0, output
     assert "jackie is running on board1: ssh root@10.0.2.2" in output
     assert claims(folders)["p2"] == ["full-p2-1", "jackie"]
-    rc, output = plays.play("provision_instance", instance="bob", wait=10, flavor="tgx.8x8")
-    assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
