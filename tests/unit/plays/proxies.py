@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import signal
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,8 @@ for unit; do
     printf 'ActiveEnterTimestampMonotonic=0\\n\\n'
 done
 """
+#: The machine that the roots begin as: this one, unless tests/versions says another.
+BELOW = os.environ.get("HETERO_NODE", "/")
 #: What a proxy writes lies on this machine's own file system: an overlay cannot be the upper layer of another.
 OWN = ("var/lib/hetero", "etc/hetero", "tftpboot", "run/hetero")
 
@@ -56,9 +59,12 @@ class Proxy:
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
         bin_folder.mkdir(parents=True)
         server = "export FAKE_GANESHA=/var/lib/hetero/ganesha.json"
-        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {BUSCTL} "$@"\n')
+        played = "/usr/local/lib/busctl.py"
+        (folder / "upper" / played[1:]).parent.mkdir()
+        shutil.copy(BUSCTL, folder / "upper" / played[1:])
+        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {played} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
-        self._mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={folder}/upper,workdir={folder}/work", "proxy")
+        self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:
             (self.root / name).mkdir(parents=True, exist_ok=True)
             self._mount("--bind", folder / name, at=name)
@@ -217,10 +223,10 @@ class Playbooks:
         )
 
     @staticmethod
-    def end(process):
+    def end(process, limit=120):
         """(exit code, output)."""
         try:
-            output, _nothing = process.communicate(timeout=120)
+            output, _nothing = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

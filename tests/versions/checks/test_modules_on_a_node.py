@@ -1,0 +1,116 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A proxy and a GPU host with one Python, under one ansible-core. If these fail, the collection does not run on it.
+
+Run by tests/versions/matrix.py for each pair that ansible-core supports. Nodes are folders, hardware is played
+(tests/unit/plays/proxies.py); what hardware answers is the business of the tests of each subject.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
+
+PROJECT = Path(__file__).resolve().parents[3]
+GPU = FOUR[0][0]
+SMALL = {"name": FLAVOR, "cpu_arch": "TILEPro64"}
+CONTAINER = {"name": "cg1.xlarge", "extra_specs": {"hypervisor": "s== LXC", "gpus": "= 1", "gpu_arch": "s== fermi"}}
+GUEST = {"name": "kg1.large", "extra_specs": {"hypervisor": "s== KVM"}}
+
+
+def succeeds(**fields):
+    """The module did its work, and its result has these fields."""
+    return fields
+
+
+def refuses(words):
+    """There is no such hardware here: the module's own error says so in these words."""
+    return words
+
+
+def claimed(kind, flavor, **more):
+    return dict(instance=kind, owner="jo", flavor=flavor, image="debian", ssh_public_key=KEY, **more)
+
+
+#: (node, module, arguments, what becomes of it), in an order in which one makes what the next needs.
+CALLS = [
+    ("p1", "board_info", {}, succeeds(changed=False)),
+    ("p1", "board_claim", claimed("jackie", SMALL), succeeds(changed=True)),
+    ("p1", "board_image", {"boards": [0]}, succeeds(changed=True)),
+    ("p1", "tilera_boot", {"boards": [0], "timeout": 20}, succeeds(changed=True)),
+    ("p1", "board_info", {"boards": [0], "power": True}, succeeds(changed=False)),
+    ("p1", "pdu_power", {"pdu": "pdu-a"}, succeeds(changed=False)),
+    ("p1", "board_lease", {"instance": "jackie", "hours": 2}, succeeds(changed=True)),
+    ("p1", "board_console", {"board": 0}, refuses("console")),
+    ("p1", "board_reconcile", {}, succeeds(changed=False)),
+    ("p1", "board_wipe", {"boards": [1]}, succeeds(changed=False)),
+    ("p1", "tilera_boot", {"boards": [0], "state": "stopped"}, succeeds(changed=True)),
+    ("p1", "board_rebuild", {"instance": "jackie", "image": "debian", "fresh": True}, succeeds(changed=True)),
+    ("p1", "board_image", {"boards": [0], "state": "absent"}, succeeds(changed=True)),
+    ("p1", "board_claim", {"instance": "jackie", "state": "absent"}, succeeds(changed=True)),
+    ("p1", "board_maintenance", {"boards": [1], "state": "on", "reason": "fan"}, succeeds(changed=True)),
+    ("p1", "board_cabling", {"boards": [0], "timeout": 5}, succeeds()),
+    ("p1", "proxy_check", {"server": "10.0.2.254"}, refuses("")),
+    ("p1", "node_tools", {"commands": {"/usr/local/sbin/hetero": "hetero"}}, succeeds(changed=True)),
+    ("p1", "node_files", {"folders": {"/tmp/kept": "0755"}}, succeeds(changed=True)),
+    ("p1", "show", {"lines": ["read"]}, succeeds(changed=False)),
+    ("p1", "ssh_config", {"folder": "/tmp/ssh", "instances": [{"instance": "jackie"}], "state": "absent"}, succeeds()),
+    ("p1", "nova_flags", {"path": "/tmp/nova.conf", "flags": {"DEFAULT": {"my_ip": "10.0.2.1"}}}, succeeds(changed=True)),
+    ("p1", "nova_pci", {"kind": "compute"}, succeeds(changed=False)),
+    ("p1", "nova_pci_lint", {"services": [{"kind": "compute"}]}, succeeds(changed=False)),
+    ("gpu1", "gpu_facts", {}, succeeds(changed=False)),
+    ("gpu1", "gpu_reconcile", {}, succeeds(changed=False)),
+    ("gpu1", "host_info", {}, succeeds(changed=False)),
+    ("gpu1", "host_reconcile", {}, succeeds(changed=False)),
+    ("gpu1", "host_check", {"network": "10.0.80.0/24"}, refuses("")),
+    ("gpu1", "lxc_instance", claimed("ml-7", CONTAINER), refuses("")),
+    ("gpu1", "lxc_gpu_attach", {"container": "ml-7", "gpus": [GPU]}, refuses("liblxc.so.1: is not there")),
+    ("gpu1", "cgroup_devices", {"cgroup": "/none.slice", "rules": ["c 195:0 rw"]}, refuses("none.slice")),
+    ("gpu1", "kvm_instance", claimed("ml-9", GUEST), refuses("")),
+    ("gpu1", "libvirt_hostdev", {"domain": "ml-9", "devices": [GPU]}, refuses("")),
+    ("gpu1", "pci_info", {}, succeeds(changed=False)),
+    ("gpu1", "pci_check", {}, refuses("")),
+    ("gpu1", "pci_driver", {"devices": [GPU]}, refuses(GPU)),
+]
+
+def test_node_runs_every_module(site):
+    _proxy, _host, plays = site
+    modules = {path.stem for path in (PROJECT / "plugins" / "modules").glob("*.py")}
+    assert modules == {module for _node, module, _arguments, _outcome in CALLS}
+    book = []
+    for node in ("p1", "gpu1"):
+        numbers = [n for n, call in enumerate(CALLS) if call[0] == node]
+        tasks = [
+            {f"hetero.compute.{CALLS[n][1]}": CALLS[n][2], "register": f"result_{n}", "ignore_errors": True}
+            for n in numbers
+        ]
+        told = "{{ {" + ", ".join(f"'{n}': result_{n}" for n in numbers) + "} | to_json }}"
+        kept = {"dest": str(plays.folder / f"{node}.json"), "content": told}
+        tasks.append({"ansible.builtin.copy": kept, "delegate_to": "localhost"})
+        book.append({"hosts": node, "gather_facts": node == "p1", "tasks": tasks})
+    (plays.folder / "modules.json").write_text(json.dumps(book))
+    rc, output = plays.end(plays.start_file("modules.json"), limit=900)
+    assert rc == 0, output
+    results = {}
+    for node in ("p1", "gpu1"):
+        results.update(json.loads((plays.folder / f"{node}.json").read_text()))
+    wrong = []
+    for n, (_node, module, _arguments, outcome) in enumerate(CALLS):
+        result = results[str(n)]
+        if "MODULE FAILURE" in json.dumps(result) or "Traceback" in json.dumps(result):
+            wrong.append((n, module, result))
+        elif isinstance(outcome, dict):
+            if result.get("failed") or any(result[name] != value for name, value in outcome.items()):
+                wrong.append((n, module, result))
+        elif not result.get("failed") or outcome not in result["msg"]:
+            wrong.append((n, module, result))
+    assert wrong == [], json.dumps(wrong, indent=1)
+    assert results["4"]["boards"][0]["state"] == "running"
+    assert results["4"]["boards"][0]["power"] == "on"
+    (gpus,) = [result["ansible_facts"]["hetero_gpus"] for result in results.values() if "ansible_facts" in result]
+    assert len(gpus) == 4
