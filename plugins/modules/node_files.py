@@ -143,7 +143,7 @@ FILE = ArgumentSpec(
         source=dict(type="path"),
         secret=dict(type="str", no_log=True),
         uboot_script=dict(type="str"),
-        keys=dict(type="dict"),
+        keys=dict(type="dict", no_log=False),
         mode=dict(type="str", default="0644"),
         validate=dict(type="str", default=""),
     ),

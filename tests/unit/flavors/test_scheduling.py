@@ -296,7 +296,7 @@ def some(draw):
     states = [("power off", None)] * 6 + [("power off", "a"), ("running", "b"), ("booting", "c"), ("error", None)]
     nodes = []
     for number in range(draw.randint(1, 4)):
-        taken = (draw.choice(states) for _ in range(draw.randint(0, 6)))
+        taken = (draw.choice(states) for _one in range(draw.randint(0, 6)))
         nodes.append(proxy(f"p{number}", *(board(n, *one) for n, one in enumerate(taken))))
     for number in range(draw.randint(0, 4)):
         archs = [gpu(n, draw.choice([None, "ml"]), draw.choice(["fermi", "kepler"])) for n in range(draw.randint(0, 5))]
