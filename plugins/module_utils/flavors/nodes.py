@@ -99,7 +99,7 @@ def host_verdict(flavor, host, owner):
             rooms.append((found.room, found.most))
     if never:
         return Verdict(owner, kind, name, tuple(never))
-    room, most = (min(numbers) for numbers in zip(*rooms))
+    room, most = min(now for now, _alone in rooms), min(alone for _now, alone in rooms)
     return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most)
 
 
