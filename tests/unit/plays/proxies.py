@@ -12,8 +12,8 @@ import json
 import os
 import platform
 import re
-import signal
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path

@@ -28,5 +28,8 @@ def test_node_lends_a_board_by_every_verb(site):
     words = [*extra, *(f"hetero.compute.{verb}" for verb in verbs)]
     rc, output = plays.end(plays.start_file("hetero.compute.terminate_instance", *words), limit=900)
     assert rc == 0, output
+    assert changed(output) > 0, output
+    assert "  login:\n" in output, output
+    assert set(json.loads((etc / "pdu.json").read_text())["outlets"].values()) == {"off"}
     rc, output = plays.play("terminate_instance", instance="jackie")
     assert (rc, changed(output)) == (0, 0), output
