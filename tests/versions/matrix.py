@@ -32,7 +32,6 @@ PACKAGES = ("netaddr", "pexpect", "pytest", "hypothesis")
 #: As /hetero/project/tests has it. Of the inventory's tests those whose outcome ansible-core has a part in.
 ON_CONTROLLERS = (
     "versions/checks/test_controller.py",
-    "versions/checks/test_verbs_on_a_node.py",
     "unit/inventory/test_nodes.py::test_the_sample_as_hosts_groups_and_variables",
     "unit/inventory/test_nodes.py::test_proxies_states_accelerator_hosts_and_the_users_own_groups",
     "unit/inventory/test_nodes.py::test_words_from_outside_are_never_templates",
