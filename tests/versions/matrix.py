@@ -19,7 +19,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import cores
@@ -33,7 +32,6 @@ PACKAGES = ("netaddr", "pexpect", "pytest", "hypothesis")
 #: As /hetero/project/tests has it. Of the inventory's tests those whose outcome ansible-core has a part in.
 ON_CONTROLLERS = (
     "versions/checks/test_controller.py",
-    "versions/checks/test_verbs_on_a_node.py",
     "unit/inventory/test_nodes.py::test_the_sample_as_hosts_groups_and_variables",
     "unit/inventory/test_nodes.py::test_proxies_states_accelerator_hosts_and_the_users_own_groups",
     "unit/inventory/test_nodes.py::test_words_from_outside_are_never_templates",
@@ -84,8 +82,9 @@ def environment(pair):
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        made = "python3 -m venv /hetero/environment && exec /hetero/environment/bin/pip install --no-compile --no-cache-dir"
-        words = f"{made} ansible-core=={pair.core.version} {' '.join(PACKAGES)}"
+        place = "/hetero/environment"
+        pip = f"{place}/bin/pip install --no-compile --no-cache-dir"
+        words = f"python3 -m venv {place} && {pip} ansible-core=={pair.core.version} {' '.join(PACKAGES)}"
         with (LOGS / f"{pair.core.minor}-python{pair.controller}-pip.log").open("w") as log:
             argv, env = machines.inside(machines.root(pair.controller, log), folder, ["sh", "-c", words])
             subprocess.run(argv, env=env, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL, timeout=1800)
@@ -148,7 +147,7 @@ def table(outcomes):
             name = f"{python} {machines.RELEASES[python][0]}"
             lines.append(f"{core.version:<13} {name:<24} {', '.join(row)}")
         if no_machine(core):
-            lines.append(f"{core.version:<13} no machine for Python {', '.join(no_machine(core))}: nothing was run on it")
+            lines.append(f"{core.version:<13} no machine, so nothing was run: Python {', '.join(no_machine(core))}")
     return lines
 
 
@@ -161,8 +160,8 @@ def main(minors):
         sys.exit(f"no such ansible-core: {' '.join(minors)}; there are: {' '.join(core.minor for core in found)}")
     todo = [pair for core in wanted for pair in pairs(core)]
     with (LOGS / "machines.log").open("w") as log:
-        # Ubuntu's machines need the keys of this one
-        for python in sorted({machines.KEEPS_KEYS, *(pair.node for pair in todo)}, key=[machines.KEEPS_KEYS].count)[::-1]:
+        # one after the other: Ubuntu's need the keys that another one has
+        for python in sorted({pair.node for pair in todo}, key=cores.number):
             machines.root(python, log)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = dict(zip(todo, pool.map(run, todo)))

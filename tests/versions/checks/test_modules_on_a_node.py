@@ -20,6 +20,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 GPU = FOUR[0][0]
 SMALL = {"name": FLAVOR, "cpu_arch": "TILEPro64"}
 CONTAINER = {"name": "cg1.xlarge", "extra_specs": {"hypervisor": "s== LXC", "gpus": "= 1", "gpu_arch": "s== fermi"}}
+NOVA = {"DEFAULT": {"my_ip": "10.0.2.1"}}
 GUEST = {"name": "kg1.large", "extra_specs": {"hypervisor": "s== KVM"}}
 
 
@@ -55,28 +56,29 @@ CALLS = [
     ("p1", "board_claim", {"instance": "jackie", "state": "absent"}, succeeds(changed=True)),
     ("p1", "board_maintenance", {"boards": [1], "state": "on", "reason": "fan"}, succeeds(changed=True)),
     ("p1", "board_cabling", {"boards": [0], "timeout": 5}, succeeds()),
-    ("p1", "proxy_check", {"server": "10.0.2.254"}, refuses("")),
+    ("p1", "proxy_check", {"server": "10.0.2.254"}, refuses("was not started by systemd")),
     ("p1", "node_tools", {"commands": {"/usr/local/sbin/hetero": "hetero"}}, succeeds(changed=True)),
     ("p1", "node_files", {"folders": {"/tmp/kept": "0755"}}, succeeds(changed=True)),
     ("p1", "show", {"lines": ["read"]}, succeeds(changed=False)),
     ("p1", "ssh_config", {"folder": "/tmp/ssh", "instances": [{"instance": "jackie"}], "state": "absent"}, succeeds()),
-    ("p1", "nova_flags", {"path": "/tmp/nova.conf", "flags": {"DEFAULT": {"my_ip": "10.0.2.1"}}}, succeeds(changed=True)),
+    ("p1", "nova_flags", {"path": "/tmp/nova.conf", "flags": NOVA}, succeeds(changed=True)),
     ("p1", "nova_pci", {"kind": "compute"}, succeeds(changed=False)),
     ("p1", "nova_pci_lint", {"services": [{"kind": "compute"}]}, succeeds(changed=False)),
     ("gpu1", "gpu_facts", {}, succeeds(changed=False)),
     ("gpu1", "gpu_reconcile", {}, succeeds(changed=False)),
     ("gpu1", "host_info", {}, succeeds(changed=False)),
     ("gpu1", "host_reconcile", {}, succeeds(changed=False)),
-    ("gpu1", "host_check", {"network": "10.0.80.0/24"}, refuses("")),
-    ("gpu1", "lxc_instance", claimed("ml-7", CONTAINER), refuses("")),
+    ("gpu1", "host_check", {"network": "10.0.80.0/24"}, refuses("program systemd-detect-virt is not installed")),
+    ("gpu1", "lxc_instance", claimed("ml-7", CONTAINER), refuses("no such image in the store")),
     ("gpu1", "lxc_gpu_attach", {"container": "ml-7", "gpus": [GPU]}, refuses("liblxc.so.1: is not there")),
     ("gpu1", "cgroup_devices", {"cgroup": "/none.slice", "rules": ["c 195:0 rw"]}, refuses("none.slice")),
-    ("gpu1", "kvm_instance", claimed("ml-9", GUEST), refuses("")),
-    ("gpu1", "libvirt_hostdev", {"domain": "ml-9", "devices": [GPU]}, refuses("")),
+    ("gpu1", "kvm_instance", claimed("ml-9", GUEST), refuses("no such image in the store")),
+    ("gpu1", "libvirt_hostdev", {"domain": "ml-9", "devices": [GPU]}, refuses("program virsh is not installed")),
     ("gpu1", "pci_info", {}, succeeds(changed=False)),
-    ("gpu1", "pci_check", {}, refuses("")),
+    ("gpu1", "pci_check", {}, refuses("was not started by systemd")),
     ("gpu1", "pci_driver", {"devices": [GPU]}, refuses(GPU)),
 ]
+
 
 def test_node_runs_every_module(site):
     _proxy, _host, plays = site
