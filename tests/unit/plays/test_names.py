@@ -21,8 +21,8 @@ def tasks_in(node):
 
 
 def test_what_a_play_keeps_hides_no_variable_of_the_next():
-    """A fact outlives its play and wins over variables: after `status`, the next playbook of a site's own would take what
-    status saw for what it asked itself."""
+    """A fact outlives its play and wins over variables: after `status`, the next playbook of a site's own would take
+    what status saw for what it asked itself."""
     variables = set(yaml.safe_load((PLAYBOOKS / "vars" / "request.yml").read_text()))
     kept = {}
     for path in PLAYBOOKS.rglob("*.yml"):
