@@ -77,11 +77,21 @@ def detach(domain, asked, store, change, paths):
         with change.step("detach"):
             for address, live in there:
                 if not change.check:
-                    domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
-                    _gone(domain, address, live)
+                    _take(domain, look, address, live)
         result, after = _result(look, before, there, change, paths, there=False)
         _forget(store, after, change)
         return result
+
+
+def _take(domain, look, address, live):
+    """Take a device away, and wait until it is gone. A guest that was asked before may let go just then, and libvirt has
+    nothing to take."""
+    try:
+        domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
+    except HeteroError:
+        if address in hostdev.given(domain.xml(live)):
+            raise
+    _gone(domain, address, live)
 
 
 class _Look:

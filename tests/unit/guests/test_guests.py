@@ -83,7 +83,7 @@ def test_what_a_host_cannot_serve_is_said_and_claims_nothing(site, more, why):
     """Half a claim would keep a card from everybody; a refusal without its reason sends people searching."""
     with pytest.raises(NoneFree, match=why) as none:
         site.provision("ml-9", **more)
-    assert none.value.facts["kind"] == "KVM hosts"
+    assert list(none.value.facts["rejected"]) == ["kvm1"]
     assert site.table() == {}
     assert site.info()["instances"] == []
 

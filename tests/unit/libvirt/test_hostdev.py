@@ -140,6 +140,23 @@ def test_a_guest_that_keeps_a_device_is_waited_for_and_named(virt):
     assert virt.table() == {}
 
 
+def test_a_device_that_the_guest_lets_go_of_just_then_is_gone(virt):
+    """Asked again, a guest obeys the first time between two calls: an error would keep the card from the next."""
+    guest = virt.define("ml-8")
+    guest.start()
+    virt.attach(guest, CARD)
+    domain = virt.domain("ml-8")
+    ask = domain.detach
+
+    def too_late(xml, live):
+        guest.detach(xml, live=live)
+        ask(xml, live)
+
+    domain.detach = too_late
+    assert not virt.detach(domain, CARD)["devices"][0]["live"]
+    assert virt.table() == {}
+
+
 def test_a_failed_attach_leaves_nothing_in_the_table(virt):
     """A row without a guest behind it would keep the card from everybody."""
     guest = virt.define("ml-8")
