@@ -84,7 +84,7 @@ def detach(domain, asked, store, change, paths):
 
 
 def _take(domain, look, address, live):
-    """Take a device away, and wait until it is gone. A guest that was asked before may let go just then, and libvirt has
+    """Take a device away, and wait until it is gone. A guest that was asked before may let go just then: libvirt has
     nothing to take."""
     try:
         domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
