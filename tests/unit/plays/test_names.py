@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -31,3 +33,13 @@ def test_what_a_play_keeps_hides_no_variable_of_the_next():
             kept.update(dict.fromkeys(names, path.name))
     assert {"_parts", "_of_proxies"} <= set(kept)
     assert {name: where for name, where in kept.items() if name in variables} == {}
+
+
+def test_hosts_come_in_the_inventorys_order(tmp_path):
+    """The scheduler breaks ties by it: the same request would land on another host each time."""
+    names = [f"gpu{number}" for number in (3, 1, 2, 6, 5, 4)]
+    (tmp_path / "hosts").write_text("\n".join(["[hypervisor_lxc]", *names, "[hypervisor_kvm]", "kvm1", names[0], ""]))
+    words = ["localhost", "-i", str(tmp_path / "hosts"), "-c", "local", "-e", f"@{PLAYBOOKS / 'vars' / 'request.yml'}"]
+    words += ["-m", "ansible.builtin.debug", "-a", "msg={{ _hosts | join(' ') }}"]
+    done = subprocess.run([sys.executable, "-m", "ansible", "adhoc", *words], capture_output=True, text=True, check=False)
+    assert f'"msg": "{" ".join([*names, "kvm1"])}"' in done.stdout, done.stdout + done.stderr
