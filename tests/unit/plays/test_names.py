@@ -41,5 +41,7 @@ def test_hosts_come_in_the_inventorys_order(tmp_path):
     (tmp_path / "hosts").write_text("\n".join(["[hypervisor_lxc]", *names, "[hypervisor_kvm]", "kvm1", names[0], ""]))
     words = ["localhost", "-i", str(tmp_path / "hosts"), "-c", "local", "-e", f"@{PLAYBOOKS / 'vars' / 'request.yml'}"]
     words += ["-m", "ansible.builtin.debug", "-a", "msg={{ _hosts | join(' ') }}"]
-    done = subprocess.run([sys.executable, "-m", "ansible", "adhoc", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible", "adhoc", *words], capture_output=True, text=True, check=False
+    )
     assert f'"msg": "{" ".join([*names, "kvm1"])}"' in done.stdout, done.stdout + done.stderr
