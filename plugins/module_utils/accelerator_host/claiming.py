@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from ..errors import BadInput, NoneFree
 from ..flavors.checking import validate
 from ..flavors.extra_specs import satisfies
-from ..flavors.fit import describe, summary
-from ..flavors.hosts import AMOUNTS, LXC, gpu_arch, gpu_count, rejections
+from ..flavors.fit import AMOUNTS, describe, summary
+from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.personal import parse_key
 from ..images.store import is_source

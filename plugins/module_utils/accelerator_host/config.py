@@ -15,6 +15,7 @@ import platform
 from typing import Any
 
 from ..errors import BadInput, naming
+from ..flavors.fit import AMOUNTS
 from ..flavors.hosts import KVM, LXC
 from ..json_file import read_object
 
@@ -24,14 +25,12 @@ SET_UP = "run the set-up playbook hetero.compute.gpu_host (or kvm_host) on this 
 MEMINFO = "/proc/meminfo"
 #: Section → what such a host is in lists of hosts. Role gpu_lxc writes the first, kvm_guests the other.
 SECTIONS = {"lxc": LXC, "kvm": KVM}
-#: What may be offered to instances; what the file leaves out is all that the machine has.
-CAPACITY = ("memory_mb", "vcpus", "local_gb")
 #: What the machine has once, whatever runs on it, and what it is where no section says it; two must say the same.
 MACHINE: dict[str, Any] = {
     "name": platform.node().split(".")[0],  # for people
     "state_folder": "/var/lib/hetero",
     "run_folder": "/run/hetero",
-    **dict.fromkeys(CAPACITY),
+    **dict.fromkeys(AMOUNTS),  # offered to instances; by default all that it has
 }
 #: What a section may leave out; what stands in the file outside of them holds for each.
 DEFAULTS: dict[str, Any] = {
@@ -67,7 +66,7 @@ def read_config(path, meminfo=MEMINFO):
             raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
     config: dict[str, Any] = {kind: {**copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})} for kind in SECTIONS}
     config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
-    for key in CAPACITY:
+    for key in AMOUNTS:
         if config[key] is None:
             config[key] = _HAS[key](config, meminfo)
         elif isinstance(config[key], bool) or not isinstance(config[key], int) or config[key] < 0:
@@ -88,7 +87,7 @@ def _of_machine(key, said, sections, path):
 
 def capacity(config):
     """What instances may have together."""
-    return {key: config[key] for key in CAPACITY}
+    return {key: config[key] for key in AMOUNTS}
 
 
 def state_db(config):

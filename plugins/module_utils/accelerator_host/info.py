@@ -9,7 +9,7 @@ import os
 import time
 
 from ..errors import BadInput
-from ..flavors.hosts import AMOUNTS
+from ..flavors.fit import AMOUNTS
 from ..gpus.allocation import short
 from ..pci import sysfs
 from ..pci.allocation import fits, known_aliases, why_not

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ..claims_store import ClaimsStore
 from ..errors import BadInput, NoneFree, Refused
-from ..flavors.hosts import AMOUNTS
+from ..flavors.fit import AMOUNTS
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
 from .tables import LAYOUT

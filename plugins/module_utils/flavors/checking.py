@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ..errors import BadInput
 from ..nova.specs import PROPERTY, REQUESTS
 from . import extra_specs as operators
+from .fit import AMOUNTS
 from .hosts import COUNT
 
-AMOUNTS = ("memory_mb", "vcpus", "local_gb")
 KEYS = ("name", *AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
 #: Rows and columns of cores, as boards_file.geometry gives them.
 GEOMETRY = re.compile("[1-9][0-9]{0,3}x[1-9][0-9]{0,3}")

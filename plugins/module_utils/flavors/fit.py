@@ -17,7 +17,8 @@ from . import extra_specs as operators
 #: Share of a flavor's memory_mb that firmware and kernel may keep: the sample's boards show 16218 of 16384 MB.
 TOLERANCE = 0.02
 
-_AMOUNTS = ("memory_mb", "vcpus", "local_gb")
+#: What a flavor takes of a node → how people say it.
+AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
 
 
 def _facts(board):
@@ -33,7 +34,7 @@ def _facts(board):
 
 
 def _amount_reasons(flavor, facts, tolerance):
-    for key in _AMOUNTS:
+    for key in AMOUNTS:
         want, have = flavor.get(key, 0), facts.get(key)
         if not isinstance(have, int):
             if want:
@@ -148,14 +149,24 @@ def summary(rejected, noun="boards"):
     :param rejected: name of a board → its reasons; a board without reasons is left out.
     :param noun: what more than three of them are called.
     """
-    groups = {}
-    for board, reasons in rejected.items():
-        if reasons:
-            groups.setdefault(", ".join(reasons), []).append(str(board))
+    return grouped((noun, str(board), reasons) for board, reasons in rejected.items())
+
+
+def grouped(told, all_as_number=False):
+    """A line for each reason of a kind of nodes, the most nodes first; up to three are named, more are counted.
+
+    :param told: (kind, node, reasons) of each; one without reasons is left out.
+    :param all_as_number: two or three are counted as well where they are all that there are of their kind.
+    """
+    groups, kinds = {}, {}
+    for kind, node, why in told:
+        if why:
+            groups.setdefault((kind, ", ".join(why)), []).append(node)
+            kinds[kind] = kinds.get(kind, 0) + 1
     largest_first = sorted(groups.items(), key=lambda group: -len(group[1]))
-    width = len(str(len(largest_first[0][1]))) if groups else 0
-    lines = []
-    for reasons, boards in largest_first:
-        who = f"{len(boards):>{width}} {noun}" if len(boards) > 3 else ", ".join(boards)
-        lines.append(f"{who}: {reasons}")
-    return lines
+    width = max((len(str(len(nodes))) for _key, nodes in largest_first), default=0)
+    said = []
+    for (kind, why), nodes in largest_first:
+        counted = len(nodes) > 3 or (all_as_number and len(nodes) == kinds[kind] > 1)
+        said.append(f"{len(nodes):>{width}} {kind}: {why}" if counted else f"{', '.join(nodes)}: {why}")
+    return said

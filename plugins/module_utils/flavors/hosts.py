@@ -17,8 +17,6 @@ from .fit import rejections as rejections_of_facts
 
 #: What hosts of containers and of guests call themselves; the blueprint's flavor asks for it (`hypervisor: s== LXC`).
 LXC, KVM = "LXC", "KVM"
-#: What a flavor takes of a host → how people say it.
-AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
 #: Signs with which a number of GPUs is asked for; that many are given.
 COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
 

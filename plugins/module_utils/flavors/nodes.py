@@ -86,7 +86,7 @@ def host_verdict(flavor, host, owner):
     hypervisor, name = hosts.hypervisor_for(flavor, host), host.get("name") or owner
     kind = HOSTS.get(hypervisor, f"{hypervisor} hosts")
     never, busy, rooms = hosts.rejections(flavor, host), [], [(PLENTY, PLENTY)]
-    for key, unit in hosts.AMOUNTS.items():
+    for key, unit in fit.AMOUNTS.items():
         want, have = flavor.get(key) or 0, host["capacity"][key]
         if want:
             rooms.append((have["free"] // want, have["total"] // want))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..errors import BadInput
 from ..owners import holders, names_of, number_of
-from .fit import describe
+from .fit import describe, grouped
 from .nodes import BOARDS, IN_USE, INSTANCES
 
 #: Owners with the most room first, as Nova does it; or those that the request fills best, which keeps others whole.
@@ -94,7 +94,7 @@ class Schedule:
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
         head = f"{self.wants(who, asked)}: {f'{free} of {self.count} nodes' if free else 'no node'}."
-        lines = summed_up(self._told()) or ["there are no boards and no hosts"]
+        lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def wants(self, who, asked=None):
@@ -118,12 +118,10 @@ class Schedule:
             own = [one for one in self.found if one.kind == kind]
             several = len({one.busy for one in own if one.brief == IN_USE}) > TOLD
             for one in own:
-                refusal = self._refusal(one)
-                if self._never(one) or refusal:
-                    reasons = one.never or refusal
-                else:
-                    reasons = (IN_USE,) if several and one.brief == IN_USE else one.busy
-                found.append((kind, self._label(one), tuple(reasons)))
+                reasons, _never = self.reasons(one)
+                if several and one.brief == IN_USE and reasons is one.busy:
+                    reasons = (IN_USE,)
+                found.append((kind, self._label(one), reasons))
         return found
 
     def reasons(self, one):
@@ -163,25 +161,6 @@ def refusals(failed):
         for node, reasons in failure["rejected"].items():
             found[one["item"], node] = Refusal(reasons, bool(unfit.get(node)))
     return found
-
-
-def summed_up(told):
-    """A line for each reason of a kind of nodes, the most nodes first; up to three are named if others differ.
-
-    :param told: (kind, node, reasons) of each; one without reasons is left out.
-    """
-    groups, kinds = {}, {}
-    for kind, node, why in told:
-        if why:
-            groups.setdefault((kind, ", ".join(why)), []).append(node)
-            kinds[kind] = kinds.get(kind, 0) + 1
-    largest_first = sorted(groups.items(), key=lambda group: -len(group[1]))
-    width = max((len(str(len(nodes))) for _key, nodes in largest_first), default=0)
-    said = []
-    for (kind, why), nodes in largest_first:
-        counted = len(nodes) > 3 or len(nodes) == kinds[kind] > 1
-        said.append(f"{len(nodes):>{width}} {kind}: {why}" if counted else f"{', '.join(nodes)}: {why}")
-    return said
 
 
 def _counted(kind, names):
