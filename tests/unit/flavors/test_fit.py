@@ -198,3 +198,9 @@ def test_filter_refuses_what_it_cannot_judge():
         fits(TYPES, "board0")
     with pytest.raises(AnsibleFilterError, match="tolerance is 2"):
         fits(TYPES, board, 2)
+
+
+@pytest.mark.parametrize(("same", "said"), [(3, "board0, board1, board2: off"), (4, "4 boards: off")])
+def test_three_are_named_and_four_are_counted(same, said):
+    """Three names are read at a glance; a rack of them hides the one that differs."""
+    assert summary({**{f"board{number}": ["off"] for number in range(same)}, "board9": ["on"]})[0] == said

@@ -19,6 +19,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import roots
+from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import Export
+from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mount_overlay, mounts_below
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_of, prepare
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
@@ -240,3 +242,13 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     assert "known: " in hetero("restart").stderr
     with pytest.raises(BadInput, match="no such command"):
         node_tools.work({"folder": str(folder), "commands": {"/nowhere": "het"}}, check=True)
+
+
+def test_an_export_that_would_come_back_otherwise_is_not_restorable(tmp_path):
+    """After a restart a board's root would be given to the address that had it before."""
+    server = Ganesha(str(tmp_path))
+    one, other = (Export(1, "/roots/fs_0", "/tftpboot/fs_0", (client,)) for client in ("10.0.2.1", "10.0.2.2"))
+    assert not server.restorable(one)
+    (tmp_path / "fs_0.conf").write_text(server.text_of(other))
+    assert not server.restorable(one)
+    assert server.restorable(other)
