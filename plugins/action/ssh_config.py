@@ -14,6 +14,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils.whole_file import write_whole
 
 TEXT = """\
 Host {instance}
@@ -92,11 +93,4 @@ def write(path, text):
         os.unlink(path)
         return
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    new = f"{path}.new-{os.getpid()}"
-    try:
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(new, path)
-    finally:
-        if os.path.exists(new):
-            os.unlink(new)
+    write_whole(path, text, 0o600)

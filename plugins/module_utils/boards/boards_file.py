@@ -13,11 +13,11 @@ import json
 import math
 import os
 import re
-import tempfile
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ..errors import BadInput, HeteroError
+from ..whole_file import as_before, write_whole
 
 WHOLE_NUMBERS = ("id", "vcpus", "memory_mb", "local_gb", "memory_mb_used", "local_gb_used")
 #: The columns of a board, in the file's order; cpu_info is JSON and takes the rest of the board's text.
@@ -364,27 +364,8 @@ def write(path, boards, one_line=False):
     text = render(boards, one_line)
     parse(text, str(path))
     path = os.path.realpath(path)
-    folder = os.path.dirname(path)
     try:
-        old = os.stat(path) if os.path.exists(path) else None
-        handle, scratch = tempfile.mkstemp(prefix=".boards-", dir=folder)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                if old and os.geteuid() == 0:
-                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
-                os.fchmod(file.fileno(), old.st_mode & 0o7777 if old else 0o644)
-                os.fsync(file.fileno())
-            os.rename(scratch, path)
-        except BaseException:
-            os.unlink(scratch)
-            raise
-        folder_handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(folder_handle)
-        finally:
-            os.close(folder_handle)
+        write_whole(path, text, **as_before(path, 0o644))
     except OSError as error:
         raise HeteroError(
             f"cannot be written: {error.strerror}", path, "check its folder's rights and space"

@@ -15,6 +15,7 @@ import os
 import time
 
 from ..errors import HeteroError, naming
+from ..whole_file import sync_folder, write_whole
 
 FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
@@ -47,7 +48,7 @@ def withdraw(proxy, board):
     with naming(path):
         if os.path.exists(path):
             os.unlink(path)
-            _sync(os.path.dirname(path))
+            sync_folder(os.path.dirname(path))
 
 
 def keep(proxy, board, record):
@@ -68,17 +69,4 @@ def _path(proxy, board):
 
 def _write(path, record):
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.new", path)
-    _sync(os.path.dirname(path))
-
-
-def _sync(folder):
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    write_whole(path, json.dumps(record, indent=1), 0o600)

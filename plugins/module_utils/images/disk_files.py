@@ -14,6 +14,7 @@ import shutil
 from dataclasses import asdict, dataclass, replace
 
 from ..errors import HeteroError
+from ..whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class DiskFiles:
         """Make it anew from the bytes of own.tar; made.json comes last."""
         self.remove()
         os.makedirs(self.folder, mode=0o700)
-        _write(self.own, own)
+        write_whole(self.own, own, 0o600)
         self._write_made(made)
 
     def mark(self, **fields):
@@ -71,13 +72,4 @@ class DiskFiles:
             raise HeteroError(what, self.folder, "check the disk") from error
 
     def _write_made(self, made):
-        path = os.path.join(self.folder, "made.json")
-        _write(f"{path}~", json.dumps(asdict(made)).encode())
-        os.replace(f"{path}~", path)
-
-
-def _write(path, data):
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)

@@ -9,6 +9,8 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from ..whole_file import remove_left
+
 
 @dataclass(frozen=True)
 class Export:
@@ -77,15 +79,8 @@ class Exporter(ABC):
 
     def forget(self, pseudo):
         """Remove what brings an export back; nothing there is no error."""
-        for path in (f"{self.restore_file(pseudo)}~", self.restore_file(pseudo)):
-            if os.path.lexists(path):
-                os.unlink(path)
-
-
-def write_whole(path, text):
-    """Replace a file in one step, on the disk before it counts; neither server reads a name that ends with a tilde."""
-    with open(f"{path}~", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}~", path)
+        path = self.restore_file(pseudo)
+        if os.path.isdir(os.path.dirname(path)):
+            remove_left(path)
+        if os.path.lexists(path):
+            os.unlink(path)

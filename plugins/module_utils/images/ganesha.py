@@ -14,7 +14,8 @@ import os
 
 from ..command import command
 from ..errors import BadInput, HeteroError, TimedOut
-from .exporter import Export, Exporter, write_whole
+from ..whole_file import write_whole
+from .exporter import Export, Exporter
 
 #: busctl waits that long for an answer; they take 3 to 17 ms.
 ANSWER_TIME = 10

@@ -15,7 +15,8 @@ import re
 
 from ..command import command
 from ..errors import BadInput, HeteroError
-from .exporter import Export, Exporter, write_whole
+from ..whole_file import write_whole
+from .exporter import Export, Exporter
 
 FILES = "/etc/exports.d"
 #: How many threads the server runs, 0 or no such file where it does not run (nfsd(7)).

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 
 from ..command import command
 from ..errors import TimedOut
+from ..whole_file import write_whole
 from .tree import file_hash
 
 #: What an instance has of its own, and what is nobody's to have from an image.
@@ -90,11 +91,7 @@ def _make(path, image, deadline):
     )
     os.replace(partial, path)
     about = {field: value for field, value in asdict(made).items() if field != "path"}
-    with open(f"{path}.json~", "w", encoding="utf-8") as file:
-        json.dump(about, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.json~", f"{path}.json")
+    write_whole(f"{path}.json", json.dumps(about))
     return made
 
 

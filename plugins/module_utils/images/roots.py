@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from ..command import command
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError
+from ..whole_file import write_whole
 from . import personal
 from .inside import remove_file
 from .mounts import mount_overlay, mounts_below, unmount
@@ -173,12 +174,7 @@ class Root:
         return False
 
     def _write_made(self, made):
-        path = os.path.join(self.folder, MADE)
-        with open(f"{path}~", "w", encoding="utf-8") as file:
-            json.dump(asdict(made), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}~", path)
+        write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)))
 
     # ---- what is put in
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from ..command import command
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, TimedOut
+from ..whole_file import write_whole
 from .archive import unpack
 from .tree import CHUNK, copy_folder, file_hash, folder_hash
 
@@ -193,12 +194,7 @@ class ImageStore:
         return hash if HASH.fullmatch(hash) else None
 
     def _write_name(self, name, hash):
-        path = os.path.join(self.folder, "names", name)
-        with open(f"{path}~", "w", encoding="ascii") as file:
-            file.write(f"{hash}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}~", path)
+        write_whole(os.path.join(self.folder, "names", name), f"{hash}\n")
 
     def _image(self, hash, name):
         folder = self._path(hash)

@@ -14,6 +14,7 @@ import os
 import shutil
 
 from ..errors import naming
+from ..whole_file import write_whole
 from .tree import CHUNK
 
 #: A boot entry is a few lines.
@@ -110,16 +111,9 @@ def read_entry(path):
 
 def write_entry(path, text, mode=0o644):
     """Put a boot entry there, whole, readable for the TFTP server."""
-    folder, name = os.path.split(path)
-    new = os.path.join(folder, f".{name}.new")
     with naming(path):
-        _make_folder(folder)
-        _unlink(new)
-        with open(new, "x", encoding="utf-8") as file:
-            file.write(text)
-            os.fchmod(file.fileno(), mode)
-        _sync(new)
-        os.replace(new, path)
+        _make_folder(os.path.dirname(path))
+        write_whole(path, text, mode)
 
 
 def remove_entry(path):

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from ..command import command
 from ..errors import HeteroError
 from ..images import personal
-from ..whole_file import replace
+from ..whole_file import write_whole
 from . import hostdev
 from .domain import Libvirt
 
@@ -122,7 +122,7 @@ def create(spec, libvirt, deadline):
     shutil.rmtree(root)
     with open(os.open(spec.file("console.log"), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
-    replace(spec.file(DESCRIPTION), xml(spec), 0o600)
+    write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
     libvirt.define(xml(spec))
     return host_key
 

@@ -17,6 +17,7 @@ from ..command import command
 from ..errors import HeteroError
 from ..images import personal
 from ..images.mounts import mounts_below
+from ..whole_file import write_whole
 from . import id_maps, identity, limits, private_nodes
 from .liblxc import Container
 
@@ -81,7 +82,7 @@ def create(spec, deadline):
     personal.put_key(root, spec.ssh_public_key)
     host_key = personal.put_host_key(root, spec.name, container.folder)
     id_maps.shift(root, id_map, f"image {spec.image.name}")
-    identity.replace_file(container.config_file, configuration(spec, root), mode=0o644)
+    write_whole(container.config_file, configuration(spec, root))
     container.reload()
     identity.give_id(container, spec.command)
     return host_key
@@ -103,7 +104,7 @@ def put_back(spec, what):
     container = spec.container
     if CONFIGURATION in what:
         _text, ours = _written(container)
-        identity.replace_file(container.config_file, configuration(spec, root_of(container)) + ours, mode=0o644)
+        write_whole(container.config_file, configuration(spec, root_of(container)) + ours)
         container.reload()
     if KEY in what:
         personal.put_key(root_of(container), spec.ssh_public_key, container.root_owner)

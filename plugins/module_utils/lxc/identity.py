@@ -15,6 +15,7 @@ import shlex
 import uuid
 
 from ..errors import naming
+from ..whole_file import as_before, write_whole
 
 FOLDER = "hetero.d"
 FILE = "devices.conf"
@@ -75,7 +76,7 @@ def give_id(container, command=COMMAND):
         lines += [f"lxc.hook.{hook} = {IF_THERE} {run}" for hook in HOOKS]
         os.makedirs(folder_of(container), mode=0o700, exist_ok=True)
         end = "" if text.endswith("\n") or not text else "\n"
-        replace_file(path, text + end + "\n".join(lines) + "\n", os.stat(path))
+        write_whole(path, text + end + "\n".join(lines) + "\n", **as_before(path, 0o600))
     container.reload()
     return key_of(container)
 
@@ -86,21 +87,3 @@ def settles(container):
     Without them such a reboot takes away what was given since.
     """
     return f" {VERB} " in container.running_item(f"lxc.hook.{HOOKS[1]}")
-
-
-def replace_file(path, text, like=None, mode=0o600):
-    """Write a file at once and for good; whoever reads it meanwhile has the old one, whole."""
-    new = f"{path}.hetero-new"
-    with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fchmod(file.fileno(), mode if like is None else like.st_mode & 0o7777)
-        if like is not None:
-            os.fchown(file.fileno(), like.st_uid, like.st_gid)
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

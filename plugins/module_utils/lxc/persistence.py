@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List
 
 from ..errors import HeteroError, Refused, naming
+from ..whole_file import write_whole
 from . import identity, private_nodes
 from .liblxc import Container, containers
 
@@ -255,7 +256,7 @@ def _write(container, new, host):
     path = identity.file_of(container)
     with naming(path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        identity.replace_file(path, "\n".join(lines) + "\n")
+        write_whole(path, "\n".join(lines) + "\n", 0o600)
     container.reload()
 
 

@@ -15,13 +15,13 @@ import json
 import os
 import shlex
 import stat
-import tempfile
 import time
 from typing import Any
 
 from ..command import command
 from ..errors import BadInput, HeteroError
 from ..json_file import read_object
+from ..whole_file import write_whole
 
 
 def keep_folder(path, mode, change):
@@ -159,20 +159,13 @@ def _shown(data):
 
 
 def _replace(path, data, mode, validate):
-    """Write beside it, validate, rename: a reader sees the old file or the whole new one."""
-    handle, scratch = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _own(scratch, mode)
-        if validate:
-            command([part.replace("%s", scratch) for part in shlex.split(validate)], path, "correct its variables")
-        os.rename(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    """A reader sees the old file or the whole new one, which was validated."""
+
+    def accepted(scratch):
+        command([part.replace("%s", scratch) for part in shlex.split(validate)], path, "correct its variables")
+
+    owner = (os.geteuid(), os.getegid())
+    write_whole(path, data, int(mode, 8), owner, accepted if validate else None)
 
 
 def _own(path, mode):

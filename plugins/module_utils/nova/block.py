@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-import tempfile
 from dataclasses import dataclass
 
 from ..errors import BadInput, HeteroError, Refused
+from ..whole_file import as_before, write_whole
 from .parsing import DEFAULT, FLAGFILE, group, parse, split, text_of
 
 BEGIN = "# BEGIN hetero.compute, written by role nova_compute"
@@ -192,20 +191,7 @@ def write(path, text, wanted, form):
 def replace(path, text):
     """Replace the file in one step, with owner and mode as they were."""
     path = os.path.realpath(path)
-    seen = os.stat(path) if os.path.exists(path) else None
-    handle, scratch = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            if seen:
-                os.fchown(file.fileno(), seen.st_uid, seen.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(seen.st_mode) if seen else NEW_MODE)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    write_whole(path, text, **as_before(path, NEW_MODE))
 
 
 def effective(text, wanted, form, source):

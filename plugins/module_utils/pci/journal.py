@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List
 
 from ..errors import HeteroError, naming
-from ..whole_file import replace
+from ..whole_file import write_whole
 from .sysfs import text
 
 
@@ -81,4 +81,4 @@ class Journal:
                 return
             os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
             shown = json.dumps(dict(operations=[asdict(operation) for operation in self.operations]), indent=1)
-            replace(self.path, shown + "\n", 0o600)
+            write_whole(self.path, shown + "\n", 0o600)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..command import command
 from ..errors import HeteroError, naming
-from ..whole_file import replace
+from ..whole_file import write_whole
 
 HEADING = """\
 # Written by hetero.compute.pci_driver, which takes lines out again. Each keeps a device from the host's driver: by its
@@ -92,7 +92,7 @@ def write(bindings, paths):
         if bindings:
             os.makedirs(folder, exist_ok=True)
             lines = [RULE.format(**bindings[address]._asdict()) for address in sorted(bindings)]
-            replace(paths.rules, HEADING + "".join(lines), 0o644)
+            write_whole(paths.rules, HEADING + "".join(lines), 0o644)
         else:
             os.unlink(paths.rules)
     if read(paths) != bindings:

@@ -80,8 +80,8 @@ CALLS = [
 ]
 
 
-def test_node_runs_every_module(site):
-    _proxy, _host, plays = site
+def test_node_runs_every_module(both_kinds):
+    _proxy, _host, plays = both_kinds
     modules = {path.stem for path in (PROJECT / "plugins" / "modules").glob("*.py")}
     assert modules == {module for _node, module, _arguments, _outcome in CALLS}
     book = []
