@@ -156,7 +156,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.accelerator_host import preflight, selftest
 from ..module_utils.change import Change
 from ..module_utils.module import run
-from ..module_utils.node.findings import summary
+from ..module_utils.node.findings import outcome
 from ..module_utils.spec import ArgumentSpec
 
 SPEC = ArgumentSpec(
@@ -180,12 +180,7 @@ def machine(params, change):
     plan = preflight.Plan(**{name: value for name, value in params.items() if name != "stage"})
     with change.step("machine"):
         found = preflight.look(plan)
-    notes = [str(note) for note in found.notes]
-    result = dict(change.result, check_mode=change.check, notes=notes, **found.facts)
-    if found.defects:
-        defects = [defect.failure for defect in found.defects]
-        result.update(failed=True, defects=defects, msg=summary(found, "an accelerator host"))
-    return result
+    return outcome(found, "an accelerator host", dict(change.result, check_mode=change.check))
 
 
 def services(params, change):

@@ -55,6 +55,11 @@ defects:
   returned: failure
   type: list
   elements: dict
+notes:
+  description: What is worth knowing and stops nothing.
+  returned: always
+  type: list
+  elements: str
 check_mode:
   description: Whether this was a dry run, for a task, a role or a play.
   returned: always
@@ -101,7 +106,7 @@ initramfs_stale:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.module import run
-from ..module_utils.node.findings import summary
+from ..module_utils.node.findings import outcome
 from ..module_utils.pci.machine import look
 from ..module_utils.spec import ArgumentSpec
 
@@ -116,11 +121,7 @@ SPEC = ArgumentSpec(
 
 def work(params, check):
     found = look(params["driver"], params["arguments"], params["packages"])
-    result = dict(changed=False, check_mode=check, **found.facts)
-    if found.defects:
-        defects = [defect.failure for defect in found.defects]
-        result.update(failed=True, defects=defects, msg=summary(found, "a host that gives PCI devices to guests"))
-    return result
+    return outcome(found, "a host that gives PCI devices to guests", dict(changed=False, check_mode=check))
 
 
 def main():

@@ -182,7 +182,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
-from ..module_utils.node.findings import summary
+from ..module_utils.node.findings import outcome
 from ..module_utils.proxy_node import preflight, selftest
 from ..module_utils.proxy_node.config import CONFIG, read_config
 from ..module_utils.spec import ArgumentSpec
@@ -213,12 +213,7 @@ def machine(params, change):
     fields = {name: params[name] for name in params if name not in ("stage", "boards", "timeout")}
     with change.step("machine"):
         found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
-    notes = [str(note) for note in found.notes]
-    result = dict(change.result, check_mode=change.check, notes=notes, **found.facts)
-    if found.defects:
-        defects = [defect.failure for defect in found.defects]
-        result.update(failed=True, defects=defects, msg=summary(found, "a proxy node"))
-    return result
+    return outcome(found, "a proxy node", dict(change.result, check_mode=change.check))
 
 
 def services(params, change):

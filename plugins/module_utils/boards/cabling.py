@@ -22,8 +22,9 @@ from ..errors import BadInput, HeteroError
 from ..power.outlets import OutletsFailed, session, set_outlets
 from . import blame, states
 from .board_work import BoardWork, locked, no_outlet
+from .pdu_loop import PDU
 from .rewiring import OTHER, corrected, headline
-from .starting import PDU, SWITCH
+from .starting import SWITCH
 from .store import why_not_free
 
 PHASE = "cabling"

@@ -1,21 +1,18 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards on their way to running: one loop for all boards of a call, which alone touches the store and decides.
+"""Boards on their way to running, all boards of a call in one loop (pdu_loop.py).
 
-What takes time (PDU sessions, watching packets, asking for ssh) runs in threads that only post to the loop's inbox.
 Whether the boot entry is right was seen to before (lifecycle.py); whose fault a stall is, blame.py says.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
@@ -24,7 +21,7 @@ from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, SWITCHING, Boot
-from .pdu_line import PduLine
+from .pdu_loop import PduLoop
 from .store import STATE_PHASE
 
 #: How long a board that is on may take to prove its key before its power is cut. A board in state running is
@@ -33,11 +30,9 @@ PATIENCE = {states.RUNNING: 6.0, states.BOOTING: 6.0}
 SHORT_PATIENCE = 2.0
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
-#: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
-PDU = 90.0
 
 
-class Starting:
+class Starting(PduLoop):
     """Bring boards to running.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -46,14 +41,11 @@ class Starting:
     """
 
     def __init__(self, proxy, works, options, reboot=False):
-        self.proxy = proxy
+        super().__init__(proxy)
         self.options = options
         self.reboot = reboot
         self.check = options.check
         self.boots = {work.board.id: Boot(work) for work in works}
-        self.lines = {}
-        self._inbox = queue.Queue()
-        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
 
     def run(self):
         """Until each board runs or failed."""
@@ -74,17 +66,10 @@ class Starting:
                     patience = PATIENCE.get(boot.work.state, SHORT_PATIENCE)
                     self._wait_for_ssh(boot, Deadline(patience), self._on_probe)
             while not all(boot.work.over for boot in self.boots.values()):
-                self._inbox.get()()
+                self._turn()
                 self._close_lines()
 
-    # ---- threads and the inbox
-
-    def _spawn(self, function, *args):
-        """Run `function` in a thread; what it raises is raised in the loop."""
-        self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
-
-    def _post(self, handler, *args):
-        self._inbox.put(partial(handler, *args))
+    # ---- threads
 
     def _end_threads(self):
         for boot in self.boots.values():
@@ -92,24 +77,8 @@ class Starting:
         for line in self.lines.values():
             line.close()
 
-    def _open_line(self, name):
-        if name not in self.lines:
-            self.lines[name] = PduLine(
-                self.proxy,
-                name,
-                Deadline(PDU),
-                on_status=partial(self._post, self._on_status, name),
-                on_switched=partial(self._post, self._on_switched, name),
-                on_refused=partial(self._post, self._on_refused, name),
-                on_down=partial(self._post, self._on_down, name),
-            )
-            self._spawn(self.lines[name].run)
-
-    def _close_lines(self):
-        """Log out of PDUs whose boards are all decided: others wait for the one session."""
-        for name in list(self.lines):
-            if all(boot.stage in (ASKED, BOOTING) or boot.work.over for boot in self._of(name)):
-                self.lines.pop(name).close()
+    def _asks(self, pdu):
+        return any(boot.stage not in (ASKED, BOOTING) and not boot.work.over for boot in self._of(pdu))
 
     def _of(self, pdu, outlet=None):
         return [

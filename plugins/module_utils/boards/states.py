@@ -8,6 +8,8 @@ The first four are the blueprint's (Nova's bare-metal driver for Tilera), the ot
 
 from __future__ import annotations
 
+from ..instances import age
+
 POWER_OFF = "power off"
 BOOTING = "booting"
 RUNNING = "running"
@@ -24,3 +26,18 @@ TRANSITIONS = {
     ERROR: {SHUTTING_DOWN, MAINTENANCE},
     MAINTENANCE: {SHUTTING_DOWN, POWER_OFF},
 }
+
+
+def why_not_free(state, note, instance, since, claimed):
+    """Why a board cannot be claimed, in words; None for a free one.
+
+    :param since: seconds that it has been in this state.
+    :param claimed: seconds since the claim, where an `instance` has it.
+    """
+    if state in (ERROR, MAINTENANCE):
+        return f"{state}: {note}" if note else state
+    if instance and state == POWER_OFF:
+        return f"claimed for {instance} since {age(claimed)}"
+    if instance:
+        return f"{state} {instance} since {age(since)}"
+    return None if state == POWER_OFF else f"{state} since {age(since)}"

@@ -8,20 +8,16 @@ The state is "shutting down" afterwards, until somebody cleans up and releases t
 
 from __future__ import annotations
 
-import queue
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
-from ..deadline import Deadline
 from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
-from .pdu_line import PduLine
-from .starting import PDU
+from .pdu_loop import PduLoop
 
 
-class Stopping:
+class Stopping(PduLoop):
     """Switch boards off.
 
     :param works: BoardWork of each board, locked and read.
@@ -29,14 +25,11 @@ class Stopping:
     """
 
     def __init__(self, proxy, works, options):
-        self.proxy = proxy
+        super().__init__(proxy)
         self.check = options.check
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
-        self.lines = {}
         self._found_on = set()
-        self._inbox = queue.Queue()
-        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
 
     def run(self):
         """Until each board is off or failed."""
@@ -50,33 +43,14 @@ class Stopping:
                 for name in names:
                     self._open_line(name)
                 while not all(work.over for work in self.works):
-                    self._inbox.get()()
-                    for name in names:
-                        if name in self.lines and not self._of(name):
-                            self.lines.pop(name).close()
+                    self._turn()
+                    self._close_lines()
             finally:
                 for line in self.lines.values():
                     line.close()
 
-    def _spawn(self, function, *args):
-        """Run `function` in a thread; what it raises is raised in the loop."""
-        self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
-
-    def _open_line(self, name):
-        post = partial(partial, self._post)
-        self.lines[name] = PduLine(
-            self.proxy,
-            name,
-            Deadline(PDU),
-            on_status=post(self._on_status, name),
-            on_switched=post(self._on_switched, name),
-            on_refused=post(self._on_refused, name),
-            on_down=post(self._on_down, name),
-        )
-        self._spawn(self.lines[name].run)
-
-    def _post(self, handler, *args):
-        self._inbox.put(partial(handler, *args))
+    def _asks(self, pdu):
+        return bool(self._of(pdu))
 
     def _of(self, pdu, outlet=None):
         return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..claims_store import ClaimsStore
 from ..errors import NoneFree, Refused
-from ..instances import age, key_body, valid_instance
+from ..instances import key_body, valid_instance
 from . import states
 from .tables import LAYOUT
 
@@ -83,15 +83,9 @@ def must_be_of(claim, instance, board_name):
 
 def why_not_free(record, now):
     """Why a board cannot be claimed, in words; None for a free one."""
-    if record.state in (states.ERROR, states.MAINTENANCE):
-        return f"{record.state}: {record.note}" if record.note else record.state
-    if record.claim:
-        if record.state == states.POWER_OFF:
-            return f"claimed for {record.claim.instance} since {age(now - record.claim.created)}"
-        return f"{record.state} {record.claim.instance} since {age(now - record.since)}"
-    if record.state != states.POWER_OFF:
-        return f"{record.state} since {age(now - record.since)}"
-    return None
+    claim = record.claim
+    instance, created = (claim.instance, claim.created) if claim else (None, now)
+    return states.why_not_free(record.state, record.note, instance, now - (record.since or now), now - created)
 
 
 class Store(ClaimsStore):

@@ -64,19 +64,13 @@ def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False):
 
 
 def _busy(board):
-    """(why a board cannot be claimed, in brief), as boards/store.py says it."""
-    state, note, instance = board["state"], board.get("note"), board.get("instance")
-    if state in (states.ERROR, states.MAINTENANCE):
-        return [f"{state}: {note}" if note else state], state
-    since = age(board.get("since_seconds") or 0)
-    if instance and state == states.POWER_OFF:
-        claimed = age(time.time() - (board.get("created") or time.time()))
-        return [f"claimed for {instance} since {claimed}"], IN_USE
-    if instance:
-        return [f"{state} {instance} since {since}"], IN_USE
-    if state != states.POWER_OFF:
-        return [f"{state} since {since}"], state
-    return [], ""
+    """(why a board cannot be claimed, in brief)."""
+    state, instance, now = board["state"], board.get("instance"), time.time()
+    since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
+    words = states.why_not_free(state, board.get("note"), instance, since, claimed)
+    if words is None:
+        return [], ""
+    return [words], IN_USE if instance and state not in (states.ERROR, states.MAINTENANCE) else state
 
 
 def host_verdict(flavor, host, owner):

@@ -30,8 +30,16 @@ class Findings:
         self.notes.append(HeteroError(what, thing, remedy))
 
 
+def outcome(found, kind, result):
+    """A module's result with what was found; it failed where a defect is. `kind` is what the machine was to become."""
+    result = dict(result, notes=[str(note) for note in found.notes], **found.facts)
+    if found.defects:
+        result.update(failed=True, defects=[defect.failure for defect in found.defects], msg=summary(found, kind))
+    return result
+
+
 def summary(found, kind):
-    """All defects as one message, a line each; `kind` is what the machine was to become."""
+    """All defects as one message, a line each."""
     count = len(found.defects)
     things = "thing is" if count == 1 else "things are"
     head = f"this machine cannot be set up as {kind}: {count} {things} in the way"

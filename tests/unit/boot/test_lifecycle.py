@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop, starting
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 
 
@@ -247,7 +247,7 @@ def test_an_outlet_that_does_not_obey(site):
 
 def test_a_pdu_that_is_away_is_not_the_boards_fault(site, monkeypatch):
     """All boards of a PDU would be out of use because somebody pulled its network cable."""
-    monkeypatch.setattr(starting, "PDU", 0.5)
+    monkeypatch.setattr(pdu_loop, "PDU", 0.5)
     site.claim(0, 2)
     site.pdu("pdu-a", hang=True)
     result = site.run("start", 0, 2)

@@ -1,0 +1,76 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One loop for all boards of a call, which alone touches the store and decides.
+
+What takes time (PDU sessions, looking at boards) runs in threads that only post to the loop's inbox.
+"""
+
+from __future__ import annotations
+
+import queue
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+from ..deadline import Deadline
+from .pdu_line import PduLine
+
+#: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
+PDU = 90.0
+
+
+class PduLoop(ABC):
+    """What is done with boards while lines to their PDUs are open."""
+
+    def __init__(self, proxy):
+        self.proxy = proxy
+        self.lines = {}
+        self._inbox = queue.Queue()
+        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
+
+    def _turn(self):
+        """Wait for one thing that was posted, and handle it."""
+        self._inbox.get()()
+
+    def _spawn(self, function, *args):
+        """Run `function` in a thread; what it raises is raised in the loop."""
+        self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
+
+    def _post(self, handler, *args):
+        self._inbox.put(partial(handler, *args))
+
+    def _open_line(self, name):
+        if name not in self.lines:
+            self.lines[name] = PduLine(
+                self.proxy,
+                name,
+                Deadline(PDU),
+                on_status=partial(self._post, self._on_status, name),
+                on_switched=partial(self._post, self._on_switched, name),
+                on_refused=partial(self._post, self._on_refused, name),
+                on_down=partial(self._post, self._on_down, name),
+            )
+            self._spawn(self.lines[name].run)
+
+    def _close_lines(self):
+        """Log out of PDUs whose boards are all decided: others wait for the one session."""
+        for name in list(self.lines):
+            if not self._asks(name):
+                self.lines.pop(name).close()
+
+    @abstractmethod
+    def _asks(self, pdu):
+        """Whether a board may still ask this PDU for something."""
+
+    @abstractmethod
+    def _on_status(self, pdu, outlets): ...
+
+    @abstractmethod
+    def _on_switched(self, pdu, outlet, before, after, seconds): ...
+
+    @abstractmethod
+    def _on_refused(self, pdu, outlet, error): ...
+
+    @abstractmethod
+    def _on_down(self, pdu, line, error): ...
