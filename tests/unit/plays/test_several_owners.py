@@ -101,10 +101,15 @@ def test_waiting_for_a_free_board(proxies):
     rc, output = plays.end(wrong)
     assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
     assert claims(folders) == before
-    said = []
-    while not any("jackie waits for" in line for line in said):
-        said.append(waiting.stdout.readline())
-        assert said[-1], said
+    killed = plays.start("provision_instance", instance="killed", wait=10, **request)
+    for name, play in (("killed", killed), ("jackie", waiting)):
+        said = []
+        while not any(f"{name} waits for" in line for line in said):
+            said.append(play.stdout.readline())
+            assert said[-1], said
+    killed.kill()
+    plays.end(killed)
+    assert claims(folders) == before
     with Store(folders["p2"].state_db) as store:
         store.release(1)
     rc, output = plays.end(waiting)
