@@ -18,7 +18,7 @@ URI = "qemu:///system"
 #: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long.
 CALL_TIME = 120.0
 #: Seconds for a call that only asks.
-ASK_TIME = 30.0
+ASK_TIME = 60.0
 RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
 #: What libvirt says (its src/util/virerror.c, virhostdev.c, virpci.c and QEMU's own words) → (error, what, remedy).
 SAID = (

@@ -35,14 +35,19 @@ def said(tool, *words):
     return done.stdout, done.stdout + done.stderr
 
 
+def warnings(both):
+    """Lines of an output that warn; not those about a collection within ansible-core, which 2.20 began to print."""
+    lines = [line for line in both.splitlines() if "[WARNING]" in line or "[DEPRECATION" in line]
+    return [line for line in lines if "/ansible/_internal/ansible_collections/" not in line]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_controller_documents_every_plugin(kind):
     listed, _both = said("ansible-doc", "--type", kind, "--list", "--json", "hetero.compute")
     names = sorted(json.loads(listed))
     assert len(names) >= len(list(PROJECT.glob(KINDS[kind]))), names
     _page, both = said("ansible-doc", "--type", kind, *names)
-    assert "[WARNING]" not in both, both
-    assert "[DEPRECATION" not in both, both
+    assert warnings(both) == [], both
 
 
 def test_controller_reads_every_playbook(tmp_path):
@@ -54,8 +59,7 @@ def test_controller_reads_every_playbook(tmp_path):
     (tmp_path / "inventory.yml").write_text(json.dumps({"all": {"children": hosts}}))
     output, both = said("ansible-playbook", "-i", str(tmp_path / "inventory.yml"), "--syntax-check", *names)
     assert output.count("playbook: ") == len(names), both
-    assert "[WARNING]" not in both, both
-    assert "[DEPRECATION" not in both, both
+    assert warnings(both) == [], both
 
 
 def test_controller_is_what_was_asked_for():
