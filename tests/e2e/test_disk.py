@@ -43,7 +43,8 @@ class DiskLab(Lab):
         return subprocess.run(argv, check=False, stdout=subprocess.DEVNULL).returncode == 0
 
     def cut(self, board):
-        """Somebody pulls the plug."""
+        """Somebody pulls the plug. The machine stands still at once, since a login to the PDU takes a while."""
+        os.kill(self.machine(board), signal.SIGSTOP)
         argv = ["fence_apc", "-a", "10.0.100.1", "-l", "apc", "-p", "apc", "-n", OUTLETS[board], "-o", "off"]
         self.inside(*argv)
         assert self.machine(board) is None
