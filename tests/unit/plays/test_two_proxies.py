@@ -18,6 +18,25 @@ from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 
 
+def test_a_proxy_that_is_down_stops_a_request_or_is_left_out(proxies):
+    """Without it, one node that is down stops all of a site, or a name is given twice when nobody meant it."""
+    folders, plays = proxies
+    (folders["p2"].folder / "down").touch()
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert (rc != 0, changed(output)) == (True, 0), output
+    assert "p2 cannot be asked, and may hold jackie: Failed to connect to p2: No route to host. Mend that," in output
+    assert "or leave it out: -e without=p2" in output
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, without="p2")
+    assert rc == 0, output
+    assert "jackie is running on board" in output
+    rc, output = plays.play("extend_instance", instance="jackie", hours=2, without="p3")
+    assert (rc != 0, "without: the inventory has no p3" in output) == (True, True), output
+    rc, output = plays.play("terminate_instance", instance="jackie", without="p2")
+    assert rc == 0, output
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, without="p1,p2")
+    assert (rc != 0, "but p1, p2, left out by without" in output) == (True, True), output
+
+
 def claims(proxies):
     """{proxy: [instances claimed there]}."""
     found = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection.local import Connection as Local
 
 DOCUMENTATION = """
@@ -29,6 +30,8 @@ class Connection(Local):
         return os.path.join(os.environ["PROXY_ROOTS"], self._play_context.remote_addr, "root")
 
     def exec_command(self, cmd, in_data=None, sudoable=True):
+        if os.path.exists(f"{os.path.dirname(self._root)}/down"):
+            raise AnsibleConnectionFailure(f"Failed to connect to {self._play_context.remote_addr}: No route to host")
         inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
         return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
 
