@@ -33,17 +33,6 @@ MINORS = {address: minor for address, _device, minor, _numa in FOUR}
 SHARED = ["/dev/nvidiactl", "/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
 
 
-def pytest_collection_modifyitems(items):
-    why = None
-    if os.geteuid() != 0:
-        why = "containers of the system need root: run as root"
-    elif not shutil.which("lxc-start"):
-        why = "lxc is not installed: tools/setup test"
-    for item in items if why else []:
-        if Path(__file__).parent in Path(item.fspath).parents:
-            item.add_marker(pytest.mark.skip(reason=why))
-
-
 class Host:
     """The host: its table, its GPUs, and its containers; verbs as the module calls them."""
 
