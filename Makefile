@@ -4,6 +4,9 @@
 #
 # Short names for what a person does with a clone; each line can be typed by hand as well.
 
+# Ansible leaves flushing to the system, which through a pipe would keep progress back until there are 8 KB of it.
+export PYTHONUNBUFFERED := 1
+
 playbook := .venv/bin/ansible-playbook hetero.compute
 
 .PHONY: help bench demo docs release test test-all ssh status terminate lab-up lab-down setup setup-test name

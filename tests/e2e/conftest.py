@@ -50,7 +50,11 @@ class Lab:
     def __init__(self, folder=FOLDER):
         self.folder = folder
         self.env = dict(
-            os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_CONFIG=str(ROOT / "ansible.cfg")
+            os.environ,
+            ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"),
+            ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
+            # Ansible leaves flushing to the system, which through a pipe keeps lines back until there are 8 KB of them.
+            PYTHONUNBUFFERED="1",
         )
         self.env.pop("ANSIBLE_INVENTORY", None)
 

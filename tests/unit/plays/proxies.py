@@ -196,6 +196,8 @@ class Playbooks:
             ANSIBLE_CONNECTION_PLUGINS=str(HERE / "connection"),
             ANSIBLE_LOCALHOST_WARNING="false",
             PROXY_ROOTS=str(folder),
+            # else its lines come late through a pipe
+            PYTHONUNBUFFERED="1",
             USER="jo",
         )
 
