@@ -106,7 +106,8 @@ def test_power_cut_in_phase_2(lab):
     play.wait()
     lab.cut(0)
     again = lab.play("provision_instance", **asked("jackie"))
-    assert again.phases("jackie")["running"] == "ssh answers"
+    # by this play, or by the job of the killed one, which goes on and was waited for
+    assert "ssh answers" in again.phases("jackie")["running"]
     assert lab.ssh("jackie", "tail -n 1 /root/data").strip() == f"{MARKER} 999"
     assert lab.uploads(0) == before
 
