@@ -72,7 +72,7 @@ def test_writers_at_one_time_do_not_mix(path, tmp_path):
     texts = [letter * 200_000 for letter in "abcdefgh"]
 
     def write(text):
-        for _ in range(5):
+        for _turn in range(5):
             write_whole(path, text)
             assert path.read_text() in texts
 
