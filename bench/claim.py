@@ -48,7 +48,13 @@ def claims(number):
     with tempfile.TemporaryDirectory() as folder:
         files = {name: f"{folder}/{name}" for name in ("boards_file", "config", "state_db")}
         write_boards(files["boards_file"], many(number))
-        Path(files["config"]).write_text(json.dumps({"state_folder": folder, "run_folder": folder}))
+        config = {"state_folder": folder, "run_folder": folder, "roots_overcommit": 10000}
+        Path(files["config"]).write_text(json.dumps(config))
+        image = Path(folder) / "images" / ("0" * 64)
+        image.mkdir(parents=True)
+        (image / "image.json").write_text('{"arch": "tilepro64"}')
+        (image.parent / "names").mkdir()
+        (image.parent / "names" / "image").write_text(f"{image.name}\n")
         for turn in range(TIMES):
             start = time.perf_counter()
             with Proxy(files) as proxy:

@@ -67,6 +67,9 @@ _value:
       description: What each owner has (C(item), C(kind), C(claims), C(boards), C(numbers)), the oldest claim first.
       type: list
       elements: dict
+    taken:
+      description: Whose the names are, where another owner than O(owner) had one before them; empty where nobody has.
+      type: str
     surplus:
       description: The same of claims of O(owner) that are one too many and were not made ready.
       type: list
@@ -80,7 +83,8 @@ def holders(results, name, count=None, owner=None, keep=None):
             "hetero.compute.holders needs results of board_info and host_info of a loop over owners"
         )
     parts, surplus = owners.holders(results, name, count, owner, keep)
-    return dict(parts=parts, surplus=surplus)
+    others = owners.taken(results, name, count, owner) if count and owner else []
+    return dict(parts=parts, surplus=surplus, taken=owners.as_text(others) if others else "")
 
 
 class FilterModule:

@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule im
     plan,
     refusals,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.owners import holders
+from ansible_collections.hetero.compute.plugins.module_utils.owners import as_text, holders, taken
 
 DOCUMENTATION = r"""
 name: schedule
@@ -33,6 +33,7 @@ description:
   - The rules are those of the blueprint's ArchitectureScheduler (the same C(cpu_arch), enough of C(vcpus), C(memory_mb)
     and C(local_gb), all of C(cpu_info)) and the flavor's C(extra_specs) with Nova's operators.
   - A flavor that names a hypervisor in its C(extra_specs) is for hosts that run it, one that names none for boards.
+  - Where M(hetero.compute.board_info) says what roots are promised, a board whose root has no room is not free.
   - What is free is a hint. Nothing is claimed; the owner of a node decides when it is asked for it.
   - The same nodes give the same answer. Owners come by O(strategy), equal ones in their order in O(_input), and so do
     the boards of an owner.
@@ -78,6 +79,11 @@ options:
     type: str
     choices: [nfs, disk]
     default: nfs
+  image:
+    description:
+      - The image that boards are to run, by its name. Those whose proxy node has none of that name, or one of another
+        architecture, do not serve.
+    type: str
   owner:
     description: Whose request it is; what is theirs and was claimed twice is C(surplus).
     type: str
@@ -141,6 +147,10 @@ _value:
     text: {description: 'The answer to somebody who gets none, a line for each reason.', type: str}
     wants: {description: Its first words., type: str}
     waiting: {description: What the nodes are doing that could serve it., type: str}
+    taken:
+      description: Names of the request that are other owners' (C(name), C(owner), C(item)); then nobody is to be asked.
+      type: list
+      elements: dict
     parts:
       description: Who has instances of this name already (C(item), C(kind), C(claims), C(boards), C(numbers)).
       type: list
@@ -165,6 +175,7 @@ def schedule(
     strategy=SPREAD,
     board=None,
     boot_source="nfs",
+    image=None,
     owner=None,
     refused=(),
     tolerance=TOLERANCE,
@@ -175,20 +186,22 @@ def schedule(
         validate(flavor)
         who, nodes = name or "somebody", list(nodes)
         board = None if board in (None, "") else int(board)
-        found = verdicts(flavor, nodes, board, tolerance, boot_source == "disk")
+        found = verdicts(flavor, nodes, board, tolerance, boot_source == "disk", image)
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner)[0], who, count)
+        others = taken(asked, who, count, owner) if name and owner else []
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
             rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],
             room=one.room,
-            enough=one.enough,
-            possible=one.possible,
-            text=one.text(who, count),
+            enough=one.enough and not others,
+            possible=one.possible and not others,
+            text=as_text(others) if others else one.text(who, count),
             wants=one.wants(who, count),
             waiting=one.waiting(),
-            **plan(one, asked, who, count, owner),
+            taken=others,
+            **dict(plan(one, asked, who, count, owner), **({"visits": []} if others else {})),
         )
     except BadInput as error:
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error

@@ -55,14 +55,14 @@ RETURN = r"""
 _value:
   description: >-
     By node, C(taken_at) (seconds since 1970), C(error), which is none where the node answered, and, as
-    M(hetero.compute.board_info) returns them, C(boards) and C(claims); or, as M(hetero.compute.host_info) does,
-    C(gpus), C(instances), C(claims), C(capacity), C(hypervisor), C(cpu_arch) and C(unsupported).
+    M(hetero.compute.board_info) returns them, C(boards), C(claims) and C(roots); or, as M(hetero.compute.host_info)
+    does, C(gpus), C(instances), C(claims), C(capacity), C(hypervisor), C(cpu_arch) and C(unsupported).
   type: dict
 """
 
 
 #: What each kind of owner is asked for, and what one that did not answer has of it.
-OF_PROXY = {"boards": [], "claims": []}
+OF_PROXY = {"boards": [], "claims": [], "roots": None}
 OF_HOST = {
     "gpus": [],
     "devices": [],

@@ -11,7 +11,8 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age, left
+from ansible_collections.hetero.compute.plugins.module_utils.images.serving import Promises
+from ansible_collections.hetero.compute.plugins.module_utils.instances import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 
 DOCUMENTATION = r"""
@@ -22,6 +23,7 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Turns boards and GPU hosts into lines with aligned columns, a heading first, for M(hetero.compute.show).
+  - Of a proxy node with roots of boards, a line below the table says what they are promised, and what there is.
   - A GPU host has a line for each instance on it. Its state is how many of its GPUs are free.
 positional: _input, fits, hosts
 options:
@@ -157,7 +159,21 @@ def status_table(boards, fits=None, hosts=None):
     for name, host in (hosts or {}).items():
         if not host["error"]:
             rows += host_rows(name, host, fits or {})
-    return aligned([HEADING, *rows])
+    promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
+    return aligned([HEADING, *rows]) + promises
+
+
+def roots(proxy, fields):
+    """What the roots on a proxy are promised, as a line."""
+    promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
+    over = f", over-commit {fields['overcommit']:g}" if fields["overcommit"] > 1 else ""
+    full = Promises(fields["promised"], fields["there"], fields["overcommit"]).full
+    end = ": no further root can be given" if full else ""
+    return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"
+
+
+def _promises(seen):
+    return isinstance(seen, dict) and bool((seen.get("roots") or {}).get("promised"))
 
 
 def _is_board(board):

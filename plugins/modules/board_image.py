@@ -31,8 +31,12 @@ options:
   image:
     description:
       - >-
-        Name of an image in the store, or where one comes from. That is a text with a slash, either the path of a tar or
-        folder on the proxy node, or a URL (http, https, file) of a tar.
+        Name of an image in the store. Without O(boards) it may also be where one comes from, to import it. That is a
+        text with a slash, either the path of a tar or folder on the proxy node, or a URL (http, https, file) of a tar.
+      - >-
+        What lies where tenants' files are kept, or what their boards said (roots, the TFTP tree, the state folder,
+        console logs), is not imported, nor by a link or mount that leads there. Module M(hetero.compute.image_store)
+        lists and removes images.
       - >-
         An image holds C(image.json) (C({"arch": "tilepro64", "cmdline": "quiet"})), C(kernel), C(root/) and, if there
         is one, C(initrd). Tars may be plain or compressed by gzip, xz or bzip2.
@@ -47,6 +51,12 @@ options:
   arch:
     description: Architecture of an imported image, in place of the one in its C(image.json).
     type: str
+  replace:
+    description:
+      - Whether a name that stands for another image in the store may stand for this one from now on. Without it such
+        an import is refused.
+    type: bool
+    default: false
   instance:
     description:
       - The instance or request that the boards are to be of. A board that was given to another one since it was looked
@@ -62,6 +72,19 @@ options:
   ssh_public_key:
     description: OpenSSH public keys, one a line, that may log in as root. The default is the key that the claim names.
     type: str
+  flavor:
+    description:
+      - The flavor of boards that are not claimed yet.
+      - Only check mode needs it, to know how large their roots are to be.
+    type: dict
+  rebuilt:
+    description:
+      - Ids of boards whose claims are to be taken as M(hetero.compute.board_rebuild) leaves them, with O(image) and
+        O(ssh_public_key) where these are given.
+      - Only check mode looks at it, in which that module left them as they were.
+    type: list
+    elements: int
+    default: []
   timeout:
     description: Seconds for the import, and for waiting until another verb lets go of a board.
     type: float
@@ -76,10 +99,14 @@ options:
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.created
   - hetero.compute.proxy
 attributes:
   check_mode:
     support: full
+    details:
+      - With O(state=absent) it says what would go of a board that runs, too, as the task that stops the board did
+        nothing in check mode either.
   diff_mode:
     support: full
   idempotent:
@@ -220,19 +247,23 @@ from ..module_utils.boards.board_images import absent, present, take_in
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
+from ..module_utils.images.names import valid_image
 from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
-SPEC = PROXY + ArgumentSpec(
+SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", default=[]),
         image=dict(type="str"),
         name=dict(type="str"),
         checksum=dict(type="str"),
         arch=dict(type="str"),
+        replace=dict(type="bool", default=False),
         instance=dict(type="str"),
         boot_source=dict(type="str", choices=["nfs", "disk"]),
         ssh_public_key=dict(type="str", no_log=False),
+        flavor=dict(type="dict"),
+        rebuilt=dict(type="list", elements="int", default=[]),
         timeout=dict(type="float", default=1800),
         state=dict(type="str", choices=["present", "absent"], default="present"),
     ),
@@ -245,13 +276,13 @@ def work(params, check):
     deadline = Deadline(params["timeout"])
     with Proxy(params, create=not check) as proxy:
         if params["state"] == "absent":
-            return absent(proxy, params["boards"], change, deadline, params["instance"])
+            return absent(proxy, params["boards"], change, deadline, params["instance"], params["created"])
         source = [params[name] for name in ("image", "name", "checksum", "arch")]
-        image, lines = take_in(proxy, *source, change, deadline)
-        pending = params["image"] is not None and image is None
-        key, instance = params["ssh_public_key"], params["instance"]
-        source = params["boot_source"]
-        return present(proxy, params["boards"], image, key, change, deadline, lines, pending, instance, source)
+        if params["boards"] and params["image"] is not None:
+            valid_image(params["image"])
+        image, lines = take_in(proxy, *source, change, deadline, params["replace"])
+        given = [params[name] for name in ("instance", "boot_source", "flavor", "rebuilt", "created")]
+        return present(proxy, params["boards"], image, params["ssh_public_key"], change, deadline, lines, *given)
 
 
 def main():

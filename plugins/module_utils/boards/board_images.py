@@ -13,18 +13,19 @@ from dataclasses import asdict, replace
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
+from ..images.names import default_name, is_source, valid_image
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
-from ..images.store import default_name, is_source
 from . import states
 from .each import each
+from .rebuilding import rebuilt_claim
 from .store import Claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
 
 
-def take_in(proxy, image, name, checksum, arch, change, deadline):
+def take_in(proxy, image, name, checksum, arch, change, deadline, replace=False):
     """Import an image, or find it; (Image, lines). In check mode the Image is None where it would be imported."""
     if image is None:
         return None, []
@@ -32,35 +33,49 @@ def take_in(proxy, image, name, checksum, arch, change, deadline):
     if not is_source(image):
         if name or checksum or arch:
             raise BadInput("is a name in the store, which is not imported", image, "give its path or URL, with a slash")
-        return store.get(image), []
+        return store.get(valid_image(image)), []
     name = name or default_name(image)
     before = store.names().get(name)
     with change.step("import"):
-        found = store.import_image(image, name, checksum, arch, change, deadline=deadline)
+        found = store.import_image(image, name, checksum, arch, change, deadline=deadline, replace=replace)
     if change.check or store.names().get(name) == before:
         return found, []
-    text = f"{name} ({found.arch}) is in the store"
+    text = f"{name} ({found.arch}) is in the store: sha256:{found.hash}"
     return found, [dict(instance="image", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
 
 
-def present(proxy, ids, image, key, change, deadline, lines, pending=False, instance=None, boot_source=None):
+def present(
+    proxy,
+    ids,
+    image,
+    key,
+    change,
+    deadline,
+    lines,
+    instance=None,
+    boot_source=None,
+    flavor=None,
+    rebuilt=(),
+    created=(),
+):
     """Make the boards ready to boot; the module's result.
 
     :param image: the Image asked for; None for that of each board's claim.
-    :param pending: check mode, and the image asked for is not in the store yet.
     :param key: the user's public keys; None for that of each board's claim.
     :param instance: the instance or request that the boards are to be of; None does not ask.
     :param boot_source: what they are to boot from; None for that of each board's claim.
+    :param flavor: for a dry run, that of boards that are not claimed yet.
+    :param rebuilt: ids of boards that a dry run of rebuilding.py went before.
+    :param created: when the claims were made that they are to be of; none does not ask.
     """
 
     def one(board, claim, report):
         if claim is None and change.check and image and key:
-            claim = replace(dry_claim(board, image, key), boot_source=boot_source)
+            claim = replace(dry_claim(board, image, key), boot_source=boot_source, flavor=flavor or {})
+        if claim is not None and change.check and board.id in rebuilt:
+            claim = rebuilt_claim(claim, image.name if image else None)
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
-        if pending:
-            change.note(f"{board.name} root", {}, {"claim": claim.instance, "image": "the imported one"})
-            return dict(restored=["root"], changed=True)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
             raise Refused(what, board.name, REBUILD)
@@ -77,7 +92,7 @@ def present(proxy, ids, image, key, change, deadline, lines, pending=False, inst
 
     if key:
         parse_key(key)
-    result = each(proxy, ids, PHASE, one, change, deadline, lines, instance)
+    result = each(proxy, ids, PHASE, one, change, deadline, lines, instance, created)
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
@@ -88,14 +103,20 @@ def dry_claim(board, image, key):
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
-def absent(proxy, ids, change, deadline, instance=None):
-    """Remove what the boards boot from; the module's result."""
+def absent(proxy, ids, change, deadline, instance=None, created=()):
+    """Remove what the boards boot from; the module's result.
+
+    A dry run of stopping them may have gone before, so it holds nothing against one that runs.
+    """
 
     def one(board, claim, report):
         state = proxy.store.record(board.id).state
-        if state in (states.BOOTING, states.RUNNING):
+        runs = state in (states.BOOTING, states.RUNNING)
+        if runs and not change.check:
             raise Refused(f"is {state} from it", board.name, "stop it first: tilera_boot with state stopped")
         there = remove(proxy, board, change, report)
+        if there and change.check:
+            report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
         return dict(removed=there, changed=bool(there))
 
-    return each(proxy, ids, PHASE, one, change, deadline, [], instance)
+    return each(proxy, ids, PHASE, one, change, deadline, [], instance, created)

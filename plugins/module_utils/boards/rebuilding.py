@@ -9,9 +9,14 @@ no root, has them make a new one whenever they are run.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import Refused
+from ..images.names import valid_image
 from ..images.personal import fingerprint, parse_key
 from ..images.provision import check_arch, image_store
+from ..images.room import room_of, size_of
+from ..images.roots import Root
 from ..instances import key_body
 from . import states
 from .each import each, ids_of, must_own
@@ -19,16 +24,19 @@ from .each import each, ids_of, must_own
 PHASE = "rebuild"
 
 
-def rebuild(proxy, request, owner, image, key, fresh, change, deadline):
+def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline):
     """Write down what an instance, or all instances of a request, are to run; the module's result.
 
     :param owner: where given, another owner's instance is refused.
     :param image: name of an image in the store; None for the one that the claim names.
     :param key: the public keys that may log in; None for those of the claim.
     :param fresh: a new root although neither changes.
+    :param created: when the claims were made that are meant; none does not ask.
     """
     if key:
         parse_key(key)
+    if image:
+        valid_image(image)
 
     def one(board, claim, report):
         if claim is None:
@@ -49,6 +57,10 @@ def rebuild(proxy, request, owner, image, key, fresh, change, deadline):
             before, after = dict(before, root="as it is"), dict(after, root="a new one")
         changed = change.note(claim.instance, before, after)
         if changed:
+            if claim.boot_source != "disk":
+                # Before the board is stopped for it.
+                root = Root(proxy.config["state_folder"], board.id)
+                room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)
             # No hash and no host key: the root is yet to be made, whatever is there.
             fields = dict(image=after["image"], ssh_public_key=wanted_key, image_hash=None, host_key=None)
             with proxy.store.transaction(dry=change.check):
@@ -56,8 +68,13 @@ def rebuild(proxy, request, owner, image, key, fresh, change, deadline):
                 report(PHASE, _text(claim, found, same_key))
         return dict(changed=changed, image=after["image"])
 
-    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request)
+    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
+
+
+def rebuilt_claim(claim, image=None):
+    """A claim as `rebuild` leaves it, for the dry runs that come after its own."""
+    return replace(claim, image=image or claim.image, image_hash=None, host_key=None)
 
 
 def _shown(image, hash, key):

@@ -8,10 +8,11 @@ now, and how many instances it has room for. What is free is a hint: the owner's
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..boards import states
 from ..errors import BadInput
+from ..images.serving import Promises, no_image, root_size, without_room
 from ..instances import age
 from ..nova.specs import PROPERTY
 from . import fit, hosts
@@ -26,6 +27,7 @@ INSTANCES = {BOARDS: "board", "GPU hosts": "container", "KVM hosts": "guest"}
 PLENTY = 500
 IN_USE = "in use"
 NO_DISK = "no disk to boot from is configured for it"
+NO_ROOM = "without room for a root"
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,40 @@ class Verdict:
     most: int = 0
 
 
-def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False):
+def board_verdict(flavor, board, owner, tolerance=fit.TOLERANCE, disk=False, image=None, images=None):
     """
     :param board: one of board_info's.
     :param disk: it is to boot from a disk of its own.
+    :param image: what it is to run; `images`: those of its proxy, where both are known.
     """
     never = fit.rejections(flavor, board, tolerance)
     if disk and not board.get("disks"):
         never.append(NO_DISK)
+    if image and images is not None and not never:
+        never += filter(None, [no_image(image, images, str(board.get("arch")))])
     busy, brief = _busy(board)
     room = 0 if never or busy else 1
     return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)
+
+
+def _with_room(found, sizes, roots):
+    """Verdicts of a proxy's boards, for all of which its roots may have no room.
+
+    :param sizes: {board name: bytes that its root would take}.
+    :param roots: what board_info says of them.
+    """
+    limits = (roots["there"], roots["overcommit"])
+    now, alone = Promises(roots["promised"], *limits), Promises(0, *limits)
+    never = {name: now.why(size) for name, size in sizes.items() if now.never(size)}
+    full = without_room(now, {one.name: sizes[one.name] for one in found if one.room})
+    most = without_room(alone, {one.name: sizes[one.name] for one in found if one.most})
+    for one in found:
+        name = one.name
+        if name in never and not one.never:
+            one = Verdict(one.owner, one.kind, name, (never[name],))
+        elif name in full:
+            one = replace(one, busy=(full[name],), brief=NO_ROOM, room=0)
+        yield replace(one, most=0) if name in most else one
 
 
 def _busy(board):
@@ -172,11 +197,12 @@ def _why_not(device):
     return None
 
 
-def verdicts(flavor, results, board=None, tolerance=fit.TOLERANCE, disk=False):
+def verdicts(flavor, results, board=None, tolerance=fit.TOLERANCE, disk=False, image=None):
     """[Verdict] of every node in the results of board_info and host_info, in their order.
 
     :param results: a looped task's, whose `item` is the owner; boards and hosts by themselves will do as well.
     :param board: the id of the one board that is wanted; others are left out.
+    :param image: the image that a board is to run; None does not ask.
     """
     found = []
     for result in results:
@@ -185,9 +211,13 @@ def verdicts(flavor, results, board=None, tolerance=fit.TOLERANCE, disk=False):
             what = f"{owner or 'a node'} has no answer of board_info or host_info"
             raise BadInput(what, "nodes", "leave out what could not be asked")
         if isinstance(result.get("boards"), list):
-            for one in result["boards"]:
-                if board in (None, one["id"]):
-                    found.append(board_verdict(flavor, one, owner, tolerance, disk))
+            asked = [one for one in result["boards"] if board in (None, one["id"])]
+            images, roots = result.get("images"), result.get("roots")
+            own = [board_verdict(flavor, one, owner, tolerance, disk, image, images) for one in asked]
+            if roots and not disk:
+                sizes = {one["name"]: root_size(flavor, one.get("local_gb"), roots.get("root_gb", 0)) for one in asked}
+                own = _with_room(own, sizes, roots)
+            found += own
         elif "capacity" in result:
             found.append(host_verdict(flavor, result, owner or str(result.get("name"))))
         elif "state" in result and "cpu_info" in result:

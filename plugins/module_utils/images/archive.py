@@ -12,11 +12,12 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import stat
 import struct
 import tarfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from ..errors import BadInput, HeteroError
 from .tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
@@ -47,6 +48,7 @@ STRIDE = 64 << 20
 def unpack(path, folder, limit, progress=None):
     """Unpack an archive (plain, gz, xz, bz2) into an empty folder; after an error the caller removes what is there.
 
+    :param path: path or descriptor.
     :param limit: bytes that the content may have.
     :param progress: called with the number of bytes written so far.
     :raises BadInput: names the archive and the member at fault.
@@ -58,7 +60,7 @@ def unpack(path, folder, limit, progress=None):
             tree.finish()
     except BadInput as error:
         what = f"member {_shown(error.thing)} {error.what}" if error.thing else error.what
-        raise BadInput(what, path, error.remedy) from error
+        raise BadInput(what, path, error.remedy, **error.facts) from error
     except OSError as error:
         what = f"cannot be unpacked to {folder} ({error.strerror or error})"
         raise HeteroError(what, path, "check space and permissions there (owners need root)") from error
@@ -161,13 +163,17 @@ class _Blocks:
 @contextmanager
 def _opened(path, limit):
     try:
-        with open(path, "rb") as file:
-            magic = file.read(6)
+        descriptor = os.dup(path) if isinstance(path, int) else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", None, "check the path") from error
-    opener = next((opener for start, opener in COMPRESSIONS if magic.startswith(start)), open)
-    with opener(path, "rb") as file:
-        yield _Blocks(file, limit)
+    with open(descriptor, "rb") as file:
+        with _reading(None):
+            file.seek(0)
+            magic = file.read(6)
+            file.seek(0)
+        opener = next((opener for start, opener in COMPRESSIONS if magic.startswith(start)), None)
+        with opener(file, "rb") if opener else nullcontext(file) as blocks:
+            yield _Blocks(blocks, limit)
 
 
 @contextmanager

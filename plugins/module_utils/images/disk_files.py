@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from dataclasses import asdict, dataclass, replace
 
-from ..errors import HeteroError
+from ..removal import remove_tree
 from ..whole_file import write_whole
 
 
@@ -64,12 +63,7 @@ class DiskFiles:
         self._write_made(replace(self.made(), **fields))
 
     def remove(self):
-        try:
-            if self.exists():
-                shutil.rmtree(self.folder)
-        except OSError as error:
-            what = f"cannot be removed ({error.strerror or error})"
-            raise HeteroError(what, self.folder, "check the disk") from error
+        remove_tree(self.folder)
 
     def _write_made(self, made):
         write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)

@@ -20,9 +20,11 @@ from ..command import command
 from ..deadline import Deadline
 from ..errors import HeteroError, naming
 from .disk_files import Made
+from .image_root import root_of
 from .inside import inside, read_file
+from .ownership import token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
-from .provision import PHASE, Place, check_arch, check_image, prepare_files, token_of
+from .provision import PHASE, Place, check_arch, check_image, prepare_files
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
 from .root_archive import archive_of, there
@@ -101,7 +103,7 @@ def _own(proxy, place, claim, image, change, restored):
 
 def _own_archive(image, claim, reboot):
     """(bytes of a tar with host name, keys and host key, the public host key)."""
-    others = inside(image.root, lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
+    others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
     lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
     missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
     with tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:

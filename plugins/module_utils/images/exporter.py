@@ -29,8 +29,6 @@ class Exporter(ABC):
     """
 
     name = ""
-    #: Whether it takes two file systems that show one file system id (statfs(2), f_fsid) for one and the same.
-    own_ids = False
     #: Whether boards can keep access control lists on it.
     acls = True
 

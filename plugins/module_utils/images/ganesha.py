@@ -58,8 +58,6 @@ class Ganesha(Exporter):
     """nfs-ganesha on this machine's system bus."""
 
     name = "ganesha"
-    # The second one cannot be exported (src/FSAL/localfs.c: "Skipped duplicate").
-    own_ids = True
     # It answers the lists of NFSv3 (NFSACL) with an I/O error, on which cp -p, cp -a and install fail.
     acls = False
 

@@ -12,11 +12,11 @@ import base64
 import hashlib
 import os
 import re
-import shutil
 
 from ..command import command
 from ..deadline import Deadline
 from ..errors import BadInput
+from ..removal import remove_tree
 from .inside import inside, make_folder, read_file, remove_file, write_file
 
 #: Seconds for anything done to a few files of a root.
@@ -134,8 +134,7 @@ def put_host_key(path, comment, keep):
     :param keep: a folder that only root reads, where the private half is made.
     """
     folder = os.path.join(keep, "host-key")
-    if os.path.lexists(folder):
-        shutil.rmtree(folder)  # of one that was killed here
+    remove_tree(folder)  # of one that was killed here
     os.mkdir(folder, 0o700)
     try:
         key = os.path.join(folder, "key")
@@ -143,7 +142,7 @@ def put_host_key(path, comment, keep):
         with open(key, encoding="ascii") as file, open(f"{key}.pub", encoding="ascii") as public_file:
             private, public = file.read(), public_file.read()
     finally:
-        shutil.rmtree(folder)
+        remove_tree(folder)
 
     def write():
         make_folder("/etc", 0o755)

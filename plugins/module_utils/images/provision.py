@@ -14,17 +14,24 @@ import time
 
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
+from ..instances import gibibytes
+from ..proxy_node.config import tenants_paths
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
+from .ownership import refuse_anothers, refuse_to_replace, token_of
 from .personal import fingerprint, parse_key
 from .reboot_key import reboot_line, wanted
+from .room import room_of, size_of
 from .roots import Root
+from .serving import no_image
 from .store import ImageStore
 from .tftp import BoardFiles, remove_entry
 
 #: A file server lets go of an export's files in 2 to 17 ms.
 UNMOUNT_TIME = 10.0
 PHASE = "image"
+#: Stands for the architecture of an image that no board can run.
+DAMAGED = "no board (it is damaged: {})"
 AGAIN = "provision its instance again, or terminate it"
 REBUILD = "rebuild the instance to change its image (playbook hetero.compute.rebuild_instance)"
 
@@ -35,14 +42,20 @@ class Place:
     def __init__(self, proxy, board):
         self.board = board
         self.exporter = exporter(proxy.config["exports"], proxy.folder("exports"))
-        self.root = Root(proxy.folder("roots"), board.id, own_id=self.exporter.own_ids)
-        self.export = board_export(self.exporter, board, self.root.path)
+        self.root = Root(proxy.config["state_folder"], board.id)
         self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
         self.disk = DiskFiles(proxy.folder("disks"), board.id)
         self.console_log = console_log(proxy, board)
         self._kernel_source = proxy.kernel_source(board)
 
-        self.restore_file = self.exporter.restore_file(self.export.pseudo)
+    @property
+    def export(self):
+        """The board's export as it is to be: of the root that is there, else of one that is yet to be made."""
+        return board_export(self.exporter, self.board, self.root.path)
+
+    @property
+    def restore_file(self):
+        return self.exporter.restore_file(self.export.pseudo)
 
     def exported(self):
         """The board's export as the server has it, or None; another's export under its id is not the board's."""
@@ -68,7 +81,19 @@ def console_log(proxy, board):
 
 def image_store(proxy):
     """The proxy's image store."""
-    return ImageStore(proxy.folder("images"))
+    return ImageStore(proxy.folder("images"), closed=tenants_paths(proxy.config))
+
+
+def images_of(proxy):
+    """{name of an image in the proxy's store: its `arch` and `ram`}; a damaged one is for no board."""
+    store, found = image_store(proxy), {}
+    stored = store.hashes()
+    for name, hash in store.names().items():
+        if hash in stored:
+            wrong = store.damage(hash)
+            image = None if wrong else store.get(hash)
+            found[name] = dict(arch=image.arch, ram=image.ram) if image else dict(arch=DAMAGED.format(wrong), ram=False)
+    return found
 
 
 def image_of(proxy, claim):
@@ -78,9 +103,7 @@ def image_of(proxy, claim):
 
 def wrong_arch(board, image):
     """Why an image cannot run on a board; None where it can."""
-    if image.arch.lower() == board.arch.lower():
-        return None
-    return f"image {image.name} is for {image.arch}, the board is {board.arch}"
+    return no_image(image.name, {image.name: dict(arch=image.arch, ram=False)}, board.arch)
 
 
 def check_arch(board, image):
@@ -148,7 +171,10 @@ def put_back(proxy, board, claim, change):
             raise Refused("has no archive of its claim", board.name, AGAIN)
         prepare_files(place, image, change, restored)
         return restored
-    if made is None or not made.whole or (made.claim, made.image) != (token_of(claim), image.hash):
+    fresh = made is None or not made.whole or made.image != image.hash
+    if made is not None:
+        refuse_to_replace(proxy, board, claim, fresh)
+    if fresh:
         raise Refused("has no whole root of its claim", board.name, AGAIN)
     if change.note(f"{board.name} root", {"mounted": place.root.ready(image)}, {"mounted": True}):
         restored.append("mount")
@@ -168,9 +194,11 @@ def remove(proxy, board, change, report):
     """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
 
     :returns: what there was, as `leftovers` says it.
+    :raises Refused: its root was made for another claim than the one that the board has.
     """
     start = time.monotonic()
     place = Place(proxy, board)
+    refuse_anothers(proxy, board, proxy.store.record(board.id).claim)
     there = leftovers(proxy, board)
     with change.step("remove"), naming(place.root.folder):
         if change.note(f"{board.name} export", _export_fields(place.exported()), {}) and not change.check:
@@ -222,11 +250,6 @@ def made_ready(proxy, board):
     return found + [f"folder {place.folder}" for place in (place.root, place.disk) if place.exists()]
 
 
-def token_of(claim):
-    """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
-    return f"{claim.instance} {claim.created!r}"
-
-
 # ---- the parts
 
 
@@ -238,19 +261,28 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     made = root.made()
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
+    refuse_to_replace(proxy, place.board, claim, fresh)
     ready = not fresh and root.ready(image)
     before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
     after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
+    room, size = room_of(proxy), size_of(proxy, place.board, claim.flavor)
+    if fresh:
+        before.update({"size": gibibytes(os.path.getsize(root.file))} if os.path.exists(root.file) else {})
+        after["size"] = gibibytes(size)
     if change.note(f"{name} root", before, after):
         restored.append("root" if fresh else "mount")
+        if fresh:
+            room.check(size, instead=root.file)
         if not change.check:
-            proxy.store.put(claim.instance, image_hash=image.hash, host_key=None if fresh else claim.host_key)
+            if fresh:
+                # A root that is half removed or half made is nobody's: none of this claim has run yet.
+                proxy.store.put(claim.instance, image_hash=None, host_key=None)
             # The server would go on with the folder as it was when the export was made.
             place.unexport()
             root.unmount(Deadline(UNMOUNT_TIME))
             if fresh:
                 root.remove()
-                root.create(image, token)
+                root.create(image, token, room, size)
                 root.settle(claim.instance)
             else:
                 root.mount(image)
@@ -262,10 +294,11 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     _prepare_own_line(proxy, place, claim, change, restored, ready)
     if not change.check:
         found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
+        if fresh:
+            # First: a claim with a hash has a whole root, and one that is not is somebody's with a damaged record.
+            root.mark_whole()
         if fresh or any(getattr(claim, field) != value for field, value in found.items()):
             proxy.store.put(claim.instance, **found)
-        if fresh:
-            root.mark_whole()
     return host_key
 
 
@@ -306,6 +339,8 @@ def _prepare_export(place, change, restored):
     if found is not None and found.pseudo != wanted.pseudo:
         what = f"export id {found.id} is taken by {found.pseudo}"
         raise HeteroError(what, place.board.name, "give that export another Export_Id")
+    if change.check and {"root", "mount"} & set(restored):
+        found = None  # it would have gone with the root
     kept = place.exporter.restorable(wanted)
     changes = [
         change.note(f"{place.board.name} export", _export_fields(found), _export_fields(wanted)),

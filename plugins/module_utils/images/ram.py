@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The RAM system: the proxy's own kernel and initrd for a board, and the keys that let the proxy, and nobody else, in.
 
-Each boot gets a fresh ssh host key, in a small archive beside the image's initrd. Booting it is for boards/ram_boot.py.
+What is a boot's own comes in a small archive before the image's initrd. TFTP hands that to whoever has the board's
+address, so where the board has a console it makes its ssh host key itself and says it there; else a fresh host key is
+in the archive, and boards/ram_boot.py sees that it was asked for once. Booting it is for that file, too.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import tempfile
 from ..command import command
 from ..errors import BadInput, HeteroError, naming
 from ..proxy_node.config import SET_UP
+from .console_key import ConsoleKey
 from .cpio import FILE, FOLDER, archive
 from .provision import check_arch, image_store
 from .tftp import BoardFiles
@@ -23,6 +26,11 @@ from .tree import CHUNK
 VARIABLE = "tftp_proxy_ram_images"
 #: Where sshd of a RAM system finds its keys.
 AUTHORIZED, HOST_KEY = "root/.ssh/authorized_keys", "etc/ssh/ssh_host_ed25519_key"
+#: The word that it says beside a host key of its own making, in place of HOST_KEY.
+CONSOLE_WORD = "etc/ssh/hetero_ram_word"
+#: How the proxy learns a RAM system's host key, as a board's wiring has it (`ram_key`): the board makes it and says it
+#: on its console, or the proxy makes it and hands it out by TFTP.
+RAM_KEYS = ON_CONSOLE, BY_TFTP = "console", "tftp"
 
 
 def has_ram_image(proxy, board):
@@ -63,40 +71,68 @@ def own_key(proxy):
     return path
 
 
-def serve(proxy, board, image, kernel_name, initrd_name):
-    """Put kernel and initrd of a RAM image into a board's TFTP folder; the host key by which it will be known."""
-    files = BoardFiles(proxy.config["tftp_root"], board.ip)
-    with naming(files.folder):
-        return _serve(proxy, board, image, files, kernel_name, initrd_name)
+def console_of(proxy, board, image):
+    """The log of the console on which a board's RAM system says the host key that it made; None: the proxy makes it.
+
+    :raises BadInput: its wiring asks for what it or the image has not.
+    """
+    wiring = proxy.wiring(board)
+    log, how = wiring.get("console"), wiring.get("ram_key")
+    if how not in (None, *RAM_KEYS):
+        what = f"no such ram_key: {how} (known: {', '.join(RAM_KEYS)})"
+        raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
+    if how == ON_CONSOLE and not (log and image.console_key):
+        lacks = f'RAM image {image.name} does not say its key ("console_key")' if log else "no console is named for it"
+        raise BadInput(f"ram_key is console, and {lacks}", board.name, "correct that, or its ram_key")
+    return log if log and image.console_key and how != BY_TFTP else None
 
 
-def _serve(proxy, board, image, files, kernel_name, initrd_name):
+def serve_kernel(proxy, board, image, name):
+    """Put the kernel of a RAM image into a board's TFTP folder."""
+    _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, image.kernel)
+
+
+def serve_initrd(proxy, board, image, name):
+    """Put the initrd of a RAM image there, with the keys of one boot.
+
+    :returns: (host key by which the board will be known, None), or (None, the ConsoleKey to be read).
+    """
     public = command(["ssh-keygen", "-y", "-f", own_key(proxy)], "the proxy's own key")
-    with tempfile.TemporaryDirectory(dir=proxy.folder("ram")) as scratch:
-        path, host_key = _key_pair(scratch, board.name)
-        with open(path, "rb") as file:
-            own = _private_part(public, file.read())
+    log = console_of(proxy, board, image)
+    host_key, said = None, ConsoleKey(log) if log else None
+    with naming(proxy.folder("ram")), tempfile.TemporaryDirectory(dir=proxy.folder("ram")) as scratch:
+        if said:
+            own = (CONSOLE_WORD, f"{said.word}\n".encode())
+        else:
+            path, public_key = _key_pair(scratch, board.name)
+            host_key = " ".join(public_key.split()[:2])
+            with open(path, "rb") as file:
+                own = (HOST_KEY, file.read())
         initrd = os.path.join(scratch, "initrd")
         # The kernel unpacks archives one after another, each packed in its own way; one that is not packed may stand
         # before any other, while behind one some kernels (lz4 before Linux 5.10) do not look for more.
         with open(image.initrd, "rb") as source, open(initrd, "wb") as target:
-            target.write(own)
+            target.write(_private_part(public, *own))
             shutil.copyfileobj(source, target, CHUNK)
             os.fchmod(target.fileno(), 0o444)
-        files.place(initrd_name, initrd)
-        files.place(kernel_name, image.kernel)
-        if not files.same(initrd_name, initrd) or not files.same(kernel_name, image.kernel):
-            raise HeteroError("are not there after they were put in place", files.folder, "look who removes them")
-    return " ".join(host_key.split()[:2])
+        _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, initrd)
+    return host_key, said
 
 
-def _private_part(public, host_key):
+def _place(files, name, source):
+    with naming(files.folder):
+        files.place(name, source)
+        if not files.same(name, source):
+            raise HeteroError("is not there after it was put in place", files.path(name), "look who removes it")
+
+
+def _private_part(public, name, content):
     folder = FOLDER | 0o755
     return archive(
         [
             ("etc", folder, b""),
             ("etc/ssh", folder, b""),
-            (HOST_KEY, FILE | 0o600, host_key),
+            (name, FILE | 0o600, content),
             ("root", FOLDER | 0o700, b""),
             ("root/.ssh", FOLDER | 0o700, b""),
             (AUTHORIZED, FILE | 0o600, public.encode()),

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 
 from ..command import command
 from ..errors import HeteroError
+from ..removal import remove_tree
 
 #: The pair lies in this folder below the state folder.
 FOLDER = "reboot-key"
@@ -39,12 +39,12 @@ def wanted(proxy):
 def reboot_line(proxy, check=False):
     """The line for a root's authorized_keys; the pair is made where there is none.
 
-    :param check: make nothing; an empty text then stands for the line of a pair that is yet to be made.
+    :param check: make nothing; of a pair that is yet to be made the line says so.
     """
     public = f"{private_key(proxy)}.pub"
     if not os.path.exists(public):
         if check:
-            return ""
+            return LINE.format(mark=MARK, key="(the key of a pair that is made then)")
         _make(proxy)
     try:
         with open(public, encoding="ascii") as file:
@@ -67,8 +67,7 @@ def _make(proxy):
         if os.path.exists(os.path.join(folder, f"{NAME}.pub")):
             return
         for left in (scratch, folder):  # of one that was killed here
-            if os.path.lexists(left):
-                shutil.rmtree(left)
+            remove_tree(left)
         os.mkdir(scratch, 0o700)
         path = os.path.join(scratch, NAME)
         command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "hetero: reboot only", "-f", path], path)

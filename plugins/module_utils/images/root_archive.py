@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from ..command import command
 from ..errors import TimedOut
 from ..whole_file import write_whole
+from .image_root import root_of
 from .tree import file_hash
 
 #: What an instance has of its own, and what is nobody's to have from an image.
@@ -72,22 +73,22 @@ def _read(path):
 
 
 def _make(path, image, deadline):
-    partial = f"{path}.partial"
+    partial, root = f"{path}.partial", root_of(image)
     # --format=gnu: what every tar on a board can read. Fast compression: it waits for the slowest link, not for this.
     argv = ["tar", "--create", "--format=gnu", "--numeric-owner", "--sort=name", "--use-compress-program=gzip -n -4"]
     argv += [f"--exclude={name}" for name in LEFT_OUT] + ["--anchored", f"--file={partial}"]
-    command([*argv, f"--directory={image.root}", "."], path, "check the space there", timeout=max(1.0, deadline.left))
+    command([*argv, f"--directory={root}", "."], path, "check the space there", timeout=max(1.0, deadline.left))
     listing = command(["tar", "--list", "--quoting-style=literal", f"--file={partial}"], path, timeout=COUNT_TIME)
     names = [name.rstrip("/") or "." for name in listing.split("\n") if name]
-    files = [name for name in names if _plain(os.path.join(image.root, name))]
+    files = [name for name in names if _plain(os.path.join(root, name))]
     chosen = files[:: max(1, len(files) // SAMPLE)][:SAMPLE]
     made = Archive(
         path=path,
         sha256=file_hash(partial),
         size=os.path.getsize(partial),
-        unpacked=sum(os.lstat(os.path.join(image.root, name)).st_size for name in files),
+        unpacked=sum(os.lstat(os.path.join(root, name)).st_size for name in files),
         names=names,
-        sample={name: _sum(os.path.join(image.root, name)) for name in chosen},
+        sample={name: _sum(os.path.join(root, name)) for name in chosen},
     )
     os.replace(partial, path)
     about = {field: value for field, value in asdict(made).items() if field != "path"}

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Private roots: a board's own view of an image, an overlay over the store, or a copy where no overlay can be exported.
+"""Private roots: a board's own view of an image, an overlay whose upper layer is a file system of the root's own.
 
-Knows what makes a root one tenant's: whom it was made for, the host name, keys and host key in it. Who may mount it is
-for the exports.
+Knows what makes a root one tenant's: whom it was made for, its size, the host name, keys and host key in it. Who may
+mount it is for the exports.
 """
 
 from __future__ import annotations
@@ -14,54 +14,87 @@ import json
 import os
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from ..command import command
-from ..deadline import Deadline
 from ..errors import BadInput, HeteroError
+from ..removal import remove_tree
 from ..whole_file import write_whole
 from . import personal
-from .inside import remove_file
+from .file_system import has_errors, make_empty, mount_file
+from .image_root import FOLDER, root_of
 from .mounts import mount_overlay, mounts_below, unmount
 
-#: Seconds for copying a root where an overlay is not possible (210 MB took 3.3 s).
-COPY_TIME = 900.0
 #: The name of a private overlay in the table of mounts.
 SOURCE = "fs_"
-#: What mount(2) says where an overlay is not possible: no such options or not on this file system, no overlay at all.
-CANNOT = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
-
-#: The file in a root's folder that says whom it was made for.
-MADE = "made.json"
+#: Below the state folder: the roots; and those of the older layout, whose uppers, or copies, lie on one file system.
+ROOTS, OLDER = "board-roots", "roots"
+#: In a root's folder: whom it was made for, and its file system, which nothing else of ours may lie in.
+MADE, FILE = "made.json", "root.ext4"
 
 
 @dataclass(frozen=True)
 class Made:
-    """Whom a root was made for and from what; `whole` only when all was put into it."""
+    """Whom a root was made for and from what; `whole` only when all was put into it.
+
+    :param kind: "copy" for one of the older layout that is no overlay.
+    """
 
     claim: str
     image: str
-    kind: str
+    kind: str = "overlay"
     whole: bool = False
 
 
 class Root:
-    """The private root of one board: <roots>/fs_N/{upper,work,root,made.json}.
+    """The private root of one board: <state>/board-roots/fs_N/{made.json,root.ext4,layers/,root/}.
 
-    :param roots: the folder of all roots, which may be a file system of its own; nobody but root enters it.
-    :param own_id: an overlay will do only where the kernel gives it a file system id of its own; else it is a copy.
+    root.ext4 holds upper/ and work/ and nothing else. It is on layers/ only while the overlay is being mounted, which
+    then keeps it: nfs-ganesha takes two mounts with one file system id for one, and before Linux 6.6 an overlay has its
+    upper's.
+
+    A root of the older layout, <state>/roots/fs_N/{made.json,upper/,work/,root/}, is used there until it is removed.
     """
 
-    def __init__(self, roots, number, own_id=False):
-        if re.search(r"[,:\\\s]", roots):
-            raise BadInput("may not hold a comma, colon, backslash or blank", roots, "choose another state_folder")
+    def __init__(self, state, number):
+        if re.search(r"[,:\\\s]", state):
+            raise BadInput("may not hold a comma, colon, backslash or blank", state, "choose another state_folder")
         self.name = f"{SOURCE}{number}"
-        self.roots = roots
-        self.own_id = own_id
-        self.folder = os.path.join(roots, self.name)
-        self.path = os.path.join(self.folder, "root")
-        self.upper = os.path.join(self.folder, "upper")
-        self.work = os.path.join(self.folder, "work")
+        self._own = os.path.join(state, ROOTS, self.name)
+        self._older = os.path.join(state, OLDER, self.name)
+
+    @property
+    def older(self):
+        """Whether there is one that shares a file system with others.
+
+        :raises HeteroError: nobody can tell, for that file system is not mounted.
+        """
+        if os.path.lexists(self._older):
+            return True
+        shared = os.path.dirname(self._older)
+        if os.path.exists(f"{shared}.ext4") and not os.path.ismount(shared):
+            what = "is not mounted, and may hold this board's root of an older release"
+            raise HeteroError(what, shared, f"mount {shared}.ext4 there, or restart this node")
+        return False
+
+    @property
+    def folder(self):
+        return self._older if self.older else self._own
+
+    @property
+    def path(self):
+        """Where the root is mounted, and exported from."""
+        return os.path.join(self.folder, "root")
+
+    @property
+    def file(self):
+        """Its file system."""
+        return os.path.join(self._own, FILE)
+
+    @property
+    def layers(self):
+        """The folder of upper and work."""
+        return self.folder if self.older else os.path.join(self._own, "layers")
 
     # ---- what is there
 
@@ -70,11 +103,7 @@ class Root:
 
     def made(self):
         """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
-        try:
-            with open(os.path.join(self.folder, MADE), encoding="utf-8") as file:
-                return Made(**json.load(file))
-        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
-            return None
+        return made_of(self.folder)
 
     def mounts(self):
         """Mount points in the root's folder."""
@@ -83,13 +112,17 @@ class Root:
     def ready(self, image):
         """Whether the files of a root made from `image` are there to be exported."""
         made = self.made()
-        if made is None or made.image != image.hash:
+        if made is None or made.image != image.hash or (not self.older and has_errors(self.file)):
             return False
-        return made.kind == "copy" or self._overlaid(image)
+        return (self.older and made.kind == "copy") or self._overlaid(image)
 
     def _overlaid(self, image):
-        found = self.mounts().get(self.path)
-        return found is not None and found.lower == image.root
+        found = self.mounts()
+        root = found.get(self.path)
+        return root is not None and root.lower == self._lower(image) and self.layers not in found
+
+    def _lower(self, image):
+        return os.path.join(image.folder, FOLDER) if self.older else image.root
 
     def inspect(self, key):
         """What is in the root (personal.inspect)."""
@@ -97,37 +130,45 @@ class Root:
 
     # ---- making and removing
 
-    def create(self, image, claim):
-        """Make the root anew from an image for a claim (a text that no other claim has); it is not whole yet."""
-        os.makedirs(self.roots, mode=0o700, exist_ok=True)
-        os.chmod(self.roots, 0o700)
-        os.mkdir(self.folder, 0o700)
-        self._write_made(Made(claim, image.hash, "overlay"))
-        for folder in (self.upper, self.work, self.path):
-            os.mkdir(folder, 0o755)
-        # The root's own folder has the mode and owner of the image's.
-        shutil.copystat(image.root, self.upper)
-        status = os.stat(image.root)
-        os.chown(self.upper, status.st_uid, status.st_gid)
-        if not self._overlay(image):
-            self._write_made(Made(claim, image.hash, "copy"))
-            copy = ["cp", "-a", "--reflink=auto", f"{image.root}/.", f"{self.path}/"]
-            command(copy, self.path, "check the space there", timeout=COPY_TIME)
+    def create(self, image, claim, room, size):
+        """Make the root anew from an image for a claim (a text that no other claim has); it is not whole yet.
+
+        :param size: bytes of its file system, for which there must be room (room.Room).
+        """
+        lower = root_of(image)
+        os.makedirs(self.folder, mode=0o700)
+        os.chmod(os.path.dirname(self.folder), 0o700)
+        self._write_made(Made(claim, image.hash))
+        room.take(self.file, size)
+        make_empty(self.file)
+        for folder in (self.layers, self.path):
+            os.mkdir(folder, 0o700)
+        with self._layers():
+            for name in ("upper", "work"):
+                os.mkdir(os.path.join(self.layers, name), 0o755)
+            # The root's own folder has the mode and owner of the image's.
+            upper, status = os.path.join(self.layers, "upper"), os.stat(lower)
+            shutil.copystat(lower, upper)
+            os.chown(upper, status.st_uid, status.st_gid)
+            self._overlay(image)
 
     def mount(self, image):
         """Mount the overlay of a root that was made from this image."""
-        if not self._overlay(image):
-            what = "its overlay cannot be mounted for export any more"
-            raise HeteroError(what, self.path, "terminate, and provision anew")
+        if self.older:
+            self._overlay(image)
+            return
+        root_of(image)
+        with self._layers():
+            self._overlay(image)
 
     def mark_whole(self):
         """All is in the root that belongs there; one that never came so far is made anew."""
         self._write_made(Made(**dict(asdict(self.made()), whole=True)))
 
     def unmount(self, deadline):
-        """Unmount everything in the root's folder, the deepest first; a file server lets go of it in milliseconds."""
+        """Unmount everything in the root's folder, the latest first; a file server lets go of it in milliseconds."""
         while True:
-            points = sorted(self.mounts(), key=len, reverse=True)
+            points = list(reversed(self.mounts()))
             if not points:
                 return
             number = unmount(points[0])
@@ -137,44 +178,37 @@ class Root:
                 what = f"cannot be unmounted, tried for {deadline.spent:.1f} s ({os.strerror(number)})"
                 raise HeteroError(what, points[0], f"find who uses it: fuser -vm {points[0]}")
 
-    def remove(self):
+    def remove(self, deadline=None):
         """Remove the root's folder, which nothing is mounted in any more."""
         points = self.mounts()
         if points:
             raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
+        if os.path.isdir(self.folder) and not os.path.islink(self.folder):
+            # First, so that what a killed removal leaves is taken for a whole root by nobody.
+            remove_tree(os.path.join(self.folder, MADE), deadline)
+        remove_tree(self.folder, deadline)
+
+    @contextmanager
+    def _layers(self):
+        mount_file(self.file, self.layers)
         try:
-            if os.path.islink(self.folder):
-                os.unlink(self.folder)
-            elif self.exists():
-                # First, so that what a killed removal leaves is taken for a whole root by nobody.
-                remove_file(os.path.join(self.folder, MADE))
-                shutil.rmtree(self.folder)
-        except OSError as error:
-            what = f"cannot be removed ({error.strerror or error})"
-            raise HeteroError(what, self.folder, "check the disk") from error
+            yield
+        finally:
+            unmount(self.layers, detach=True)
 
     def _overlay(self, image):
-        """Mount the overlay so that it can be exported; False where this kernel or file system cannot."""
-        layers = f"lowerdir={image.root},upperdir={self.upper},workdir={self.work}"
-        # xino: one device number for all layers. With the store and the roots on two file systems, an NFS server
-        # takes a file of the store for another file system's and refuses to cross (EXDEV; nfs-ganesha 4.3).
+        """Mount the overlay so that it can be exported."""
+        lower = self._lower(image)
+        layers = f"lowerdir={lower},upperdir={self.layers}/upper,workdir={self.layers}/work"
+        # xino: one device number for all layers. With lower and upper on two file systems, an NFS server takes a file
+        # of the image for another file system's and refuses to cross (EXDEV; nfs-ganesha 4.3).
         number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,xino=on,{layers}")
-        if number in CANNOT:
-            return False
         if number:
             what = f"overlay cannot be mounted ({os.strerror(number)})"
             raise HeteroError(what, self.path, "the kernel's reason: dmesg")
-        # A file system without file handles mounts, and quietly drops what an export needs.
-        if self._overlaid(image) and "nfs_export=on" in self.mounts()[self.path].options:
-            # Kernels before 6.6 show the id of the file system below (no option uuid=on): one id for all roots. Later
-            # ones keep it in the upper folder, so that file handles outlive the mount.
-            if not self.own_id or os.statvfs(self.path).f_fsid != os.statvfs(self.upper).f_fsid:
-                return True
-        self.unmount(Deadline(5.0))
-        return False
 
     def _write_made(self, made):
-        write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)))
+        write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)), 0o600)
 
     # ---- what is put in
 
@@ -193,3 +227,21 @@ class Root:
     def put_host_key(self, comment):
         """Put a fresh host key into the root."""
         personal.put_host_key(self.path, comment, self.folder)
+
+
+def made_of(folder):
+    """What made.json in a root's folder says; None where nothing can be told."""
+    try:
+        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
+            made = Made(**json.load(file))
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, TypeError, RecursionError):
+        return None
+    texts = isinstance(made.whole, bool) and all(isinstance(text, str) for text in (made.claim, made.image, made.kind))
+    return made if texts else None
+
+
+def sharing(state):
+    """{name of a root of the older layout: its Made, or None} of all that share a file system."""
+    folder = os.path.join(state, OLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return {name: made_of(os.path.join(folder, name)) for name in names if re.fullmatch(rf"{SOURCE}\d+", name)}

@@ -8,41 +8,48 @@ Knows what an image consists of and makes an import all or nothing. How a board'
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
-import http.client
-import json
 import os
 import re
-import shutil
-import stat
-import urllib.error
-import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ..command import command
 from ..deadline import Deadline
-from ..errors import BadInput, HeteroError, TimedOut
+from ..errors import BadInput, HeteroError, Refused, TimedOut
+from ..removal import remove_tree
 from ..whole_file import write_whole
-from .archive import unpack
-from .tree import CHUNK, copy_folder, file_hash, folder_hash
+from .content import about_of, check_content, damage, note_sizes
+from .file_system import pack
+from .image_root import FILE, FOLDER, POINT, is_whole
+from .mounts import mounts_below, unmount
+from .names import HASH, IMPORT, NAME, valid_image
+from .room import Room
+from .sources import opened
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-HASH = re.compile(r"[0-9a-f]{64}")
-#: Suffixes that a name does not take over from its archive.
-SUFFIXES = (".tar.gz", ".tar.xz", ".tar.bz2", ".tgz", ".txz", ".tbz2", ".tbz", ".tar")
 #: Bytes of the store's file system that an import leaves free: the state database may lie on it too.
 KEEP_FREE = 256 << 20
 #: Unpacking and a slow download; a caller with a deadline of its own gives it.
 IMPORT_TIME = 1800.0
-CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
-RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
+#: What a killed import or removal leaves in the store, and nobody else.
+LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
+#: Entries of the store that are neither an image nor anybody else's.
+OWN = ("names", ".lock", "lost+found")
+MEND = "have an operator import it again, or remove it (playbook hetero.compute.image)"
+#: The number of an image that is being taken out, where one that is taken in has its process's.
+OUT = 0
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image in the store. `kernel` and `initrd` (None where there is none), `root` (None: a RAM image) are paths."""
+    """An image in the store. `kernel` and `initrd` (None where there is none), `root` (None: a RAM image) are paths.
+
+    :param folder: all of it.
+    :param root: its files, which on a proxy have to be mounted there first (image_root.root_of).
+    :param console_key: a RAM image that makes its ssh host key itself and says it on its console.
+    """
 
     hash: str
     name: str
@@ -51,6 +58,8 @@ class Image:
     kernel: str | None
     initrd: str | None
     root: str | None
+    folder: str = ""
+    console_key: bool = False
 
     @property
     def ram(self):
@@ -58,26 +67,18 @@ class Image:
         return self.root is None
 
 
-def is_source(text):
-    """Whether an `image` argument says where an image comes from (a path or URL), not its name in the store."""
-    return "/" in text
-
-
-def default_name(source):
-    """The name of an image that was given none: its file's name without suffixes."""
-    name = os.path.basename(source.split("?")[0].rstrip("/"))
-    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.endswith(suffix)), name)
-
-
 class ImageStore:
     """Images below a folder (root only, 0700): <sha256>/ and names/<name>.
 
-    :param kernels: whether an image must have a kernel, which those for containers do without.
+    :param kernels: whether the images are for boards: each has a kernel, and its files on a file system of their own,
+        which boards may read all of. Those for containers and guests have them in a folder, which is copied.
+    :param closed: folders and files that hold what is tenants', and from which nothing is imported.
     """
 
-    def __init__(self, folder, kernels=True):
+    def __init__(self, folder, kernels=True, closed=()):
         self.folder = folder
         self.kernels = kernels
+        self.closed = tuple(closed)
 
     def names(self):
         """{name: hash} of all images."""
@@ -92,15 +93,16 @@ class ImageStore:
         hash = name if HASH.fullmatch(name) else NAME.fullmatch(name) and self._read_name(name)
         if not hash or not os.path.isdir(self._path(hash)):
             known = ", ".join(self.names()) or "none"
-            what = f"no such image in the store (known: {known})"
-            by = "import it: board_image with its path or URL"
-            raise BadInput(what, name, by if self.kernels else "give the path of one on this node")
+            raise BadInput(f"no such image in the store (known: {known})", name, f"give one of these; {IMPORT}")
         return self._image(hash, name)
 
-    def import_image(self, source, name, checksum=None, arch=None, change=None, progress=None, deadline=None):
-        """Take an image into the store under a name; one whose hash is there already is only named.
+    def import_image(
+        self, source, name, checksum=None, arch=None, change=None, progress=None, deadline=None, replace=False
+    ):
+        """Take an image into the store under a name; one whose hash is there already, and whole, is only named.
 
         :param source: tar, folder, or http, https or file URL; a URL needs `checksum` ("sha256:…").
+        :param replace: whether a name that stands for another image is to stand for this one from now on.
         :param arch: overrides the archive's image.json; this makes another image of the same archive.
         :param change: a Change; in its check mode nothing is fetched or written.
         :param progress: called with a text, now and then.
@@ -108,62 +110,124 @@ class ImageStore:
         """
         deadline = deadline or Deadline(IMPORT_TIME)
         say = progress or (lambda text: None)
-        if not NAME.fullmatch(name) or HASH.fullmatch(name):
-            raise BadInput("is no name for an image", repr(name), "use letters, digits, '.', '_' and '-', at most 128")
+        valid_image(name)
         expected = _checksum(checksum)
-        url = "://" in source
-        if url and not expected:
-            raise BadInput("needs a checksum", source, "give checksum: sha256:… of the archive")
-        content = expected if url else _hash(source)
-        if expected and content != expected:
-            raise BadInput(f"has sha256 {content}, not {expected}", source, "check the file, or the checksum")
-        hash = _image_hash(content, arch)
-        before = self._read_name(name)
-        stored = before is not None and os.path.isdir(self._path(before))
-        after = {"hash": hash, "stored": True}
-        changed = change is None or change.note(f"image {name}", {"hash": before, "stored": stored}, after)
-        if change is not None and change.check:
-            return self._image(hash, name) if os.path.isdir(self._path(hash)) else None
-        if changed:
-            with _writing(self.folder), self._locked(deadline, say):
-                if not os.path.isdir(self._path(hash)):
-                    self._take_in(source, content, hash, arch, say, deadline)
-                self._write_name(name, hash)
+        with opened(source, expected, self.closed) as found:
+            if expected and found.content != expected:
+                what = f"has sha256 {found.content}, not {expected}"
+                raise BadInput(what, source, "check the file, or the checksum")
+            hash = _image_hash(found.content, arch)
+            before = self._may_stand_for(name, hash, replace)
+            stored = before is not None and self.damage(before) is None
+            after = {"hash": hash, "stored": True}
+            changed = change is None or change.note(f"image {name}", {"hash": before, "stored": stored}, after)
+            if changed:
+                self._may_be_taken_in(hash, name)
+            if change is not None and change.check:
+                return None if self.damage(hash) else self._image(hash, name)
+            if changed:
+                with _writing(self.folder), self._locked(deadline, say):
+                    # somebody else may have imported one of that name meanwhile
+                    self._may_stand_for(name, hash, replace)
+                    if self.damage(hash):
+                        self._may_be_taken_in(hash, name)
+                        self._take_in(found, hash, source, arch, say, deadline)
+                    self._write_name(name, hash)
         return self.get(name)
+
+    def _may_stand_for(self, name, hash, replace):
+        """The hash that a name stands for, or None; Refused where that is another and must stay."""
+        before, path = self._read_name(name), self._name_path(name)
+        if before is None and os.path.lexists(path) and not os.path.isfile(path):
+            raise Refused(f"its name is taken: {path} is there, and is no file", name, "see whose it is; move it away")
+        if before not in (None, hash) and not replace:
+            what = f"stands for image {before[:12]} in the store, and this is {hash[:12]}"
+            raise Refused(
+                what, name, "give this one a name of its own, or add -e replace=true (in a task: replace: true)"
+            )
+        return before
+
+    def _may_be_taken_in(self, hash, name):
+        """Refused where something else has an image's place, or its files would be replaced below what runs of them."""
+        there = self._path(hash)
+        if os.path.lexists(there) and (os.path.islink(there) or not os.path.isdir(there)):
+            raise Refused(
+                f"its place is taken: {there} is there, and is no image", name, "see whose it is; move it away"
+            )
+        if self._root_stays(hash):
+            return
+        by = self.mounted(hash)
+        if by:
+            what = f"is damaged ({self.damage(hash)}), and {', '.join(by)} is made of it"
+            raise Refused(what, f"image {name}", "terminate or rebuild what runs it, then import it again")
+
+    def _root_stays(self, hash):
+        """Whether what roots on this proxy lie over is whole: they fit to no other, were it of the same archive."""
+        older, file = (os.path.join(self._path(hash), name) for name in (FOLDER, FILE))
+        return self.kernels and (os.path.isdir(older) or is_whole(file))
 
     # ---- taking in
 
-    def _take_in(self, source, content, hash, arch, say, deadline):
+    def _take_in(self, found, hash, source, arch, say, deadline):
         folder = self._path(f"{hash}.tmp.{os.getpid()}")
-        download = folder + ".archive"
+        room = self._room()
         try:
             os.mkdir(folder, 0o700)
-            if "://" in source:
-                _download(source, download, content, say, deadline)
-                self._unpack(download, folder, say, source)
-            elif os.path.isdir(source):
-                copy_folder(source, folder, self._room(), lambda done: say(f"{done >> 20} MiB copied"))
-                _unchanged(source, folder_hash(folder), content)
-            else:
-                self._unpack(source, folder, say, source)
-                _unchanged(source, file_hash(source), content)
-            _check(folder, source, arch, self.kernels)
+            found.put(folder, room, say, deadline)
+            check_content(folder, source, arch, self.kernels)
+            if self.kernels and os.path.isdir(os.path.join(folder, FOLDER)):
+                say("packing its files")
+                pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE))
+                remove_tree(os.path.join(folder, FOLDER), deadline)
+            note_sizes(folder)
             os.chmod(folder, 0o555)
             command(["sync", "-f", folder], folder, "check the disk", timeout=max(1.0, deadline.left))
-            os.rename(folder, self._path(hash))
+            self._put_in_place(folder, hash, deadline)
+        except (HeteroError, OSError) as error:
+            why = self._without_room(error, source, room)
+            if why is None:
+                raise
+            raise why from error
         finally:
-            _remove(folder)
-            _remove(download)
+            # what cannot be removed now is so by the next import, and what failed before is the error
+            with suppress(HeteroError):
+                remove_tree(folder)
 
-    def _unpack(self, archive, folder, say, source):
-        try:
-            unpack(archive, folder, self._room(), lambda done: say(f"{done >> 20} MiB unpacked"))
-        except HeteroError as error:
-            raise type(error)(error.what, source, error.remedy) from error
+    def _put_in_place(self, folder, hash, deadline):
+        """Have a whole image under its hash; of a damaged one that is there the root stays where it is whole."""
+        there = self._path(hash)
+        if not os.path.lexists(there):
+            os.rename(folder, there)
+        elif not self._root_stays(hash):
+            out = self._set_aside(hash)
+            os.rename(folder, there)
+            remove_tree(out, deadline)
+        else:
+            # killed in between, it is damaged still: image.json comes last
+            for name in sorted(set(os.listdir(folder)) - {FILE}, key="image.json".__eq__):
+                path = os.path.join(there, name)
+                if os.path.isdir(path):
+                    remove_tree(path, deadline)
+                os.replace(os.path.join(folder, name), path)
+            note_sizes(there)
+
+    def _without_room(self, error, source, room):
+        """The error of an image for which there was no room, with the store and its room; None of another error."""
+        if isinstance(error, BadInput) and "room" in error.facts:
+            return BadInput(f"{error.what} in {self.folder}", error.thing, error.remedy, **error.facts)
+        if os.strerror(errno.ENOSPC) in str(error):
+            what = f"did not fit into {self.folder}: its disk is full, and had room for {room >> 20} MiB before"
+            return HeteroError(what, source, "see who fills it, make room there, then import it again")
+        return None
 
     def _room(self):
-        free = os.statvfs(self.folder)
-        return max(0, free.f_bavail * free.f_frsize - KEEP_FREE)
+        there = os.statvfs(self.folder)
+        free = there.f_bavail * there.f_frsize - KEEP_FREE
+        # What roots are promised stays theirs, unless more is promised than there is.
+        promised = Room(os.path.dirname(self.folder)).open_promise if self.kernels else 0
+        room = max(0, free - promised if promised <= free else free)
+        # The files lie there twice while they are packed.
+        return room // 2 if self.kernels else room
 
     @contextmanager
     def _locked(self, deadline, say):
@@ -174,31 +238,96 @@ class ImageStore:
         try:
             _take(lock, self.folder, deadline, say)
             for entry in os.listdir(self.folder):
-                if ".tmp." in entry:
-                    _remove(self._path(entry))
+                if LEFT.fullmatch(entry):
+                    self._unmount(self._path(entry))
+                    remove_tree(self._path(entry), deadline)
             yield
         finally:
             os.close(lock)
 
+    # ---- taking out
+
+    @contextmanager
+    def kept_still(self, check, deadline):
+        """Nobody imports or removes an image in the block; a dry run only looks."""
+        if check or not os.path.isdir(self.folder):
+            yield
+            return
+        with _writing(self.folder), self._locked(deadline, lambda text: None):
+            yield
+
+    def forget(self, name, hash, deadline):
+        """Remove a name, and the image of that hash where one is given. The caller has seen that nobody uses it."""
+        # In this order: killed anywhere, the image is there as a whole or gone, and a name that is left can be removed.
+        out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
+        if HASH.fullmatch(name) is None:
+            os.unlink(self._name_path(name))
+        if out is not None:
+            remove_tree(out, deadline)
+
+    def _set_aside(self, hash):
+        """Have an image be none any more; the folder that is left to be removed."""
+        out = self._path(f"{hash}.tmp.{OUT}")
+        self._unmount(self._path(hash))
+        os.rename(self._path(hash), out)
+        return out
+
+    def _unmount(self, folder):
+        """Unmount what is mounted in a folder of the store, which is its own."""
+        for point in sorted(mounts_below(folder), reverse=True):
+            number = unmount(point)
+            if number:
+                what = f"cannot be unmounted ({os.strerror(number)})"
+                raise HeteroError(what, point, "see who uses it: fuser -vm")
+
     # ---- what is there
+
+    def hashes(self):
+        """Hashes of all images, also of those that no name stands for any more."""
+        entries = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(entry for entry in entries if HASH.fullmatch(entry) and os.path.isdir(self._path(entry)))
+
+    def damage(self, hash):
+        """Why the image of a hash is not whole, also where there is none; None where it is."""
+        return damage(self._path(hash), self.kernels)
+
+    def mounted(self, hash):
+        """What is mounted elsewhere of what lies in an image, in words: roots."""
+        own, found = self._path(hash), []
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+            for line in table:
+                point = line.split()[4]
+                if own in line and not point.startswith(os.path.join(self.folder, "")):
+                    found.append(f"what is mounted at {point}")
+        return found
+
+    def path_of(self, hash):
+        """The folder of an image."""
+        return self._path(hash)
+
+    def _name_path(self, name):
+        return os.path.join(self.folder, "names", name)
 
     def _path(self, entry):
         return os.path.join(self.folder, entry)
 
     def _read_name(self, name):
         try:
-            with open(os.path.join(self.folder, "names", name), encoding="ascii") as file:
+            with open(self._name_path(name), encoding="ascii", opener=_at_once) as file:
                 hash = file.read(65).strip()
-        except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
-            return None
+        except (OSError, UnicodeDecodeError):
+            return None  # removing.foreign says it
         return hash if HASH.fullmatch(hash) else None
 
     def _write_name(self, name, hash):
-        write_whole(os.path.join(self.folder, "names", name), f"{hash}\n")
+        write_whole(self._name_path(name), f"{hash}\n")
 
     def _image(self, hash, name):
         folder = self._path(hash)
-        about = _about(folder, folder)
+        try:
+            about = about_of(folder, folder)
+        except BadInput as error:
+            raise BadInput(f"is damaged ({error.what})", f"image {name}", MEND) from error
         kernel, initrd = (os.path.join(folder, name) for name in ("kernel", "initrd"))
         return Image(
             hash=hash,
@@ -207,8 +336,15 @@ class ImageStore:
             cmdline=about.get("cmdline", ""),
             kernel=kernel if os.path.exists(kernel) else None,
             initrd=initrd if os.path.exists(initrd) else None,
-            root=None if about.get("ram") else os.path.join(folder, "root"),
+            root=None if about.get("ram") else os.path.join(folder, POINT if self.kernels else FOLDER),
+            folder=folder,
+            console_key=about.get("console_key", False),
         )
+
+
+def _at_once(path, flags):
+    """A named pipe would wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _checksum(text):
@@ -230,17 +366,6 @@ def _writing(folder):
         raise HeteroError(what, folder, "check space and permissions there") from error
 
 
-def _unchanged(source, now, content):
-    if now != content:
-        raise BadInput("changed while it was imported", source, "import it again when nothing writes to it")
-
-
-def _hash(source):
-    if not os.path.exists(source):
-        raise BadInput("no such file or folder on this node", source, "copy it there, or give a URL with its checksum")
-    return folder_hash(source) if os.path.isdir(source) else file_hash(source)
-
-
 def _image_hash(content, arch):
     """An image is its archive and what was said over its image.json."""
     return content if arch is None else hashlib.sha256(f"{content}\narch={arch}".encode()).hexdigest()
@@ -260,88 +385,3 @@ def _take(lock, folder, deadline, say):
             say("waiting for another import")
             told = True
         deadline.nap()
-
-
-def _download(url, path, expected, say, deadline):
-    digest = hashlib.sha256()
-    size = 0
-    opener = urllib.request.build_opener()
-    try:
-        with opener.open(url, timeout=min(30.0, max(0.1, deadline.left))) as answer, open(path, "wb") as file:
-            chunk = answer.read(CHUNK)
-            while chunk:
-                if deadline.passed:
-                    what = f"not fetched within {deadline.seconds:g} s ({size >> 20} MiB came)"
-                    raise TimedOut(what, url, "raise timeout")
-                digest.update(chunk)
-                file.write(chunk)
-                if (size + len(chunk)) >> 26 > size >> 26:
-                    say(f"{(size + len(chunk)) >> 20} MiB fetched")
-                size += len(chunk)
-                chunk = answer.read(CHUNK)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise HeteroError(f"cannot be fetched ({error})", url, "check the URL from this node, and its disk") from error
-    if digest.hexdigest() != expected:
-        what = f"came with sha256 {digest.hexdigest()} ({size} bytes), not {expected}"
-        raise BadInput(what, url, "check the checksum, or fetch again")
-
-
-def _check(folder, source, arch, kernels):
-    """Check what an image must have, and write an overriding arch into it."""
-    about = _about(folder, source)
-    if arch is not None:
-        about["arch"] = arch
-        with open(os.path.join(folder, "image.json"), "w", encoding="utf-8") as file:
-            json.dump(about, file, indent=2)
-    if not isinstance(about.get("arch"), str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", about["arch"]):
-        raise BadInput("image.json: arch must be a word", source, 'write {"arch": "tilepro64"}, or give arch')
-    # It becomes part of a boot entry: a line break would begin a command of its own there.
-    cmdline = about.get("cmdline", "")
-    if not isinstance(cmdline, str) or not re.fullmatch(r"[ -~]*", cmdline):
-        raise BadInput("image.json: cmdline must be one line of ASCII", source, 'write {"cmdline": "quiet"}')
-    ram = about.get("ram", False)
-    if not isinstance(ram, bool):
-        raise BadInput("image.json: ram must be true or false", source, RAM_CONTENT)
-    content = RAM_CONTENT if ram else CONTENT
-    for name, needed in (("kernel", kernels or ram), ("initrd", ram)):
-        path = os.path.join(folder, name)
-        if not os.path.lexists(path) and not needed:
-            continue
-        if not os.path.isfile(path):
-            raise BadInput(f"{name}: no such file in it", source, content)
-        if os.stat(path).st_nlink > 1:
-            # Also a file of the root: its mode is the root's own.
-            shutil.copyfile(path, f"{path}~")
-            os.replace(f"{path}~", path)
-        # in.tftpd serves only what everybody may read.
-        os.chmod(path, 0o444)
-    root = os.path.join(folder, "root")
-    if ram and os.path.lexists(root):
-        raise BadInput("is a RAM image and holds root, which nothing would use", source, content)
-    if not ram and not os.path.isdir(root):
-        raise BadInput("root: no such folder in it", source, content)
-
-
-def _about(folder, source):
-    path = os.path.join(folder, "image.json")
-    if not os.path.isfile(path) or os.path.getsize(path) > CHUNK:
-        there = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
-        raise BadInput(f"image.json: no such file in it (found: {there})", source, CONTENT)
-    try:
-        with open(path, encoding="utf-8") as file:
-            about = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"image.json is not JSON ({error})", source, 'write {"arch": "tilepro64"}') from error
-    if not isinstance(about, dict):
-        raise BadInput("image.json is no JSON object", source, 'write {"arch": "tilepro64"}')
-    return about
-
-
-def _remove(path):
-    """Remove a file or folder that may not be there; links in it are not followed."""
-    if not os.path.lexists(path):
-        return
-    if stat.S_ISDIR(os.lstat(path).st_mode):
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import shutil
+import stat
 
 from ..errors import naming
+from ..removal import remove_tree
 from ..whole_file import write_whole
 from .tree import CHUNK
 
+#: As whom in.tftpd reads (in.tftpd(8), --user), and the mode of a board's folder, which its group may enter.
+SERVER, FOLDER_MODE = "nobody", 0o750
 #: A boot entry is a few lines.
 ENTRY_LIMIT = 1 << 16
 
@@ -61,6 +66,7 @@ class BoardFiles:
         path, new = self.path(name), self.path(f".{name}.new")
         with naming(path):
             _make_folder(self.folder)
+            _close(self.folder)
             _unlink(new)
             try:
                 os.link(source, new)
@@ -82,11 +88,7 @@ class BoardFiles:
 
     def remove(self):
         """Remove the folder with all in it."""
-        with naming(self.folder):
-            if os.path.islink(self.folder):
-                os.unlink(self.folder)
-            elif os.path.lexists(self.folder):
-                shutil.rmtree(self.folder)
+        remove_tree(self.folder)
 
 
 def _below(folder):
@@ -129,6 +131,13 @@ def _make_folder(folder):
             _make_folder(os.path.dirname(folder))
         os.mkdir(folder)
         os.chmod(folder, 0o755)
+
+
+def _close(folder):
+    """Let the server in, and no other account of this machine: what a board is served may hold a key."""
+    if os.geteuid() == 0 and stat.S_IMODE(os.stat(folder).st_mode) != FOLDER_MODE:
+        os.chown(folder, 0, pwd.getpwnam(SERVER).pw_gid)
+        os.chmod(folder, FOLDER_MODE)
 
 
 def _equal(one, other):

@@ -31,6 +31,14 @@ REFUSED_KINDS = {
 REPACK = "leave it out (tar --exclude=…; a board makes its own /dev)"
 #: Errors of a name or a number, not of the disk.
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP, errno.EMLINK)
+#: Bytes of the longest name, folders included: what a path may have (linux/limits.h: PATH_MAX), less a root's own path.
+LONGEST = 4096 - 256
+TOO_LONG = "has a name longer than a path can be"
+FLATTEN = "pack it with fewer folders in each other"
+MOVED, LEAVE_IT = "was moved while it was read", "import it when nothing writes to it"
+#: How what is read is opened: through no link, and without waiting for a named pipe's writer.
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def parts_of(name):
@@ -42,6 +50,8 @@ def parts_of(name):
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise BadInput("leads out of the archive by '..'", name, REPACK)
+    if len(os.fsencode("/".join(parts))) > LONGEST:
+        raise BadInput(TOO_LONG, name, FLATTEN)
     return parts
 
 
@@ -154,7 +164,7 @@ class Tree:
         self.written += max(size, 4096)
         if self.written > self.limit:
             what = f"makes the image larger than the {self.limit >> 20} MiB there is room for"
-            raise BadInput(what, name, "make room, or the image smaller")
+            raise BadInput(what, name, "make room, or the image smaller", room=self.limit)
         with self._blamed(parts), self._parent(parts) as found:
             yield found
 
@@ -195,7 +205,7 @@ class Tree:
 
 
 def _open_folder(part, where):
-    return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=where)
+    return os.open(part, FOLDER, dir_fd=where)
 
 
 def _clear(parts, here, last):
@@ -217,85 +227,166 @@ def _write(file, chunk):
         view = view[file.write(view) :]
 
 
-def _walk(folder):
-    """(parts, stat) of everything below a folder, in one order everywhere; BadInput for what an image may not hold."""
-    names = [[]]
-    while names:
-        parts = names.pop()
-        path = os.path.join(folder, *parts)
-        status = os.lstat(path)
-        kind = stat.S_IFMT(status.st_mode)
-        if kind in REFUSED_KINDS:
-            raise BadInput(f"is a {REFUSED_KINDS[kind]}", path, "leave it out (a board makes its own /dev)")
-        yield parts, status
-        if stat.S_ISDIR(kind):
-            names.extend(parts + [name] for name in sorted(os.listdir(path), reverse=True))
+def walk(folder):
+    """(parts, stat, descriptor of the folder it lies in) of everything below a folder, in one order everywhere.
+
+    It goes down and up by descriptors, two at a time, so that no link that somebody puts in the place of a folder is
+    followed, and any depth will do. A descriptor is good until the next is asked for.
+
+    :param folder: path or descriptor.
+    :raises BadInput: for what an image may not hold.
+    """
+    here = os.open(".", FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, FOLDER)
+    try:
+        parts, length, above = [], 0, []
+        status = top = os.fstat(here)
+        yield [], status, here
+        left = _names(here)
+        while True:
+            if left:
+                name = left.pop()
+                status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                kind = stat.S_IFMT(status.st_mode)
+                if kind in REFUSED_KINDS:
+                    what = f"is a {REFUSED_KINDS[kind]}"
+                    raise BadInput(what, "/".join([*parts, name]), "leave it out (a board makes its own /dev)")
+                if length + len(os.fsencode(name)) > LONGEST:
+                    raise BadInput(TOO_LONG, "/".join([*parts, name]), FLATTEN)
+                yield [*parts, name], status, here
+                if not stat.S_ISDIR(kind):
+                    continue
+                here = _step(name, here)
+                parts.append(name)
+                length += len(os.fsencode(name)) + 1
+                above.append((status, left))
+                left = _names(here)
+                if status.st_dev != top.st_dev:
+                    raise BadInput("is another file system, mounted there", "/".join(parts), "unmount it, or import it")
+            elif above:
+                here = _step("..", here)
+                _status, left = above.pop()
+                length -= len(os.fsencode(parts.pop())) + 1
+                status = above[-1][0] if above else top
+            else:
+                return
+            if not os.path.samestat(os.fstat(here), status):
+                raise BadInput(MOVED, "/".join(parts), LEAVE_IT)
+    finally:
+        os.close(here)
 
 
-def _chunks(path):
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0) as file:
-        chunk = file.read(CHUNK)
-        while chunk:
-            yield chunk
-            chunk = file.read(CHUNK)
+def _step(part, here):
+    """The folder of that name, in place of the one it is in."""
+    there = _open_folder(part, here)
+    os.close(here)
+    return there
 
 
-def file_hash(path):
-    """sha256 of a file, in hex."""
+def _names(folder):
+    """Names in a folder, the first one last."""
+    return sorted(os.listdir(folder), reverse=True)
+
+
+def _content(parts, where, status):
+    """The bytes of a file that the walk came by."""
+    file = os.open(parts[-1], FILE, dir_fd=where)
+    try:
+        if not os.path.samestat(os.fstat(file), status):
+            raise BadInput(MOVED, "/".join(parts), LEAVE_IT)
+        yield from _chunks(file)
+    finally:
+        os.close(file)
+
+
+def _chunks(file):
+    """The bytes of what is open there, from the first."""
+    os.lseek(file, 0, os.SEEK_SET)
+    chunk = os.read(file, CHUNK)
+    while chunk:
+        yield chunk
+        chunk = os.read(file, CHUNK)
+
+
+def file_hash(path, name=None):
+    """sha256 of a file, in hex.
+
+    :param path: path, or descriptor of a file that people know by `name`.
+    """
     digest = hashlib.sha256()
     try:
-        for chunk in _chunks(path):
-            digest.update(chunk)
+        file = os.dup(path) if isinstance(path, int) else os.open(path, FILE)
+        try:
+            for chunk in _chunks(file):
+                digest.update(chunk)
+        finally:
+            os.close(file)
     except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, "check the path") from error
+        raise BadInput(f"cannot be read ({error.strerror})", name or path, "check the path") from error
     return digest.hexdigest()
 
 
 def folder_hash(folder):
-    """sha256 over names, modes, owners and contents of a folder, in hex; times and the folder itself do not count."""
+    """sha256 over names, modes, owners and contents of a folder, in hex; times and the folder itself do not count.
+
+    :param folder: path or descriptor.
+    """
     digest = hashlib.sha256()
-    try:
-        for parts, status in _walk(folder):
+    with _reading(folder):
+        for parts, status, where in walk(folder):
             if not parts:
                 continue
-            path = os.path.join(folder, *parts)
             content = ""
             if stat.S_ISREG(status.st_mode):
-                content = file_hash(path)
+                of_file = hashlib.sha256()
+                for chunk in _content(parts, where, status):
+                    of_file.update(chunk)
+                content = of_file.hexdigest()
             elif stat.S_ISLNK(status.st_mode):
-                content = os.readlink(path)
+                content = os.readlink(parts[-1], dir_fd=where)
             fields = ("/".join(parts), f"{status.st_mode:o}", str(status.st_uid), str(status.st_gid), content)
             digest.update(b"\0".join(os.fsencode(field) for field in fields) + b"\0\n")
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", error.filename or folder, "check the path") from error
     return digest.hexdigest()
 
 
 def copy_folder(source, folder, limit, progress=None):
-    """Copy a folder into an empty one with owners, modes, times and hard links; same rules as for an archive."""
+    """Copy a folder into an empty one with owners, modes, times and hard links; same rules as for an archive.
+
+    :param source: path or descriptor.
+    """
     first = {}
     told = 0
+    with _reading(source, f"cannot be copied to {folder}"), Tree(folder, limit) as tree:
+        for parts, status, where in walk(source):
+            owner = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
+            mode = stat.S_IMODE(status.st_mode)
+            inode = (status.st_dev, status.st_ino)
+            if stat.S_ISDIR(status.st_mode):
+                tree.place_folder(parts, mode, **owner)
+            elif inode in first:
+                tree.place_hard_link(parts, first[inode])
+            elif stat.S_ISLNK(status.st_mode):
+                tree.place_symlink(parts, os.readlink(parts[-1], dir_fd=where), **owner)
+            else:
+                tree.place_file(parts, _content(parts, where, status), status.st_size, mode, **owner)
+            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                first.setdefault(inode, parts)
+            if progress and tree.written - told >= 64 << 20:
+                told = tree.written
+                progress(told)
+        tree.finish()
+
+
+@contextmanager
+def _reading(folder, what="cannot be read"):
+    """Errors with the path of what is at fault in the folder, as people know it.
+
+    :param folder: path or descriptor.
+    """
+    path = os.readlink(f"/proc/self/fd/{folder}") if isinstance(folder, int) else folder
     try:
-        with Tree(folder, limit) as tree:
-            for parts, status in _walk(source):
-                path = os.path.join(source, *parts)
-                owner = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
-                mode = stat.S_IMODE(status.st_mode)
-                inode = (status.st_dev, status.st_ino)
-                if stat.S_ISDIR(status.st_mode):
-                    tree.place_folder(parts, mode, **owner)
-                elif inode in first:
-                    tree.place_hard_link(parts, first[inode])
-                elif stat.S_ISLNK(status.st_mode):
-                    tree.place_symlink(parts, os.readlink(path), **owner)
-                else:
-                    tree.place_file(parts, _chunks(path), status.st_size, mode, **owner)
-                if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-                    first.setdefault(inode, parts)
-                if progress and tree.written - told >= 64 << 20:
-                    told = tree.written
-                    progress(told)
-            tree.finish()
+        yield
+    except BadInput as error:
+        raise BadInput(error.what, os.path.join(path, error.thing or ""), error.remedy) from error
     except OSError as error:
-        what = f"cannot be copied to {folder} ({error.strerror or error})"
-        raise HeteroError(what, source, "check space and permissions there (owners need root)") from error
+        remedy = "check space and permissions there (owners need root)"
+        raise HeteroError(f"{what} ({error.strerror or error})", path, remedy) from error

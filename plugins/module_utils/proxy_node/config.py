@@ -23,18 +23,31 @@ DEFAULTS = {
     "state_folder": "/var/lib/hetero",
     "run_folder": "/run/hetero",
     "exports": "ganesha",
+    "dhcp": False,
+    "interface": "",
+    "network": "",
+    "pinned": False,
     "credentials": "/etc/hetero/credentials.json",
+    "roots_overcommit": 1.0,
+    "root_gb": 8,
     "soft_reboot": True,
     "tile_monitor": "/usr/local/TileraMDE/bin/tile-monitor",
     "pdus": {},
     "boards": {},
     "ram_images": {},
+    "wipe": {},
 }
 
 
 def read_config(path):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
     return dict(copy.deepcopy(DEFAULTS), **read_object(path, SET_UP))
+
+
+def tenants_paths(config):
+    """Paths that tenants write, or in which files of ours hold what boards said: no image is taken from there."""
+    consoles = [wire["console"] for wire in config["boards"].values() if wire.get("console")]
+    return [config["state_folder"], config["run_folder"], config["tftp_root"], *consoles]
 
 
 def files_of(path):

@@ -8,6 +8,7 @@ Facts only; whether they are right for a proxy node is preflight.py's business.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import ipaddress
@@ -20,27 +21,44 @@ from ..node.machine import text_of
 KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
 
 
-def port_holders(protocol, port, address):
-    """Names of the programs that listen on `port` of `address` or of all addresses."""
-    inodes = set()
+def listeners(protocol, port, address):
+    """The sockets that listen on `port` of `address` or of all addresses: inode → whose it is (uid)."""
+    found = {}
     for family in ("", "6"):
         for line in text_of(f"/proc/net/{protocol}{family}").splitlines()[1:]:
             columns = line.split()
             local, at = columns[1].rsplit(":", 1)
             listens = columns[3] == ("0A" if protocol == "tcp" else "07")
             if listens and int(at, 16) == port and (not int(local, 16) or _hex_address(local) == address):
-                inodes.add(columns[9])
+                found[columns[9]] = int(columns[7])
+    return found
+
+
+def port_holders(protocol, port, address):
+    """Names of the programs that listen on `port` of `address` or of all addresses."""
+    inodes = set(listeners(protocol, port, address))
     names = set()
+    wanted = {f"socket:[{inode}]" for inode in inodes}
     for process in filter(str.isdigit, os.listdir("/proc")) if inodes else ():
-        try:
-            links = {os.readlink(entry.path) for entry in os.scandir(f"/proc/{process}/fd")}
-            if links & {f"socket:[{inode}]" for inode in inodes}:
+        if wanted & _open_files(process):
+            with contextlib.suppress(ProcessLookupError):
                 names.add(text_of(f"/proc/{process}/comm").strip())
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # it ended while we looked, or is kept from root too (another container's, process 1 of some)
     if inodes and not names:
         names.add(KERNEL_SERVER if port == 2049 else "a program outside this container")
     return names
+
+
+def _open_files(process):
+    """What a process has open, as the kernel writes it; nothing of one that ended, or is kept from root too."""
+    found = set()
+    try:
+        for entry in os.scandir(f"/proc/{process}/fd"):
+            # a path too long to be told, say: it hides nothing else that the process has
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(entry.path))
+    except OSError:
+        pass  # another container's, process 1 of some
+    return found
 
 
 def may_open_by_handle():

@@ -14,6 +14,7 @@ import sys
 from ..deadline import Deadline
 from ..errors import BadInput
 from ..power.outlets import session, set_outlets
+from ..printable import one_line
 from .config import CONFIG, SET_UP, pdu, read_config
 
 #: The blueprint's numbers; 3, reboot, is off seen and then on seen, as a PDU's own reboot leaves off what is off.
@@ -54,7 +55,7 @@ def main(arguments):
             seen = _status(opened, options.outlet)
         else:
             seen = set_outlets(opened, {options.outlet: state}, deadline)[options.outlet]["after"]
-    sys.stdout.write(f"{name} outlet {options.outlet}: {seen}\n")
+    sys.stdout.write(one_line(f"{name} outlet {options.outlet}: {seen}") + "\n")
     if state == "status":
         return {"on": 0, "off": OFF}.get(seen, 1)
     return 0

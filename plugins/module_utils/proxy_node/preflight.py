@@ -12,6 +12,7 @@ import ipaddress
 import json
 import os
 import re
+import shutil
 import tempfile
 from dataclasses import dataclass, field
 
@@ -19,10 +20,12 @@ from ..boards.boards_file import BoardsFileError, parse
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
+from ..images.ram import ON_CONSOLE, RAM_KEYS
 from ..node.findings import Findings, system
-from ..node.machine import existing, missing_packages, mount_of
+from ..node.machine import missing_packages
 from .config import CONFIG, read_config
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
+from .roots_check import roots
 
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
 PORTS = {
@@ -35,11 +38,32 @@ SERVERS = {
     "ganesha": (["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}),
     "nfsd": (["nfs-kernel-server"], {KERNEL_SERVER}),
 }
-GIB = 1 << 30
 DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
-#: Free space the state folder needs beside the roots: one unpacked image and the database.
-SPARE = 1 * GIB
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": GIB, "T": 1 << 40}
+#: Addresses that dnsmasq never takes from a range, for the sake of old clients (its dhcp.c, address_allocate).
+UNGIVEN = re.compile(r"(?:19[2-9]|2[01][0-9]|22[0-3])\..*\.(?:0|255)")
+#: What role tftp_proxy asks of the kernel's packet filter, in short.
+RULES = """
+table inet hetero_preflight {
+    set clients { typeof ether saddr . @th,288,48; }
+    set rates { type ipv4_addr; size 16; flags dynamic,timeout; timeout 1m; }
+    set transfers { type ipv4_addr; size 16; flags dynamic; }
+    chain arrivals {
+        type filter hook prerouting priority raw;
+        ether saddr . @th,288,48 @clients accept
+        update @rates { ip saddr limit rate over 1/second } drop
+    }
+    chain departures {
+        type filter hook output priority filter;
+        ct state new add @transfers { ip daddr ct count over 1 } drop
+    }
+}
+table arp hetero_preflight {
+    chain arrivals {
+        type filter hook input priority filter;
+        arp saddr ip . arp saddr ether { 0.0.0.0 . 0:0:0:0:0:0 } drop
+    }
+}
+"""
 
 
 @dataclass
@@ -50,7 +74,8 @@ class Plan:
     interface: str = ""
     tftp_root: str = "/tftpboot"
     state_folder: str = "/var/lib/hetero"
-    roots_size: str = ""
+    roots_overcommit: float = 1.0
+    root_gb: int = 8
     dhcp: bool = False
     exports: str = "auto"
     config: str = CONFIG
@@ -70,12 +95,17 @@ def look(plan):
     wiring(plan, boards, found)
     if system(found):
         address(plan, boards, found)
-        server = nfs_server(plan, kernel(found), found)
+        kernel(found)
+        server = nfs_server(plan, found)
         ports(plan, found, server)
-        folders(plan, found)
+        roots(plan.state_folder, plan.roots_overcommit, plan.root_gb, boards, found)
+        packet_filter(found)
         packages = [*plan.packages, *SERVERS[server][0]]
         found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
+    network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
+    for board in found.facts["boards"]:
+        board["near"] = network is not None and ipaddress.IPv4Address(board["ip"]) in network
     return found
 
 
@@ -93,6 +123,9 @@ def boards_of(plan, found):
     if not boards:
         found.note(plan.boards_source, "names no boards", "add a line for each board")
     for board in boards:
+        if plan.dhcp and UNGIVEN.fullmatch(board.ip):
+            what = f"has address {board.ip}, which dnsmasq gives to nobody (the last byte is 0 or 255)"
+            found.defect(board.name, what, "correct the boards file, or set tftp_proxy_dhcp: false")
         if board.ip == plan.server:
             found.defect(
                 board.name, f"has the proxy's own address {board.ip}", "correct the boards file or tftp_proxy_server"
@@ -119,6 +152,13 @@ def wiring(plan, boards, found):
                 names = ", ".join(sorted(plan.pdus)) or "none"
                 found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
             users.setdefault((pdu, str(outlet)), []).append(board_id)
+        ram_key = wire.get("ram_key")
+        if ram_key not in (None, *RAM_KEYS):
+            found.defect(thing, f"no such ram_key: {ram_key}", f"name one of {', '.join(RAM_KEYS)}")
+        elif ram_key == ON_CONSOLE and not wire.get("console"):
+            found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
+        if not isinstance(wire.get("accept_unwiped", []), list):
+            found.defect(thing, "accept_unwiped is no list", "write a list of names, as the wipe gave them")
         disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
     for (pdu, outlet), ids in sorted(users.items()):
         if len(ids) > 1:
@@ -129,6 +169,9 @@ def wiring(plan, boards, found):
         for key in ("driver", "host"):
             if not (isinstance(pdu, dict) and pdu.get(key)):
                 found.defect(f"tftp_proxy_pdus, {name}", f"has no {key}", f"name its {key}")
+        if isinstance(pdu, dict) and pdu.get("transport") == "ssh" and not pdu.get("host_key"):
+            what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
+            found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")
         if name not in plan.credentials_for:
             found.note(name, "has no credentials", "add it to tftp_proxy_pdu_credentials if it asks for a password")
     for name in sorted(set(plan.credentials_for) - set(plan.pdus)):
@@ -204,18 +247,11 @@ def ports(plan, found, server="ganesha"):
             found.defect(f"port {port}/{protocol} ({service})", f"is held by {holder}", f"stop and disable {holder}")
 
 
-def nfs_server(plan, own_ids, found):
-    """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles.
-
-    :param own_ids: whether each overlay has a file system id of its own, without which nfs-ganesha can export one only.
-    """
+def nfs_server(plan, found):
+    """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
     server = plan.exports
     if server == "auto":
-        chosen = read_config(plan.config)["exports"] if os.path.exists(plan.config) else None
-        server = chosen or ("nfsd" if not own_ids and has_nfsd() else "ganesha")
-    if server == "ganesha" and not own_ids:
-        what = "each root will be a copy of its image: nfs-ganesha cannot tell this kernel's overlays apart"
-        found.note("NFS", what, "set tftp_proxy_exports: nfsd, or use Linux 6.6 or newer")
+        server = read_config(plan.config)["exports"] if os.path.exists(plan.config) else "ganesha"
     if server == "ganesha" and not may_open_by_handle():
         found.defect(
             "open_by_handle_at",
@@ -229,81 +265,32 @@ def nfs_server(plan, own_ids, found):
 
 
 def kernel(found):
-    """Overlay mounts as board roots need them; returns whether each has a file system id of its own (Linux 6.6)."""
+    """Overlay mounts as board roots need them."""
     with tempfile.TemporaryDirectory(prefix="hetero-preflight-") as folder:
         # index and nfs_export: without them an overlay cannot be exported by NFS
         script = (
             'mount -t tmpfs none "$1" && mkdir "$1/l" "$1/u" "$1/w" "$1/m" &&'
-            ' mount -t overlay -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w,index=on,nfs_export=on" none "$1/m" &&'
-            ' stat --file-system --format=%i "$1/u" "$1/m"'
+            ' mount -t overlay -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w,index=on,nfs_export=on" none "$1/m"'
         )
         try:
-            said = command(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder])
+            command(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder])
         except HeteroError as error:
             found.defect(
                 "overlay mounts",
                 error.what,
                 "load or build the kernel's overlay module; a container must be privileged",
             )
-            return False
-    return len(set(said.split())) == 2
 
 
-def folders(plan, found):
-    """State folder: no overlay below it, and enough space also for what the roots may still take."""
-    state = plan.state_folder
-    point, fstype = mount_of(existing(state))
-    if fstype == "overlay":
-        found.defect(state, "lies on an overlay, which cannot hold the roots' overlays", "mount ext4 or XFS there")
-    size = _size(plan.roots_size, found)
-    image = os.path.join(state, "roots.ext4")
-    taken = os.stat(image).st_blocks * 512 if os.path.exists(image) else 0
-    there = os.path.getsize(image) if os.path.exists(image) else 0
-    mounted = os.path.ismount(os.path.join(state, "roots"))
-    found.facts["roots"] = dict(mounted=mounted, bytes=size, file=there)
-    if size and there and size != there:
-        what = f"has {_gib(there)}, tftp_proxy_roots_size is {_gib(size)}, and a file system in use is not resized"
-        found.note(image, what, "correct the variable, or terminate all instances and remove the file")
-    stat = os.statvfs(existing(state))
-    free = stat.f_bavail * stat.f_frsize
-    need = SPARE + max(0, size - taken)
-    if free < need:
-        smaller = ", or set a smaller tftp_proxy_roots_size" if size else ""
-        found.defect(state, f"{_gib(free)} free on {point}, {_gib(need)} needed", f"free space{smaller}")
-    if size and not mounted:
-        roots_file(os.path.join(state, "roots"), found)
-
-
-def roots_file(roots, found):
-    """Whether a file system in a file can be mounted on the folder of the roots."""
-    if os.path.isdir(roots) and os.listdir(roots):
-        what = "holds roots that tftp_proxy_roots_size would cover"
-        found.defect(roots, what, "terminate those instances first, or set it to ''")
+def packet_filter(found):
+    """Whether nftables can do here what the role asks of it; on a machine without its package that shows later."""
+    if not shutil.which("nft"):
+        return
     try:
-        device = command(["losetup", "--find"]).strip()
-    except HeteroError:
-        device = ""
-    if not os.path.exists(device):
+        command(["nft", "--check", "--file", "-"], stdin=RULES)
+    except HeteroError as error:
         found.defect(
-            "loop devices",
-            f"there is no free one here{' but in name: ' + device if device else ''}",
-            "load the kernel's loop module, give the container its loop devices, or set tftp_proxy_roots_size to ''",
+            "nftables",
+            error.what,
+            "load the kernel's nf_tables modules; a container needs CAP_NET_ADMIN over its network",
         )
-
-
-def _size(text, found):
-    match = re.fullmatch(r"(\d+)([KMGT]?)", text.strip())
-    if not text.strip():
-        return 0
-    if not match or int(match.group(1)) * UNITS[match.group(2)] < 64 * UNITS["M"]:
-        found.defect(
-            "tftp_proxy_roots_size",
-            f"{text!r} is no size of at least 64M",
-            "write it like 8G, or '' for a plain folder",
-        )
-        return 0
-    return int(match.group(1)) * UNITS[match.group(2)]
-
-
-def _gib(size):
-    return f"{size / GIB:.1f} GiB"

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero reap`: ends the instances whose lease is over, as terminate does. Its timer is role tftp_proxy's.
 
-A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again.
+A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again. All are
+freed together, by a process that may end as nobody foresaw, of what a tenant left; then each is, by one of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
 from ..boards.release import release
 from ..change import Change
+from ..child import in_child
 from ..deadline import Deadline
+from ..errors import HeteroError
 from ..instances import left
 from .config import CONFIG, files_of
 
@@ -27,16 +30,21 @@ VERB = "reap"
 PATIENCE = 1.0
 #: Of a board's newest events, among which one may say the same already.
 RECENT = 50
+#: Seconds for a process that frees boards: a day for their disks (wiping.Wish), and the boots before; each step has a
+#: limit of its own.
+LONGEST = 2 * 86400.0
+UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
 NUMBER = re.compile(r"[\d.]+")
 
 
-def reap(proxy, say):
+def reap(proxy, say, only=None):
     """End each claim whose lease is over; True where all of them could be ended.
 
     :param say: called with a text for each claim that was ended or could not be.
+    :param only: the instance that is to be ended, if its lease is over; None for all.
     """
     now, change, works = time.time(), Change(), []
-    claims = [claim for claim in proxy.store.claims() if _over(claim, now)]
+    claims = [claim for claim in proxy.store.claims() if _over(claim, now) and only in (None, claim.instance)]
     lost = [claim for claim in claims if claim.board not in proxy.boards]
     for claim in lost:
         _failed(proxy, claim, f"board{claim.board} is not in the boards file: add it, so that it can be freed", say)
@@ -62,8 +70,47 @@ def main(arguments):
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
     options = parser.parse_args(arguments)
-    with Proxy(files_of(options.config), VERB, create=False) as proxy:
-        return 0 if reap(proxy, lambda text: sys.stdout.write(f"{text}\n")) else 1
+    return 0 if turn(files_of(options.config)) else 1
+
+
+def turn(files):
+    """End all claims whose lease is over, whatever one of them does to the process that ends it."""
+    try:
+        return _apart(files, None, "all boards")
+    except HeteroError as error:
+        _say(f"{error}; each board is freed by itself")
+    now = time.time()
+    with Proxy(files, VERB, create=False) as proxy:
+        claims = [claim for claim in proxy.store.claims() if _over(claim, now)]
+    ended = [_alone(files, claim) for claim in claims]
+    return all(ended)
+
+
+def _alone(files, claim):
+    try:
+        return _apart(files, claim.instance, f"board{claim.board}")
+    except HeteroError as error:
+        with Proxy(files, VERB, create=False, write=True) as proxy:
+            _failed(proxy, claim, error, _say)
+        return False
+
+
+def _apart(files, only, thing):
+    """`reap` in a process of its own, which opens everything anew.
+
+    :raises HeteroError: the process ended otherwise than by itself.
+    """
+
+    def work():
+        with Proxy(files, VERB, create=False, write=True) as proxy:
+            return reap(proxy, _say, only)
+
+    return in_child(work, Deadline(LONGEST), thing, UNFORESEEN)
+
+
+def _say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _over(claim, now):

@@ -15,9 +15,10 @@ import sys
 
 from ..boards.proxy import Proxy
 from ..deadline import Deadline
-from ..errors import HeteroError, Refused
+from ..errors import naming, told
 from ..images.exports import exporter
-from ..images.provision import Place, image_store, token_of
+from ..images.ownership import refuse_anothers
+from ..images.provision import UNMOUNT_TIME, Place, image_store
 from ..locks import lock
 from .config import CONFIG, files_of
 
@@ -35,9 +36,10 @@ def restore(proxy, say):
     exports = []
     for claim in proxy.store.claims():
         try:
-            export = _restored(proxy, claim, say)
-        except HeteroError as error:
-            say(f"board{claim.board} of {claim.instance} is not exported: {error}")
+            with naming(f"board{claim.board}"):
+                export = _restored(proxy, claim, say)
+        except Exception as error:  # noqa: BLE001 - whatever is odd about one root, the others' boards get theirs
+            say(f"board{claim.board} of {claim.instance} is not exported: {told(error, f'board{claim.board}')}")
         else:
             exports += [export] if export else []
     _server(proxy.config).begin_with(exports, proxy.config["run_folder"])
@@ -63,12 +65,12 @@ def _restored(proxy, claim, say):
     made = place.root.made()
     if made is None or not made.whole:
         return None
-    if made.claim != token_of(claim):
-        raise Refused("its root was made for another claim", board.name, "provision it again")
+    refuse_anothers(proxy, board, claim)
     image = image_store(proxy).get(made.image)
     if not place.root.ready(image):
         # A verb that holds the board does what its own claim needs. None does after a restart of the machine.
         with lock(proxy.config["run_folder"], board.name, VERB, proxy.actor, Deadline(0)):
+            place.root.unmount(Deadline(UNMOUNT_TIME))  # half of it, where one was killed
             place.root.mount(image)
         say(f"{board.name} of {claim.instance}: root mounted")
     return place.export

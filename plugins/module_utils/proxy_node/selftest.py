@@ -11,14 +11,24 @@ from __future__ import annotations
 
 import os
 
+from ..boards.boards_file import read
+from ..boot.neighbours import dhcp_servers, holders, own_answer
+from ..boot.strangers import address_text, dhcp_text
 from ..boot.tftp_client import RRQ, WRQ, ask
 from ..command import command
 from ..errors import HeteroError
 from ..images.exports import exporter
-from .machine import port_holders
+from .machine import KERNEL_SERVER, listeners, port_holders
 
+#: A MAC that nobody has (locally administered): who offers it an address offers one to any board.
+ANY_MAC = "02:68:65:74:65:72"
 #: NFS server → its unit.
 UNITS = {"ganesha": "nfs-ganesha", "nfsd": "nfs-server"}
+#: NFS server → who listens on its ports. They are no reserved ones: any account has them that is there first.
+NFS_PORTS = {
+    "ganesha": {2049: "ganesha.nfsd", 20048: "ganesha.nfsd"},
+    "nfsd": {2049: KERNEL_SERVER, 20048: "rpc.mountd"},
+}
 
 
 def check_tftp(server, tftp_root, deadline, port=69):
@@ -47,8 +57,13 @@ def check_tftp(server, tftp_root, deadline, port=69):
 
 
 def check_nfs(server, exports, deadline):
-    """MOUNT and NFS version 3 answer over TCP at the board's side; returns the names that the NFS server exports."""
+    """MOUNT and NFS version 3 answer over TCP at the board's side, from the ports of the node's own NFS server.
+
+    :returns: the names that the NFS server exports.
+    """
     thing = f"NFS on {server}"
+    for port, program in NFS_PORTS[exports].items():
+        check_holder(server, port, program, deadline, UNITS[exports])
     for program in ("mountd", "nfs"):
         while True:
             try:
@@ -61,12 +76,54 @@ def check_nfs(server, exports, deadline):
     return sorted(export.pseudo for export in exporter(exports, restore_folder="").show().values())
 
 
-def check_dhcp(server, deadline):
-    """dnsmasq holds the DHCP port."""
+def check_holder(server, port, program, deadline, unit):
+    """Nobody but root's `program` listens on a TCP port, within the time that it has to begin."""
+    while True:
+        accounts = set(listeners("tcp", port, server).values())
+        others = port_holders("tcp", port, server) - {program}
+        if accounts == {0} and not others:
+            return
+        if deadline.passed:
+            break
+        deadline.nap()
+    thing = f"port {port} of {server}"
+    if not accounts:
+        raise HeteroError("nobody listens on it", thing, _journal(unit))
+    names, uids = ", ".join(sorted(others or {program})), ", ".join(map(str, sorted(accounts)))
+    remedy = f"end it (ss -ltnp 'sport = :{port}' tells its number), then: systemctl restart {unit}"
+    raise HeteroError(f"is held by {names} (uid {uids}), not by {program} of root", thing, remedy)
+
+
+def check_dhcp(server, tftp_root, deadline):
+    """dnsmasq holds the DHCP port, and gives the first board of the file that address."""
+    thing = f"DHCP on {server}"
     while "dnsmasq" not in port_holders("udp", 67, server):
         if deadline.passed:
-            raise HeteroError("nobody listens on port 67", f"DHCP on {server}", _journal("hetero-dhcp"))
+            raise HeteroError("nobody listens on port 67", thing, _journal("hetero-dhcp"))
         deadline.nap()
+    for board in read(os.path.join(tftp_root, "tilera_boards"))[:1]:
+        given = own_answer(server, board.mac, deadline)
+        if given != board.ip:
+            what = f"gives {board.name} ({board.mac}) {given or 'no address'} instead of {board.ip}"
+            raise HeteroError(what, thing, _journal("hetero-dhcp"))
+
+
+def check_filter():
+    """The rules of /etc/hetero/filter.nft are in the kernel: `nft flush ruleset` takes them, and no unit notices."""
+    command(
+        ["nft", "list", "table", "inet", "hetero"],
+        "packet filter",
+        "systemctl restart hetero-filter; and see who flushes nftables' rules",
+    )
+
+
+def strangers(server, interface, dhcp):
+    """What else on the boards' network is in the proxy's place, as texts."""
+    found = [address_text(server, mac) for mac in sorted(holders(interface, server))]
+    if dhcp:
+        others = dhcp_servers(interface, ANY_MAC)
+        found += [dhcp_text(address, others[address]) for address in sorted(others)]
+    return found
 
 
 def _port_69(server):

@@ -62,6 +62,14 @@ def claim(instance, request=None, created=1.0, owner="jo", image_hash=None, **mo
     return dict(known, image_hash=image_hash, **more)
 
 
+def with_roots(node, promised, there, overcommit=1.0, images=("debian",)):
+    """A proxy whose roots are promised so many GiB of so many."""
+    known = {name: dict(arch="tilepro64", ram=name.startswith("ram")) for name in images}
+    roots = dict(promised=promised << 30, there=there << 30, taken=0, overcommit=overcommit, root_gb=8)
+    boards = [dict(one, arch=one["cpu_info"]["arch"]) for one in node["boards"]]
+    return dict(node, boards=boards, roots=roots, images=known)
+
+
 def names(found):
     return [(one["owner"], one["name"]) for one in found]
 
@@ -239,6 +247,32 @@ def test_of_one_name_twice_the_oldest_stays_and_nothing_that_is_in_use_goes():
     assert holders(nodes, "x", owner="jo")["parts"][0]["item"] == "p1"
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "name"),
+    [
+        (("lab-2", "lab"), dict(name="lab-2"), "lab-2"),
+        (("lab-2", "lab-2"), dict(name="lab", count=3), "lab-2"),
+        (("lab-2", "lab"), dict(name="lab"), "lab"),
+        (("lab", "lab"), dict(name="lab", count=3), "lab"),
+    ],
+)
+def test_a_name_of_another_on_any_owner(theirs, ours, name):
+    """Lost: one name on two owners, and neither of the two who have it can end what is theirs. A later claim of eve's
+    is no reason to refuse what was there before it.
+    """
+    taken = claim(*theirs, owner="eve", created=5)
+    nodes = [proxy("p1", *map(board, range(3))), host("h", claims=[taken | dict(kind="lxc")])]
+    found = schedule(nodes, TP64, owner="jo", **ours)
+    assert (found["visits"], found["enough"], found["possible"]) == ([], False, False)
+    assert found["taken"] == [dict(name=name, owner="eve", item="h")]
+    assert found["text"] == f"{name}: belongs to eve (h): choose another name"
+    assert holders(nodes, ours["name"], ours.get("count", 1), "jo")["taken"] == found["text"]
+    assert schedule(nodes, TP64, owner="eve", **ours)["taken"] == []
+    first = f"{ours['name']}-1" if "count" in ours else ours["name"]
+    nodes[0]["claims"] = [claim(first, ours["name"], owner="jo", created=4)]
+    assert schedule(nodes, TP64, owner="jo", **ours)["taken"] == []
+
+
 def test_what_goes_back_when_it_is_not_enough():
     """All or nothing: what was claimed for this request goes, what was there before and what runs stays."""
     nodes = [
@@ -339,3 +373,58 @@ def test_whatever_the_nodes_are():
         assert sorted(names(shuffled["candidates"])) == sorted(names(found["candidates"]))
         seen["enough" if found["enough"] else "not"] += 1
     assert min(seen.values()) >= 80, seen
+
+
+# ---- images and roots on the proxies
+
+
+def test_a_proxy_without_room_for_the_root_is_passed_over():
+    """Before, it got the claim, found that out when it made the root, and no other proxy was asked."""
+    full, free = proxy("p1", board(0), board(1)), proxy("p2", board(0))
+    found = schedule([with_roots(full, 800, 1200), with_roots(free, 0, 500)], TP64, name="x", image="debian")
+    assert names(found["candidates"]) == [("p2", "board0")]
+    why = "no room for a root of 500 GiB: 800 GiB of the 1200 GiB for roots are promised already"
+    why += " (tftp_proxy_roots_overcommit is 1)"
+    assert [one["reasons"] for one in found["rejected"]] == [[why]] * 2
+    assert not any(one["never"] for one in found["rejected"])
+    # its own disk takes nothing of the proxy's
+    on_disk = dict(board(0), disks=["/dev/sda"])
+    assert schedule([with_roots(proxy("p1", on_disk), 800, 1200)], TP64, boot_source="disk")["room"] == 1
+
+
+def test_as_many_boards_are_free_as_there_is_room_for_roots():
+    node = with_roots(proxy("p1", board(0), board(1), board(2), board(3)), 0, 600, 2)
+    found = schedule([node], TP64, name="x", count=3)
+    assert (names(found["candidates"]), found["room"]) == ([("p1", "board0"), ("p1", "board1")], 2)
+    assert (found["enough"], found["possible"]) == (False, False)
+    assert "\n  2 boards: no room for a root of 500 GiB: 1000 GiB of the 1200 GiB" in found["text"]
+    assert schedule([node], TP64, name="x", count=2)["enough"]
+    busy = with_roots(proxy("p1", board(0), board(1)), 900, 600, 2)
+    found = schedule([busy], TP64, name="x", count=2)
+    assert (found["room"], found["possible"]) == (0, True)
+    assert found["waiting"] == "board0 and board1 without room for a root"
+
+
+def test_a_root_larger_than_all_there_is_is_not_waited_for():
+    found = schedule([with_roots(proxy("p1", board(0)), 0, 120)], TP64, name="x")
+    assert (found["enough"], found["possible"]) == (False, False)
+    assert "no room for a root of 500 GiB: all roots together have 120 GiB" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        ("nope", "no image nope in its store (known: debian, ram-tile)"),
+        ("ram-tile", "image ram-tile is a RAM image, not for instances"),
+    ],
+)
+def test_a_proxy_without_the_image_is_passed_over(image, why):
+    """Before, a board was claimed first, and its proxy gave it back."""
+    node = with_roots(proxy("p1", board(0)), 0, 1000, images=("debian", "ram-tile"))
+    found = schedule([node, with_roots(proxy("p2", board(0)), 0, 1000, images=(image,))], TP64, image=image)
+    assert names(found["candidates"]) == ([("p2", "board0")] if image == "nope" else [])
+    [reasons] = [one["reasons"] for one in found["rejected"] if one["owner"] == "p1"]
+    assert reasons == [why]
+    # what the board could not run anyway, it need not have
+    other = schedule([node], TYPES["tgx.8x8"], image="nope")["rejected"][0]["reasons"]
+    assert not any("nope" in reason for reason in other)

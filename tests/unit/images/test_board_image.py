@@ -52,7 +52,7 @@ def test_a_running_boards_root_is_not_removed(site, proxy):
     proxy.store.move(0, states.RUNNING)
     result = absent(proxy, [0], Change(), Deadline(10))
     assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
-    assert (site.state / "roots" / "fs_0" / "root" / "etc" / "hostname").exists()
+    assert (site.state / "board-roots" / "fs_0" / "root" / "etc" / "hostname").exists()
     proxy.store.move(0, states.SHUTTING_DOWN)
     result = absent(proxy, [0], Change(), Deadline(10))
     assert result["changed"]
@@ -72,7 +72,7 @@ def test_an_image_is_imported_by_path_and_named(site, proxy):
     change = Change()
     image, lines = take_in(proxy, source, None, None, None, change, Deadline(60))
     assert (image.name, change.changed) == ("tile-linux", True)
-    assert lines[0]["text"] == "tile-linux (tilepro64) is in the store"
+    assert lines[0]["text"] == f"tile-linux (tilepro64) is in the store: sha256:{image.hash}"
     again = Change()
     assert take_in(proxy, source, None, None, None, again, Deadline(60)) == (image, [])
     assert not again.changed
@@ -86,4 +86,4 @@ def test_another_image_than_the_claims_is_refused(site, proxy):
     other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
     result = present(proxy, [0], other, None, Change(), Deadline(10), [])
     assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
-    assert not (site.state / "roots" / "fs_0").exists()
+    assert not (site.state / "board-roots" / "fs_0").exists()

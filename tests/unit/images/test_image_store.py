@@ -7,6 +7,7 @@ be done twice, or one that was killed would be in the way for ever.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -18,13 +19,20 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore, default_name
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.images import store as store_file
+from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import make_empty, mount_file
+from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils.images.names import default_name
+from ansible_collections.hetero.compute.plugins.module_utils.images.sources import Local
+from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar, member, tar
 
 BELOW_ROOT = [name for name in MEMBERS if name.startswith("root/")]
@@ -50,13 +58,80 @@ def content(folder):
     return sorted((str(path), path.lstat().st_ino) for path in folder.rglob("*"))
 
 
+@contextlib.contextmanager
+def mounted(image):
+    """The folder with an image's files, for the block."""
+    try:
+        yield root_of(image)
+    finally:
+        unmount(image.root)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A folder on a disk of 64 MiB, of which an import may take all."""
+    file, disk = tmp_path / "disk.ext4", tmp_path / "disk"
+    file.touch()
+    os.truncate(file, 64 << 20)
+    make_empty(str(file))
+    disk.mkdir()
+    mount_file(str(file), str(disk))
+    yield disk
+    assert unmount(str(disk)) == 0
+
+
+def fill(disk):
+    with contextlib.suppress(OSError), open(disk / "others", "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+
+
+@pytest.mark.parametrize(
+    ("moment", "kernels"),
+    [("before", True), ("before", False), ("unpacking", True), ("unpacking", False), ("packing", True)],
+)
+def test_an_import_for_which_there_is_no_room_leaves_nothing(small, tmp_path, monkeypatch, moment, kernels):
+    """Lost: the disk that all roots and the database lie on, to half an image; or the reason."""
+    monkeypatch.setattr(store_file, "KEEP_FREE", 0)
+    store = ImageStore(str(small / "images"), kernels)
+    os.mkdir(store.folder)
+    room = store._room() >> 20
+    source = image_tar(tmp_path / "debian.tar", **{"root/big": "x" * (((room + 4) if moment == "before" else 8) << 20)})
+    put, free = Local.put, os.statvfs(small).f_bfree
+
+    def others_are_quick(found, *rest):
+        fill(small)
+        put(found, *rest)
+
+    def say(text):
+        if moment == "packing" and text.startswith("packing"):
+            fill(small)
+
+    if moment == "unpacking":
+        monkeypatch.setattr(Local, "put", others_are_quick)
+    with pytest.raises(HeteroError) as error:
+        store.import_image(source, "debian", progress=say)
+    said = str(error.value)
+    assert said.startswith(f"{source}: ")
+    assert store.folder in said
+    assert f"{room} MiB" in said
+    (small / "others").unlink(missing_ok=True)
+    assert (sorted(os.listdir(store.folder)), os.listdir(f"{store.folder}/names")) == ([".lock", "names"], [])
+    assert os.statvfs(small).f_bfree > free - 16
+    monkeypatch.setattr(Local, "put", put)
+    if moment != "before":
+        assert store.import_image(source, "debian").name == "debian"
+
+
 def test_an_image_is_taken_in_and_found_by_name_and_hash(store, archive, tmp_path):
     image = store.import_image(archive, "debian")
     assert image.hash == sha256(archive)
     assert (image.name, image.arch, image.cmdline) == ("debian", "tilepro64", "quiet")
     folder = tmp_path / "images" / image.hash
-    assert [image.kernel, image.initrd, image.root] == [str(folder / name) for name in ("kernel", "initrd", "root")]
-    assert (folder / "root" / "etc" / "hostname").read_text() == "template\n"
+    assert [image.kernel, image.initrd, image.root] == [str(folder / name) for name in ("kernel", "initrd", "mounted")]
+    assert sorted(os.listdir(folder)) == ["image.json", "initrd", "kernel", "root.ext4", "sizes.json"]
+    with mounted(image) as root:
+        assert (Path(root) / "etc" / "hostname").read_text() == "template\n"
     assert (tmp_path / "images" / "names" / "debian").read_text() == f"{image.hash}\n"
     assert store.names() == {"debian": image.hash}
     assert store.get("debian") == image
@@ -97,7 +172,12 @@ def test_a_second_import_changes_nothing_and_a_second_name_unpacks_nothing(store
 
 def test_a_name_moves_to_a_new_image_and_the_old_one_stays(store, archive, tmp_path):
     old = store.import_image(archive, "debian")
-    new = store.import_image(image_tar(tmp_path / "new.tar", kernel="NEW"), "debian")
+    source = image_tar(tmp_path / "new.tar", kernel="NEW")
+    for check in (True, False):
+        with pytest.raises(Refused, match=f"debian: stands for image {old.hash[:12]} in the store, and this is"):
+            store.import_image(source, "debian", change=Change(check))
+    assert store.get("debian") == old
+    new = store.import_image(source, "debian", replace=True)
     assert store.get("debian").hash == new.hash != old.hash
     assert store.get(old.hash).kernel == old.kernel
     assert os.path.exists(old.kernel)
@@ -124,14 +204,15 @@ def test_a_folder_is_an_image_too(store, tmp_path):
     os.symlink("/etc/hostname", source / "root" / "link")
     os.link(source / "root" / "etc" / "hostname", source / "root" / "second")
     image = store.import_image(str(source), "folder")
-    copy = os.stat(os.path.join(image.root, "etc", "hostname"))
-    assert (copy.st_uid, copy.st_gid, stat.S_IMODE(copy.st_mode), copy.st_nlink) == (1000, 100, 0o4711, 2)
-    assert os.readlink(os.path.join(image.root, "link")) == "/etc/hostname"
+    with mounted(image) as root:
+        copy = os.stat(os.path.join(root, "etc", "hostname"))
+        assert (copy.st_uid, copy.st_gid, stat.S_IMODE(copy.st_mode), copy.st_nlink) == (1000, 100, 0o4711, 2)
+        assert os.readlink(os.path.join(root, "link")) == "/etc/hostname"
     again = Change()
     store.import_image(str(source), "folder", change=again)
     assert not again.changed
     os.chmod(source / "root" / "etc" / "hostname", 0o711)
-    assert store.import_image(str(source), "folder").hash != image.hash
+    assert store.import_image(str(source), "folder", replace=True).hash != image.hash
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))])

@@ -44,7 +44,7 @@ def server(site, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_EXPORTS_D", str(files))
     monkeypatch.setattr(nfsd, "FILES", str(files))
     monkeypatch.setattr(nfsd, "THREADS", str(threads))
-    path = str(site.state / "roots" / "fs_0" / "root")
+    path = str(site.state / "board-roots" / "fs_0" / "root")
     return SimpleNamespace(
         nfsd=nfsd.Nfsd(str(tmp_path / "exports")),
         etab=lambda: (tmp_path / "etab").read_text() if (tmp_path / "etab").exists() else "",
@@ -155,9 +155,9 @@ def test_after_a_restart_the_files_say_just_what_is_mounted(server, provision, p
     assert [export.id for export in restore(proxy, print)] == [1]
     reload_all()
     assert server.etab() == server.line
-    assert (site.state / "roots" / "fs_0" / "root" / "etc" / "hostname").read_text() == "jackie\n"
+    assert (site.state / "board-roots" / "fs_0" / "root" / "etc" / "hostname").read_text() == "jackie\n"
     site.clean()
-    (site.state / "roots" / "fs_0" / "made.json").unlink()
+    (site.state / "board-roots" / "fs_0" / "made.json").unlink()
     assert restore(proxy, print) == []
     reload_all()
     assert server.etab() == ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -24,6 +25,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.provision im
     remove,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
 
 
@@ -47,7 +49,7 @@ def everything(folder):
 
 
 def root_file(site, name):
-    return site.state / "roots" / "fs_0" / "root" / name
+    return site.state / "board-roots" / "fs_0" / "root" / name
 
 
 # ---- made
@@ -55,7 +57,7 @@ def root_file(site, name):
 
 def test_a_claimed_board_gets_all_it_boots_from(site, proxy, provision, report):
     result, change = provision()
-    path = str(site.state / "roots" / "fs_0" / "root")
+    path = str(site.state / "board-roots" / "fs_0" / "root")
     assert site.exports() == {1: {"path": path, "pseudo": "/tftpboot/fs_0", "clients": ["10.0.2.1"]}}
     assert (result["root"], result["export"], result["client"]) == (path, 1, "10.0.2.1")
     assert result["files"] == [str(site.tftp / "10.0.2.1" / name) for name in ("vmlinux_0", "initrd_0")]
@@ -115,7 +117,7 @@ def test_another_architecture_is_refused_before_anything_is_touched(site, proxy,
 
 def test_a_name_that_stands_for_a_newer_image_leaves_instances_alone(site, proxy, provision):
     provision()
-    image_store(proxy).import_image(image_tar(site.folder / "new.tar", kernel="NEW"), "debian")
+    image_store(proxy).import_image(image_tar(site.folder / "new.tar", kernel="NEW"), "debian", replace=True)
     assert not provision()[1].changed
     with pytest.raises(Refused, match="rebuild the instance to change its image"):
         provision(image=image_store(proxy).get("debian"))
@@ -176,7 +178,7 @@ def restart(site):
 
 
 def remove_marker(site):
-    (site.state / "roots" / "fs_0" / "made.json").unlink()
+    (site.state / "board-roots" / "fs_0" / "made.json").unlink()
 
 
 @pytest.mark.parametrize(
@@ -280,19 +282,40 @@ with Proxy({site.params!r}, "test") as proxy:
     assert KEY in root_file(site, "root/.ssh/authorized_keys").read_text()
     assert proxy.store.record(0).claim.host_key == result["host_key"]
     assert root_file(site, "etc/hostname").read_text() == "jackie\n"
-    assert len(Root(str(site.state / "roots"), 0).mounts()) == 1
+    assert len(Root(str(site.state), 0).mounts()) == 1
     assert not provision()[1].changed
 
 
-def test_a_root_of_the_tenant_before_is_never_handed_on(site, proxy, provision):
+def test_a_root_of_the_tenant_before_is_never_handed_on(site, proxy, provision, report):
     """Same board, same name, same image, same key, but claimed anew: another root and another host key."""
     first = provision()[0]
     root_file(site, "secret").write_text("of the first tenant\n")
     proxy.store.release(0)
+    with pytest.raises(Refused, match="its root is that of jackie, not of jackie"):
+        provision()
+    assert root_file(site, "secret").read_text() == "of the first tenant\n", "it may be somebody's"
+    proxy.store.release(0)
+    remove_one(proxy, report)
     second = provision()[0]
     assert not root_file(site, "secret").exists()
     assert second["host_key"] != first["host_key"]
     assert "root" in second["restored"]
+
+
+def test_a_root_that_an_instance_ran_from_is_not_made_anew(site, proxy, provision):
+    """A record beside it that was damaged would cost a tenant all they have."""
+    provision()
+    root_file(site, "work").write_text("a week of it\n")
+    claim = proxy.store.record(0).claim
+    proxy.store.event(0, "running", "ssh answers")
+    made = site.state / "board-roots" / "fs_0" / "made.json"
+    whole = made.read_text()
+    for odd in ('"whole": false', f'"image": "{"0" * 64}"', '"claim": "eve 1.0"'):
+        key = odd.partition(":")[0]
+        made.write_text(re.sub(rf"{key}: ([^,}}]*)", odd, whole))
+        with pytest.raises(Refused, match=r"jackie ran from its root|its root is that of eve"):
+            provision(claim=claim)
+        assert root_file(site, "work").read_text() == "a week of it\n"
 
 
 # ---- removed
@@ -317,7 +340,7 @@ def test_all_of_it_goes(site, proxy, provision, report):
     assert removed == there
     assert " ".join(text.split()[0] for text in there) == "export mount folder file file file folder file"
     assert leftovers(proxy, proxy.board(0)) == []
-    assert not (site.state / "roots" / "fs_0").exists()
+    assert not (site.state / "board-roots" / "fs_0").exists()
     assert not (site.tftp / "10.0.2.1").exists()
     assert os.listdir(site.state / "exports") == ["fs_1.conf"]
     # another tenant's things are all there
@@ -402,3 +425,38 @@ def test_what_its_kernel_said_goes_with_the_instance(site, proxy, provision, rep
     remove_one(proxy, report)
     assert not log.exists()
     assert leftovers(proxy, proxy.board(0)) == []
+
+
+# ---- what somebody may have
+
+
+@pytest.mark.parametrize("damage", ["", "{", "\0" * 64, None, "folder"])
+def test_a_root_of_which_nobody_can_tell_is_kept(site, proxy, provision, damage):
+    """Lost: a tenant's root, to one bad sector and a request that was run again."""
+    provision()
+    root_file(site, "data").write_text("the tenant's\n")
+    made = site.state / "board-roots" / "fs_0" / "made.json"
+    made.unlink()
+    if damage == "folder":
+        made.mkdir()
+    elif damage is not None:
+        made.write_text(damage)
+    with pytest.raises(Refused, match=r"whom it was made for cannot be read.*rebuild or terminate"):
+        provision()
+    assert root_file(site, "data").read_text() == "the tenant's\n"
+    remove(proxy, proxy.board(0), Change(), lambda *said: None)
+    assert leftovers(proxy, proxy.board(0)) == []
+
+
+def test_a_file_system_with_errors_is_checked_and_mounted_again(site, proxy, provision):
+    """Lost: a board whose root takes no writes any more, while every verb says that all is well."""
+    provision()
+    root_file(site, "data").write_text("the tenant's\n")
+    os.sync()
+    break_file_system(site.state / "board-roots" / "fs_0" / "root.ext4")
+    with pytest.raises(OSError, match=r"Read-only|Input/output"):
+        root_file(site, "more").write_text("lost\n")
+    assert "mount" in provision()[0]["restored"]
+    root_file(site, "more").write_text("kept\n")
+    assert root_file(site, "data").read_text() == "the tenant's\n"
+    assert provision()[0]["restored"] == []

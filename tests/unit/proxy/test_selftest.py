@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +111,52 @@ def test_what_is_wrong_is_said(root, monkeypatch, files, writable, reason):
     with Server(files, writable) as server, pytest.raises(HeteroError) as error:
         selftest.check_tftp("127.0.0.1", root, Deadline(0.5), port=server.port)
     assert reason in str(error.value)
+
+
+#: A program that listens on a port of any number, and says which.
+LISTENS = """
+import os, socket, sys
+if sys.argv[1:]:
+    # a folder whose path is too long to be told
+    os.chdir(sys.argv[2])
+    for _depth in range(40):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    deep = os.open(".", os.O_RDONLY)
+if sys.argv[1:]:
+    open("/proc/self/comm", "w").write("ganesha.nfsd")
+    os.setuid(int(sys.argv[1]))
+with socket.create_server(("127.0.0.1", 0)) as sock:
+    print(sock.getsockname()[1], flush=True)
+    sys.stdin.read()
+"""
+
+
+def listening(*words):
+    argv = [sys.executable, "-c", LISTENS, *map(str, words)]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another account needs root: run as root")
+def test_who_has_the_nfs_servers_port_is_named(monkeypatch, tmp_path):
+    """Lost: every board's root to a local account, on a proxy whose set-up said that all is well."""
+    monkeypatch.setattr(selftest, "_journal", lambda unit: f"see: journalctl -u {unit}")
+
+    def check(port, program="ganesha.nfsd", seconds=0.2):
+        selftest.check_holder("127.0.0.1", port, program, Deadline(seconds), "nfs-ganesha")
+
+    with listening() as root:
+        port = int(root.stdout.readline())
+        check(port, Path(f"/proc/{root.pid}/comm").read_text().strip(), seconds=5)
+        with pytest.raises(HeteroError, match=r"is held by python\S* \(uid 0\), not by ganesha.nfsd of root"):
+            check(port)
+        root.stdin.close()
+    with pytest.raises(HeteroError, match="nobody listens on it: see: journalctl -u nfs-ganesha"):
+        check(port)
+    with listening(65534, tmp_path) as nosy:
+        port = int(nosy.stdout.readline())
+        with pytest.raises(HeteroError, match=r"is held by ganesha.nfsd \(uid 65534\), not by .* restart nfs-ganesha"):
+            check(port)
+        nosy.stdin.close()
+    # pytest's own removal does not reach the bottom
+    subprocess.run(["rm", "-rf", str(tmp_path / ("d" * 200))], check=True)

@@ -49,7 +49,7 @@ def test_what_is_to_be_is_written_down_and_nothing_else_changes(jackie, given, f
 
 def test_a_rebuild_that_was_cut_off_is_finished_by_a_provision_too(jackie):
     """Lost: an instance that lets the old key in for ever, because the play that follows takes the old root for new."""
-    root = jackie.state / "roots" / "fs_0" / "root" / "root"
+    root = jackie.state / "board-roots" / "fs_0" / "root" / "root"
     (root / "data").write_text("old")
     rebuild(jackie, ssh_public_key=OTHER_KEY)
     boards = dict(boards=[0], instance="jackie")

@@ -1,0 +1,65 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose a board's root is, by what lies beside it, and when that contradicts the record of claims.
+
+A root that may be somebody's is not removed, and the board's power is not switched, because a record says otherwise: a
+database that was put back from a backup knows nothing of those who came after it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import Refused
+from .roots import MADE, Root
+
+THEIRS = (
+    "nothing is touched: the record may be older than the root (a database that was put back): put a newer backup back"
+)
+OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
+UNREADABLE = "somebody (what made.json says cannot be read)"
+
+
+def token_of(claim):
+    """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
+    return f"{claim.instance} {claim.created!r}"
+
+
+def whose_root(proxy, board):
+    """The instance that a board's root was made for; None where there is no root, or a half made or half removed one."""
+    root = Root(proxy.config["state_folder"], board.id)
+    made = root.made()
+    if made is None:
+        # a removal takes made.json away first, and one that is being made has it from the first
+        return UNREADABLE if os.path.lexists(os.path.join(root.folder, MADE)) else None
+    return _of(made) if made.whole else None
+
+
+def refuse_anothers(proxy, board, claim):
+    """Refused where a board's root was made for another claim than the one that the record gives the board to."""
+    made = Root(proxy.config["state_folder"], board.id).made() if claim else None
+    if made is not None and made.claim != token_of(claim):
+        raise Refused(f"its root is that of {_of(made)}, not of {claim.instance}", board.name, THEIRS)
+
+
+def refuse_to_replace(proxy, board, claim, fresh):
+    """Refused where making a root anew would destroy one that may hold somebody's work.
+
+    :param fresh: whether it is to be made anew.
+    """
+    refuse_anothers(proxy, board, claim)
+    root = Root(proxy.config["state_folder"], board.id)
+    made, ran = root.made(), proxy.store.has_run(claim)
+    if made is None and root.exists() and (claim.image_hash or (not ran and whose_root(proxy, board))):
+        what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
+        raise Refused(
+            what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"
+        )
+    if made is not None and fresh and claim.image_hash and ran:
+        found = "is of another image" if made.whole else "is not whole"
+        raise Refused(f"{claim.instance} ran from its root, which {found} by its made.json", board.name, OWN)
+
+
+def _of(made):
+    return made.claim.partition(" ")[0]

@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Images of this node: import, list, remove. Arguments and result only; module_utils/node/images.py does it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_store
+short_description: Import, list and remove the images of a proxy node or an accelerator host
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Requests for instances give an image by its name in the store of the node that serves them. This is for operators,
+    who decide what these names stand for.
+  - An image is checked, and kept under its hash. What lies where tenants' files are kept, or what their
+    machines said (roots, containers, guests' disks, the TFTP tree, the state folder, console logs), is not imported,
+    nor by a link or mount that leads there.
+  - An image that is used is not removed, and who uses it is said.
+options:
+  node:
+    description: Whether this is a proxy node or a host of containers or guests.
+    type: str
+    choices: [proxy, host]
+    required: true
+  config:
+    description: The node's configuration. The default is C(/etc/hetero/proxy.json) or C(/etc/hetero/host.json).
+    type: path
+  name:
+    description:
+      - The image's name in the store. Without a name nothing is changed, and all images are returned.
+      - With O(state=absent), also the hash of an image that has no name any more.
+    type: str
+  source:
+    description:
+      - Where it is imported from. The path of a tar or folder on the node, or a URL (http, https, file) of a tar.
+        Without it nothing is imported.
+    type: str
+  checksum:
+    description: C(sha256:) and the sum of the archive. A URL needs it.
+    type: str
+  arch:
+    description: Architecture of an imported image, in place of the one in its C(image.json).
+    type: str
+  replace:
+    description:
+      - Whether a name that stands for another image may stand for this one from now on. Instances that are there keep
+        what they have until they are rebuilt; they are named in the result.
+    type: bool
+    default: false
+  defaults:
+    description: Names that the inventory has requests take. These images are not removed either.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description: Seconds for an import or a removal.
+    type: float
+    default: 1800
+  state:
+    description:
+      - V(present) has it in the store.
+      - V(absent) takes the name out of it, and the image where no other name stands for it.
+    type: str
+    choices: [present, absent]
+    default: present
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+seealso:
+  - module: hetero.compute.board_image
+"""
+
+EXAMPLES = r"""
+- name: Import an image for containers
+  hetero.compute.image_store:
+    node: host
+    name: debian-12-container
+    source: /srv/images/debian-12-container.tar
+
+- name: Have a name stand for another image from now on
+  hetero.compute.image_store:
+    node: proxy
+    name: tile-linux
+    source: https://images.example.com/tile-linux-4.3.tar.gz
+    checksum: sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
+    replace: true
+
+- name: Remove one that nobody uses
+  hetero.compute.image_store:
+    node: proxy
+    name: debian-11
+    state: absent
+"""
+
+RETURN = r"""
+images:
+  description: The images of the store, by name; those that no name stands for any more come last.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name: {description: 'Name, or none.', type: str, sample: debian-12}
+    hash: {description: The sum under which it is kept., type: str}
+    arch: {description: Architecture., type: str, sample: x86_64}
+    ram: {description: Whether it is a RAM image., type: bool}
+    bytes: {description: What it takes on the disk., type: int, sample: 212000000}
+    used_by: {description: Instances and whatever else uses it., type: list, elements: str, sample: [default, jackie]}
+    older:
+      description: Those of them that run what the name stood for before, and the hash of that.
+      type: dict
+      sample: {}
+table:
+  description: The same for people.
+  returned: always
+  type: list
+  elements: str
+lines:
+  description: What was done, for people, with instance, node, phase, text and seconds.
+  returned: always
+  type: list
+  elements: dict
+seconds:
+  description: Seconds of each step.
+  returned: always
+  type: dict
+  sample: {import: 2.1}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.module import run
+from ..module_utils.node.images import work
+from ..module_utils.spec import ArgumentSpec
+
+SPEC = ArgumentSpec(
+    dict(
+        node=dict(type="str", choices=["proxy", "host"], required=True),
+        config=dict(type="path"),
+        name=dict(type="str"),
+        source=dict(type="str"),
+        checksum=dict(type="str"),
+        arch=dict(type="str"),
+        replace=dict(type="bool", default=False),
+        defaults=dict(type="list", elements="str", default=[]),
+        timeout=dict(type="float", default=1800),
+        state=dict(type="str", choices=["present", "absent"], default="present"),
+    ),
+    required_if=[("state", "absent", ("name",))],
+    required_by=dict(source=("name",), checksum=("source",), arch=("source",)),
+)
+
+
+def main():
+    run(AnsibleModule(**SPEC.kwargs), work)
+
+
+if __name__ == "__main__":
+    main()
