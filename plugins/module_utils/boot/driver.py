@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from ..errors import BadInput
+from ..images.console_key import ConsoleKey
 from . import ssh, ssh_reboot
 
 #: Kinds of things seen of a boot, in the order in which they come.
@@ -20,6 +21,10 @@ FIRMWARE = "firmware"  #: the firmware asks for an address
 TFTP = "tftp"  #: a file is asked for; the name goes with it
 SYSTEM = "system"  #: the booted kernel asks for an address, so all files are there
 NFS = "nfs"  #: the root is being mounted
+#: Kinds of things seen that are no part of a boot: another machine stands in the proxy's place.
+OTHER_DHCP = "other DHCP server"  #: the board follows it, or it answered; its address goes with it
+OTHER_ADDRESS = "other holder of the proxy's address"  #: it was announced; the MAC goes with it
+STRANGERS = (OTHER_DHCP, OTHER_ADDRESS)
 
 #: Roles of the files of a boot, as people read them.
 ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"
@@ -37,11 +42,14 @@ class System:
         only the answer is awaited.
     :param root: NFS_ROOT, DISK_ROOT or RAM_ROOT.
     :param host_key: the public key (OpenSSH's line without comment); None where nothing was made ready yet.
+    :param console_key: images.console_key.ConsoleKey of a system that makes its host key itself and says it on its
+        console.
     """
 
     image: object | None
     root: str = NFS_ROOT
     host_key: str | None = None
+    console_key: ConsoleKey | None = None
 
 
 class BootDriver(ABC):
@@ -85,10 +93,11 @@ class BootDriver(ABC):
 
     @abstractmethod
     def watch(self, boards, seen):
-        """A context manager; inside, `seen(board_id, kind, name, at)` is called from another thread for each thing
-        seen.
+        """A context manager; inside, `seen(board_id, kind, name, at, sender)` is called from another thread for each
+        thing seen.
 
-        It must be entered before power is switched on, so that nothing is missed. `at` is time.monotonic().
+        It must be entered before power is switched on, so that nothing is missed. `at` is time.monotonic(); `sender`
+        says who asked, as text: a request that is sent again, because no answer came, has the same.
         """
 
     def under_way(self, board):
@@ -134,3 +143,10 @@ class BootDriver(ABC):
     @abstractmethod
     def self_test(self, board):
         """What is wrong with the proxy's own part of this board's boot, as texts; an empty list when it works."""
+
+    def strangers(self, board, seen):
+        """Other machines that stand in the proxy's place towards this board, as texts that name them.
+
+        :param seen: (kind, name) of STRANGERS seen during the boot.
+        """
+        return [f"{kind}: {name}" for kind, name in seen]

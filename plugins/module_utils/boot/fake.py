@@ -6,9 +6,11 @@ first look.
 
 A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
 keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
-"wrong_key": true answers with another host key; "proxy": a fault that the self-test finds; "feeds": ids of the boards
-that its outlet feeds in truth; "soft": what it does when told by ssh to reboot ("boots", "nothing"). When it was
-switched on is kept in the run folder, so that a later call finds the board as it would find a real one.
+"wrong_key": true answers with another host key; "unproven": true is there and proves none; "proxy": a fault that the
+self-test finds; "strangers": texts of other machines that stand in the proxy's place; "feeds": ids of the boards that
+its outlet feeds in truth; "thief": files that somebody asks for in its place; "soft": what it does when told by ssh
+to reboot ("boots", "nothing"). When it was switched on is kept in the run folder, so that a later call finds the
+board as it would find a real one.
 """
 
 from __future__ import annotations
@@ -112,7 +114,9 @@ class Fake(Pxe):
                     if told.get((board.id, phase)) != boots and self._reached(board, phase):
                         told[board.id, phase] = boots
                         for kind, name in things:
-                            seen(board.id, kind, name, time.monotonic())
+                            seen(board.id, kind, name, time.monotonic(), f"{board.ip} boot {boots}")
+                        for name in self._play(board).get("thief", ()) if phase == "kernel" else ():
+                            seen(board.id, TFTP, name, time.monotonic(), "somebody else")
 
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
@@ -122,7 +126,7 @@ class Fake(Pxe):
 
     def answers(self, board, system, deadline, cancelled, report):
         while not deadline.passed and not cancelled.wait(TICK):
-            if self._reached(board, "running"):
+            if self._reached(board, "running") and not self._play(board).get("unproven"):
                 if self._play(board).get("wrong_key"):
                     raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
                 return True
@@ -138,7 +142,10 @@ class Fake(Pxe):
         yield lambda: None
 
     def alive(self, board, limit):
-        return self._boot(board)["on"] is not None
+        return self._reached(board, "running")
+
+    def strangers(self, board, seen):
+        return [*super().strangers(board, seen), *self._play(board).get("strangers", [])]
 
     def self_test(self, board):
         fault = self._play(board).get("proxy")

@@ -9,6 +9,7 @@ they are, is images/' business; which board may fetch what, the TFTP server's.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 
@@ -16,8 +17,10 @@ from ..deadline import Deadline
 from ..errors import HeteroError
 from ..images.exports import board_export, exporter
 from ..images.ram import own_key
+from ..images.roots import Root
 from ..images.tftp import read_entry
-from . import phases, ssh, tftp_client
+from ..proxy_node.config import SET_UP
+from . import neighbours, phases, ssh, strangers, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
@@ -26,6 +29,8 @@ NFS_OPTIONS = "vers=3,tcp,nolock"
 WITHOUT_ACLS = "noacl"
 #: First words of the command line of a kernel whose root is not one the proxy exports.
 ON_NFS, IN_RAM = "root=/dev/nfs", "root=/dev/ram0"
+#: Word of the kernel's command line that says which MAC the proxy's address has.
+PIN = "hetero.proxy"
 #: What the self-test grants each server; both answer in milliseconds.
 SELF_TEST = 2.0
 
@@ -74,7 +79,8 @@ class Pxe(BootDriver):
 
     def arguments(self, board, system):
         """The kernel's command line for a System."""
-        return command_line(self._root(board, system), system.image, self.proxy.wiring(board))
+        root = [*self._root(board, system), *self._pin(board)]
+        return command_line(root, system.image, self.proxy.wiring(board))
 
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
@@ -85,13 +91,17 @@ class Pxe(BootDriver):
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
     def watch(self, boards, seen):
-        return phases.Watcher(boards, seen)
+        server = self.proxy.config["server"]
+        return phases.Watcher(boards, seen, server, server if self.proxy.config["dhcp"] else None)
 
     def under_way(self, board):
         return {NFS} if phases.nfs_connected(board.ip) else set()
 
     def answers(self, board, system, deadline, cancelled, report):
-        return ssh.answers(board.ip, system.host_key, deadline, cancelled)
+        host_key = system.host_key
+        if system.console_key:
+            host_key = system.console_key.wait(deadline, cancelled)
+        return host_key is not None and ssh.answers(board.ip, host_key, deadline, cancelled)
 
     def known_hosts(self, board, host_key):
         return ssh.known_hosts_line(board.ip, host_key)
@@ -99,11 +109,13 @@ class Pxe(BootDriver):
     def shell(self, board, system):
         if system.root != RAM_ROOT:
             return super().shell(board, system)
-        return SshShell(board.name, board.ip, system.host_key, own_key(self.proxy))
+        host_key = system.console_key.host_key if system.console_key else system.host_key
+        return SshShell(board.name, board.ip, host_key, own_key(self.proxy))
 
     def self_test(self, board):
         server = self.proxy.config["server"]
-        faults = [
+        faults = self._dhcp_faults(board, server)
+        faults += [
             f"{path}: is missing: run board_image for {board.name}"
             for path in self.needed(board)
             if not os.path.exists(path)
@@ -118,6 +130,37 @@ class Pxe(BootDriver):
         if all(entry is None or ON_NFS in entry for entry in entries):
             faults += self._nfs_faults(board, server)
         return faults
+
+    def strangers(self, board, seen):
+        config = self.proxy.config
+        if not config["interface"]:
+            return super().strangers(board, seen)
+        return strangers.named(config["server"], config["interface"], board.mac if config["dhcp"] else None, seen)
+
+    def _near(self, board):
+        """Whether it is on the proxy's own network, as far as that is known."""
+        network = self.proxy.config["network"]
+        return bool(network) and ipaddress.IPv4Address(board.ip) in ipaddress.IPv4Network(network)
+
+    def _pin(self, board):
+        """The proxy's MAC, of which an initrd can make a permanent neighbour entry."""
+        config = self.proxy.config
+        if not (config["pinned"] and self._near(board)):
+            return []
+        return [f"{PIN}={config['server']},{neighbours.interface_mac(config['interface'])}"]
+
+    def _dhcp_faults(self, board, server):
+        """Whether the proxy's DHCP answers for this very MAC."""
+        if not (self.proxy.config["dhcp"] and self._near(board)):
+            return []
+        try:
+            given = neighbours.own_answer(server, board.mac, Deadline(SELF_TEST))
+        except OSError as error:
+            return [f"DHCP {server}: cannot be asked ({error})"]
+        if given == board.ip:
+            return []
+        what = f"it gives {board.name} ({board.mac}) {given or 'no address'} instead of {board.ip}"
+        return [f"DHCP {server}: {what}: see journalctl -u hetero-dhcp; {SET_UP}"]
 
     def _nfs_faults(self, board, server):
         try:
@@ -139,7 +182,7 @@ class Pxe(BootDriver):
     def _export(self, board):
         """(NFS server, the board's export there)."""
         server = exporter(self.proxy.config["exports"], self.proxy.folder("exports"))
-        return server, board_export(server, board, self.proxy.folder("roots", f"fs_{board.id}", "root"))
+        return server, board_export(server, board, Root(self.proxy.config["state_folder"], board.id).path)
 
     def _export_fault(self, board):
         server, wanted = self._export(board)

@@ -4,7 +4,9 @@
 """Whether an address answers ssh with one certain host key: the only proof that a board runs the root made for it.
 
 The proof is left to the ssh client: a private known_hosts file holds exactly the expected key and no login is offered,
-so "Permission denied" can only come after the key exchange proved the key. Who may log in is not its business.
+so that it ends with "Permission denied" once the key exchange proved the key. That ending counts only as the client's
+own: with LogLevel FATAL it prints nothing that a peer says (a peer's words before the exchange come at ERROR and below,
+newlines and all), and what it prints is matched from its first character to its last. Who may log in is not known here.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import re
 import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager
 
 from ..errors import BadInput, HeteroError
 
@@ -27,6 +30,10 @@ EXCHANGE = 15.0
 
 #: Key type → signature algorithms that prove such a key.
 ALGORITHMS = {
+    "ssh-ed25519": ["ssh-ed25519"],
+    "ecdsa-sha2-nistp256": ["ecdsa-sha2-nistp256"],
+    "ecdsa-sha2-nistp384": ["ecdsa-sha2-nistp384"],
+    "ecdsa-sha2-nistp521": ["ecdsa-sha2-nistp521"],
     "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"],
 }
 
@@ -42,9 +49,12 @@ EXCHANGES = (
     "diffie-hellman-group14-sha1",
 )
 
-WRONG = re.compile(
-    r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|no matching host key type found"
-)
+#: All that the client prints at LogLevel FATAL when a server with the right key lets nobody in, and when one shows
+#: another key (OpenSSH, sshconnect2.c: userauth, verify_host_key_callback).
+DENIED = r"root@{ip}: Permission denied \([^()\r\n]*\)\.\r?\n"
+OTHER = r"Host key verification failed\.\r?\n"
+#: Exit status of the client itself (ssh(1)).
+FAILED = 255
 
 
 class WrongHostKey(HeteroError):
@@ -60,12 +70,14 @@ def known_hosts_line(ip, host_key, port=SSH_PORT):
     return "\n".join(" ".join([name] + key) for key in keys)
 
 
-#: Options of a client that offers no login: the key exchange is all that is asked for.
-NO_LOGIN = {
-    "PreferredAuthentications": "none",
-    "PubkeyAuthentication": "no",
-    "LogLevel": "INFO",  # with ERROR it does not say that the server has no key of this type
-}
+@contextmanager
+def known_hosts_file(ip, host_key, port=SSH_PORT):
+    """A known_hosts file with these keys and no others, for as long as the block lasts; its path."""
+    with tempfile.TemporaryDirectory(prefix="hetero-ssh-") as folder:
+        path = os.path.join(folder, "known_hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(known_hosts_line(ip, host_key, port) + "\n")
+        yield path
 
 
 def client(ip, host_key, known_hosts, port, limit, more):
@@ -73,14 +85,12 @@ def client(ip, host_key, known_hosts, port, limit, more):
 
     :param more: options besides; the remote command goes behind what is returned.
     """
-    kinds = [line.split()[0] for line in host_key.splitlines() if line.strip()]
-    algorithms = [name for kind in kinds for name in ALGORITHMS.get(kind, [kind])]
     options = {
         "BatchMode": "yes",
         "StrictHostKeyChecking": "yes",
         "UserKnownHostsFile": known_hosts,
         "GlobalKnownHostsFile": "/dev/null",
-        "HostKeyAlgorithms": ",".join(algorithms),
+        "HostKeyAlgorithms": ",".join(_algorithms(host_key)),
         "KexAlgorithms": ",".join(EXCHANGES),
         "UpdateHostKeys": "no",
         "CheckHostIP": "no",
@@ -94,8 +104,29 @@ def client(ip, host_key, known_hosts, port, limit, more):
     return argv + [ip]
 
 
+def _algorithms(host_key):
+    kinds = [line.split()[0] for line in host_key.splitlines() if line.strip()]
+    return [name for kind in kinds for name in ALGORITHMS.get(kind, [kind])]
+
+
+def no_login(host_key):
+    """Options of a client that offers no login: the key exchange is all that is asked for.
+
+    Keys of other kinds are asked for behind its own: a server that has only such a one shows it then, and is another.
+    A server that merely says that it has none of a kind may be anybody.
+    """
+    algorithms = _algorithms(host_key)
+    others = [name for names in ALGORITHMS.values() for name in names if name not in algorithms]
+    return {
+        "PreferredAuthentications": "none",
+        "PubkeyAuthentication": "no",
+        "HostKeyAlgorithms": ",".join(algorithms + others),
+        "LogLevel": "FATAL",
+    }
+
+
 def _said(argv, limit, cancelled):
-    """(exit code or None, standard error) of the ssh client, which is killed at the limit or when cancelled."""
+    """(exit code, standard error) of the ssh client, which is killed at the limit or when cancelled."""
     try:
         client = subprocess.Popen(
             argv,
@@ -111,7 +142,8 @@ def _said(argv, limit, cancelled):
         waited = 0.0
         while True:
             try:
-                return client.returncode, client.communicate(timeout=0.1)[1]
+                said = client.communicate(timeout=0.1)[1]
+                return client.returncode, said
             except subprocess.TimeoutExpired:
                 waited += 0.1
                 if waited >= limit or (cancelled is not None and cancelled.is_set()):
@@ -123,14 +155,13 @@ def proven(ip, host_key, known_hosts, port, limit, cancelled=None):
 
     :raises WrongHostKey: a key exchange proved another key.
     """
-    code, said = _said([*client(ip, host_key, known_hosts, port, limit, NO_LOGIN), "true"], limit, cancelled)
-    if code == 0 or f"root@{ip}: Permission denied (" in said:
+    argv = [*client(ip, host_key, known_hosts, port, limit, no_login(host_key)), "true"]
+    code, said = _said(argv, limit, cancelled)
+    # 0: it lets anybody in, and `true` ran there.
+    if code == 0 or (code == FAILED and re.fullmatch(DENIED.format(ip=re.escape(ip)), said)):
         return True
-    if WRONG.search(said):
-        lines = [line for line in said.splitlines() if line.strip() and not line.startswith("@")]
-        raise WrongHostKey(
-            "another host key answers there than the one put into its root", ip, said=lines[-1] if lines else ""
-        )
+    if code == FAILED and re.fullmatch(OTHER, said):
+        raise WrongHostKey("another host key answers there than the one put into its root", ip)
     return False
 
 
@@ -163,18 +194,10 @@ def answers(ip, host_key, deadline, cancelled=None, port=SSH_PORT):
     :returns: True when the key is proven, False when the deadline passed or the wait was cancelled.
     :raises WrongHostKey: another key answers.
     """
-    folder = tempfile.mkdtemp(prefix="hetero-ssh-")
-    known_hosts = os.path.join(folder, "known_hosts")
-    try:
-        with open(known_hosts, "w", encoding="utf-8") as file:
-            file.write(known_hosts_line(ip, host_key, port) + "\n")
+    with known_hosts_file(ip, host_key, port) as known_hosts:
         while not deadline.passed and not (cancelled is not None and cancelled.is_set()):
             if _listens(ip, port, min(CONNECT, max(deadline.left, 0.01))):
                 if proven(ip, host_key, known_hosts, port, min(EXCHANGE, max(deadline.left, 1.0)), cancelled):
                     return True
             deadline.nap(NAP)
         return False
-    finally:
-        if os.path.exists(known_hosts):
-            os.unlink(known_hosts)
-        os.rmdir(folder)

@@ -3,22 +3,66 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asks a board by ssh to reboot: the OpenSSH client, the board's own host key, a key that may do nothing else.
 
-Whether it did reboot only its boot request shows, which the caller watches for.
+Whether it did reboot only its boot request shows, which the caller watches for. What its command prints is the tenant's
+to choose: a little of it is read, and what comes after that waits on the board, whose connection is then full.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from contextlib import contextmanager
 
 from ..errors import HeteroError
-from .ssh import ALGORITHMS, EXCHANGES, SSH_PORT, known_hosts_line
+from ..output import text
+from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
 #: Seconds for connecting and logging in; an emulated board takes 1 s, a board at 300 MHz some seconds.
 LOGIN = 15.0
 NAP = 0.05
+#: Bytes that are read of what the command prints, output and errors each: the mark, and why it failed.
+MOST = 4096
+OPTIONS = {
+    "PreferredAuthentications": "publickey",
+    "IdentitiesOnly": "yes",
+    "ForwardAgent": "no",
+    # What is on standard output came over the proven connection; what it says beside that may be a peer's words, and
+    # only goes into errors.
+    "LogLevel": "ERROR",
+}
+
+
+class _Client:
+    """The client that runs, and the first bytes of what the board's command and itself say."""
+
+    def __init__(self, process):
+        self.process = process
+        self._said = {pipe.fileno(): b"" for pipe in (process.stdout, process.stderr)}
+        for pipe in self._said:
+            os.set_blocking(pipe, False)
+
+    def said(self, pipe):
+        """The first bytes of one of its pipes, as text."""
+        number = pipe.fileno()
+        while len(self._said[number]) < MOST:
+            try:
+                data = os.read(number, MOST - len(self._said[number]))
+            except BlockingIOError:
+                break
+            if not data:
+                break
+            self._said[number] += data
+        return text(self._said[number])
+
+    def last(self, code):
+        """The last thing it said, errors rather than output."""
+        lines = (self.said(self.process.stdout) + self.said(self.process.stderr)).splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), f"ssh ended with {code}")
+
+    def refusal(self):
+        """Why the command failed; None while it runs, when it is done, or when the connection broke (a reboot does)."""
+        code = self.process.poll()
+        return None if code in (None, 0, FAILED) else self.last(code)
 
 
 @contextmanager
@@ -28,71 +72,32 @@ def asked(ip, host_key, private_key, mark, deadline, port=SSH_PORT):
     :param mark: what the forced command prints before it reboots.
     :raises HeteroError: it was not told: no answer, another host key, the login refused.
     """
-    with tempfile.TemporaryDirectory(prefix="hetero-reboot-") as folder:
-        known_hosts, said = (os.path.join(folder, name) for name in ("known_hosts", "said"))
-        with open(known_hosts, "w", encoding="utf-8") as file:
-            file.write(known_hosts_line(ip, host_key, port) + "\n")
-        with open(said, "wb") as output:
-            client = _start(_argv(ip, host_key, private_key, known_hosts, port), output)
-        with client:
+    options = dict(OPTIONS, IdentityFile=private_key)
+    with known_hosts_file(ip, host_key, port) as known_hosts:
+        argv = [*client(ip, host_key, known_hosts, port, LOGIN, options), "reboot"]
+        with _start(argv) as process:
+            told = _Client(process)
             try:
                 limit = deadline.within(LOGIN)
-                while mark not in _read(said):
-                    if client.poll() is not None and mark not in _read(said):
-                        raise HeteroError(f"cannot be told to reboot by ssh: {_last(said, client.returncode)}", ip)
-                    if limit.passed:
-                        what = f"did not take the login for a reboot within {limit.seconds:g} s"
+                while True:
+                    code = process.poll()
+                    said = told.said(process.stdout)
+                    if mark in said.splitlines():
+                        break
+                    if code is not None:
+                        raise HeteroError(f"cannot be told to reboot by ssh: {told.last(code)}", ip)
+                    if len(said) >= MOST or limit.passed:
+                        what = f"did not say that it reboots within {MOST} bytes and {limit.seconds:g} s of its login"
                         raise HeteroError(what, ip)
                     limit.nap(NAP)
-                yield lambda: _refusal(client, said)
+                yield told.refusal
             finally:
                 # A board that reboots at once never closes the connection.
-                client.kill()
+                process.kill()
 
 
-def _start(argv, output):
+def _start(argv):
     try:
-        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError as error:
         raise HeteroError("the ssh client is not installed", "ssh", "install openssh-client on this node") from error
-
-
-def _argv(ip, host_key, private_key, known_hosts, port):
-    kinds = [line.split()[0] for line in host_key.splitlines() if line.strip()]
-    options = {
-        "BatchMode": "yes",
-        "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": known_hosts,
-        "GlobalKnownHostsFile": "/dev/null",
-        "HostKeyAlgorithms": ",".join(name for kind in kinds for name in ALGORITHMS.get(kind, [kind])),
-        "KexAlgorithms": ",".join(EXCHANGES),
-        "PreferredAuthentications": "publickey",
-        "IdentitiesOnly": "yes",
-        "IdentityFile": private_key,
-        "ForwardAgent": "no",
-        "UpdateHostKeys": "no",
-        "CheckHostIP": "no",
-        "ControlPath": "none",
-        "LogLevel": "ERROR",
-        "ConnectTimeout": str(int(LOGIN)),
-    }
-    argv = ["ssh", "-F", "none", "-T", "-p", str(port), "-l", "root"]
-    for name, value in options.items():
-        argv += ["-o", f"{name}={value}"]
-    return [*argv, ip, "reboot"]
-
-
-def _read(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-
-
-def _last(path, code):
-    lines = [line.strip() for line in _read(path).splitlines() if line.strip() and not line.startswith("@")]
-    return lines[-1] if lines else f"ssh ended with {code}"
-
-
-def _refusal(client, said):
-    """Why the command failed; None while it runs, when it is done, and when the connection broke, as a reboot does."""
-    code = client.poll()
-    return None if code in (None, 0, 255) else _last(said, code)

@@ -12,16 +12,14 @@ import os
 import select
 import shlex
 import subprocess
-import tempfile
 import time
 from contextlib import contextmanager
 
 from ..errors import HeteroError, Lost, TimedOut
+from ..output import MOST_OF_OTHERS, TooMuch, collect
 from .shell import Shell
-from .ssh import SSH_PORT, client, known_hosts_line
+from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
-#: ssh(1): the exit status of the client itself, when it could not do its part.
-FAILED = 255
 #: Bytes handed over at once, and how often progress is told (seconds).
 CHUNK = 1 << 16
 TELL = 0.4
@@ -85,10 +83,7 @@ class SshShell(Shell):
 
     @contextmanager
     def _client(self, argv, deadline, stdin):
-        with tempfile.TemporaryDirectory(prefix="hetero-ssh-") as folder:
-            known_hosts = os.path.join(folder, "known_hosts")
-            with open(known_hosts, "w", encoding="utf-8") as file:
-                file.write(known_hosts_line(self.ip, self.host_key, self.port) + "\n")
+        with known_hosts_file(self.ip, self.host_key, self.port) as known_hosts:
             options = {
                 "IdentityFile": self.key,
                 "IdentitiesOnly": "yes",
@@ -103,7 +98,7 @@ class SshShell(Shell):
             words += [" ".join(shlex.quote(word) for word in argv)]
             pipes = dict(stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             try:
-                process = subprocess.Popen(words, universal_newlines=stdin is not subprocess.PIPE, **pipes)
+                process = subprocess.Popen(words, **pipes)
             except FileNotFoundError as error:
                 what = "the ssh client is not installed"
                 raise HeteroError(what, "ssh", "install openssh-client on this node") from error
@@ -116,14 +111,9 @@ class SshShell(Shell):
 
     def _communicate(self, process, argv, deadline):
         try:
-            said = process.communicate(timeout=max(deadline.left, 0.01))
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            what = f"{_short(argv)} did not end within {deadline.seconds:g} s"
-            raise TimedOut(what, self.name, "look at its console") from error
-        except BrokenPipeError:
-            said = (process.stdout.read(), process.stderr.read())
-        return [text if isinstance(text, str) else text.decode("utf-8", "replace") for text in said]
+            return collect(process, deadline, most=MOST_OF_OTHERS)
+        except (TimedOut, TooMuch) as error:
+            raise type(error)(f"{_short(argv)} {error.what}", self.name, "look at its console") from error
 
     def _check(self, process, argv, stderr):
         if process.returncode == 0:

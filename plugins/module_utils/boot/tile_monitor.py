@@ -15,6 +15,7 @@ import uuid
 
 from ..command import ended, last_words
 from ..errors import BadInput, HeteroError
+from ..output import MOST_OF_OTHERS
 from .shell import Shell
 
 #: What brackets a command and its arguments.
@@ -74,7 +75,8 @@ class TileMonitor:
         :raises HeteroError: it cannot be run.
         """
         argv = [self.path, "--resume", "--net", self.ip, *words]
-        return ended(argv, self.name, "look at the board's console", max(round(deadline.left, 1), 0.1), look=look)
+        limit = max(round(deadline.left, 1), 0.1)
+        return ended(argv, self.name, "look at the board's console", limit, look=look, most=MOST_OF_OTHERS)
 
 
 def said(done):

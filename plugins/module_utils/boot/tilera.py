@@ -4,8 +4,8 @@
 """Tilera boards, as Nova's bare-metal driver booted them: the board asks for its kernel by a name of its own, or has it
 in its Compact Flash; once its system is up, tile-monitor gives it network and ssh.
 
-The sequences are the original's; that each command's end is checked, and in time, is new. How tile-monitor is called is
-tile_monitor.py's.
+The sequences are the original's. New is that each command's end is checked, and in time, and that others are kept from
+tile-monitor's port, before anything else, unless the wiring opens it. How tile-monitor is called is tile_monitor.py's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .tile_monitor import TileMonitor, TileShell, last_words, passed_on, runs, s
 #: has them.
 INTERFACE = "xgbe0"
 MONITOR_PORT = 963
+#: What the wiring's `firewall` says to leave that port open to everybody.
+OPEN = "open"
 #: Longest try to connect, and longest command (seconds). The original waited 5 s after each, without looking.
 CONNECT = 10.0
 STEP = 60.0
@@ -35,7 +37,7 @@ REMEDIES = {
     "monitor": "look at the board's console, and whether this node reaches it",
     "network": f"see that the image's kernel has {INTERFACE}, and the image ifconfig",
     "sshd": "see that the image has /usr/sbin/sshd and all it needs",
-    "firewall": "see that the image has iptables, or take firewall out of tftp_proxy_boards",
+    "firewall": "see that the image has iptables, or set its firewall to open in tftp_proxy_boards",
     "console": "see that the image has dmesg",
 }
 
@@ -114,9 +116,8 @@ class Tilera(Pxe):
             if not self._connects(board, deadline, cancelled):
                 return False
             report("monitor", "tile-monitor connects")
-            if system.root == RAM_ROOT:
-                return True
-            for phase, text, words in self._steps(board):
+            steps = self._closing(board) if system.root == RAM_ROOT else self._steps(board)
+            for phase, text, words in steps:
                 if cancelled.is_set():
                     return False
                 done = self._step(board, phase, words, deadline)
@@ -125,6 +126,8 @@ class Tilera(Pxe):
                 elif said(done):
                     text += f" (it said: {last_words(done)})"
                 report(phase, text)
+            if system.root == RAM_ROOT:
+                return True
         return ssh.answers(self.address(board), system.host_key, deadline, cancelled)
 
     def shell(self, board, system):
@@ -166,31 +169,39 @@ class Tilera(Pxe):
 
     def _steps(self, board):
         """(phase, what is true afterwards, words) of each call of tile-monitor, in the original's order."""
-        address, wiring = self.address(board), self.proxy.wiring(board)
+        address = self.address(board)
         try:
             ipaddress.IPv4Address(address)
         except ValueError as error:
             remedy = "correct its address in tftp_proxy_boards"
             raise BadInput(f"its address {address!r} is not an IPv4 address", board.name, remedy) from error
         network = runs(["ifconfig", INTERFACE, "hw", "ether", board.mac], ["ifconfig", INTERFACE, address])
-        steps = [
+        log = console_log(self.proxy, board)
+        return [
+            *self._closing(board),
             ("network", f"{INTERFACE} is {address}, {board.mac}", network),
             ("sshd", "sshd started", runs(["/usr/sbin/sshd"])),
+            ("console", f"what its kernel said is in {log}", passed_on("dmesg")),
         ]
-        if wiring.get("firewall"):
-            friends = self._friends(board, wiring["firewall"])
-            rule = ["iptables", "-A", "INPUT", "-p", "tcp", "!", "-s", friends]
-            rule += ["--dport", str(MONITOR_PORT), "-j", "DROP"]
-            steps.append(("firewall", f"port {MONITOR_PORT} is closed to all but {friends}", runs(rule)))
-        log = console_log(self.proxy, board)
-        return [*steps, ("console", f"what its kernel said is in {log}", passed_on("dmesg"))]
+
+    def _closing(self, board):
+        """The step after which nobody else is root on the board by tile-monitor; none where the wiring leaves it open.
+
+        The rule is the one that Nova's driver had in user_data.
+        """
+        wanted = self.proxy.wiring(board).get("firewall") or self.proxy.config["server"]
+        if wanted == OPEN:
+            return []
+        friends = self._friends(board, wanted)
+        rule = ["iptables", "-A", "INPUT", "-p", "tcp", "!", "-s", friends, "--dport", str(MONITOR_PORT), "-j", "DROP"]
+        return [("firewall", f"port {MONITOR_PORT} is closed to all but {friends}", runs(rule))]
 
     def _friends(self, board, wanted):
         """The only addresses that may use tile-monitor on the board; this node must be among them."""
         try:
             network = ipaddress.ip_network(str(wanted))
         except ValueError as error:
-            remedy = "correct firewall in tftp_proxy_boards"
+            remedy = f"correct firewall in tftp_proxy_boards, or set it to {OPEN}"
             raise BadInput(f"its firewall {wanted!r} is no address or network", board.name, remedy) from error
         if ipaddress.ip_address(self.proxy.config["server"]) not in network:
             what = f"its firewall {wanted} would keep this node ({self.proxy.config['server']}) out, too"

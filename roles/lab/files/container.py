@@ -118,12 +118,13 @@ class Container:
 
     def _binds(self, folder):
         """What is to be bound into the container, as (source, target, kind)."""
-        binds = []
+        # By it the kernel makes loop devices, as many as are asked for; who asks makes their nodes.
+        binds = [("/dev/loop-control", "dev/loop-control", "file")]
         if self.node["gpus"]:
             binds += gpus.lay(os.path.join(folder, "gpus"), self.node["gpus"])
             binds.append((self._boot_id(folder), "proc/sys/kernel/random/boot_id", "file"))
         else:
-            loops = ["/dev/loop-control", *(f"/dev/loop{n}" for n in range(8))]
+            loops = [f"/dev/loop{n}" for n in range(8)]
             binds += [(device, device.lstrip("/"), "file") for device in loops]
         for path in self.node["folders"]:  # an overlay's upper layer cannot lie on an overlay: these are plain folders
             own = os.path.join(folder, "data", path.strip("/").replace("/", "-"))

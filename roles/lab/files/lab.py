@@ -21,7 +21,7 @@ import time
 import machine
 from container import Container
 from network import Network
-from processes import Process, wait
+from processes import Process, run, wait
 
 BUILDING = 1800  # seconds for images, from packages that are fetched
 
@@ -190,7 +190,8 @@ class Nodes:
                 changed.append(f"{name} stopped")
             folder = os.path.join(self.lab["folder"], "nodes", name)
             if os.path.exists(folder):
-                shutil.rmtree(folder)
+                # Folders of tenants may be deeper than Python's rmtree gets.
+                run("rm", "-rf", "--one-file-system", folder)
                 changed.append(f"{name} removed")
         return changed
 

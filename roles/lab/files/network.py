@@ -56,7 +56,8 @@ class Network:
                 if outer not in links:
                     made = f"tuntap add {outer} mode tap"
                     if node["kind"] == "container":
-                        made = f"link add {outer} type veth peer name {outer}i"
+                        mac = f" address {network['mac']}" if "mac" in network else ""
+                        made = f"link add {outer} type veth peer name {outer}i{mac}"
                     lines += [made, f"link set {outer} master {network['bridge']} up"]
                     changed.append(f"link {outer}")
                     if node["behind"] and number == 0:

@@ -34,6 +34,7 @@ class Site:
             tftp_root=str(folder / "tftpboot"),
             state_folder=str(folder / "state"),
             run_folder=str(folder / "run"),
+            roots_overcommit=10000,  # the boards\' 917 GB each are more than a test machine has
             credentials=str(folder / "credentials.json"),
             pdus={name: {"driver": "fake", "path": str(folder / f"{name}.json")} for name in ("pdu-a", "pdu-b")},
             boards={
@@ -93,12 +94,15 @@ class Site:
         return json.loads((self.folder / f"{wiring['pdu']}.json").read_text())["outlets"][wiring["outlet"]]
 
     def cut(self, number, state="off"):
-        """Somebody turns the outlet by hand."""
+        """Somebody turns the outlet by hand, and with it what it feeds."""
         wiring = self.config["boards"][str(number)]
         path = self.folder / f"{wiring['pdu']}.json"
         data = json.loads(path.read_text())
         data["outlets"][wiring["outlet"]] = state
         path.write_text(json.dumps(data))
+        boot = self.folder / "run" / "fake-boots" / f"board{number}"
+        if state == "off" and boot.exists():
+            boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
 
     def entry(self, number):
         return self.folder / "tftpboot" / f"10.0.2.{number + 1}" / f"01-00-1a-ca-00-57-9{number}.ipxe"

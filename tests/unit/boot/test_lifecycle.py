@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop, starting
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
 
 
 def phases(events):
@@ -55,6 +55,37 @@ def test_second_start_changes_nothing(site):
     result = site.run("start", 0)
     assert (result["changed"], result["failed"], board(result)["state"]) == (False, False, "running")
     assert site.events(0) == events
+
+
+@pytest.mark.parametrize("state", ["running", "booting"])
+def test_a_board_that_is_there_and_late_is_not_cut(site, state, monkeypatch):
+    """A rerun beside other work cut the power of 16 boards in use that answered after six seconds."""
+    monkeypatch.setattr(presence, "PROOF", 0.1)
+    monkeypatch.setattr(presence, "QUIET", 0.2)
+    monkeypatch.setattr(presence, "LONGEST", 1.0)
+    site.claim(0)
+    site.run("start", 0)
+    if state == "booting":
+        with site.proxy() as proxy:
+            proxy.store.move(0, "booting")
+    site.play(0, unproven=True)
+    events = site.events(0)
+    result = site.run("start", 0)
+    assert (result["failed"], site.power(0), site.record(0).state) == (True, "on", state)
+    assert "has not proven its key" in result["msg"]
+    assert "reboot_instance -e instance=vm0 -e how=hard" in result["msg"]
+    assert [event.phase for event in site.events(0)[len(events) :]] == ["error"]
+
+
+def test_a_board_that_is_silent_is_begun_again(site, monkeypatch):
+    """A board that hangs would stay so however often its user asks."""
+    monkeypatch.setattr(presence, "PROOF", 0.1)
+    monkeypatch.setattr(presence, "QUIET", 0.2)
+    site.claim(0)
+    site.run("start", 0)
+    site.play(0, stall="nfs", stalls=1)
+    result = site.run("start", 0, timeout=60)
+    assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
 
 
 @pytest.mark.parametrize("state", ["booting", "power off"])
@@ -198,6 +229,28 @@ def test_an_image_that_does_not_boot_is_blamed_itself(site, stall):
     assert phases(site.events(0)).count("power") == 1, "no second try: the board did its part"
 
 
+@pytest.mark.parametrize(("stall", "state"), [("nfs", "shutting down"), ("tftp", "error")])
+def test_what_ran_before_is_neither_its_image_nor_its_board_to_give_up(site, stall, state):
+    """A root with its user's work would be removed by a second request, for a cable that was pulled in between."""
+    site.claim(0)
+    site.run("start", 0)
+    site.run("stop", 0)
+    site.play(0, stall=stall)
+    for _turn in range(2):
+        result = site.run("start", 0, timeout=1, retries=0)
+        assert (result["blame"], board(result)["blame"]) == ("instance", "instance")
+        assert "vm0 ran here before, so its root and this board stay its own" in result["msg"]
+        assert "start_instance -e instance=vm0" in result["msg"]
+        assert (site.record(0).state, site.power(0)) == (state, "off")
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error")
+        with pytest.raises(Refused, match="ran on board0, where its root is"):
+            proxy.store.move_claim("vm0", [0, 1, 2])
+    site.play(0)
+    site.run("stop", 0)
+    assert board(site.run("start", 0))["state"] == "running"
+
+
 def test_a_broken_proxy_is_blamed_itself(site):
     """Dead TFTP would take one board after the other out of use."""
     site.claim(0)
@@ -208,10 +261,32 @@ def test_a_broken_proxy_is_blamed_itself(site):
     assert "no answer within 2 s" in result["msg"]
 
 
+def test_a_stranger_on_the_network_is_blamed_and_no_board(site):
+    """Somebody's DHCP server would take one board after the other out of use, and keep those that it booted."""
+    stranger = "another DHCP server answers boards: 10.0.2.66 (02:66:66:66:66:66)"
+    site.claim(0, 1)
+    for number in (0, 1):
+        site.play(number, stall="tftp", strangers=[stranger])
+    site.play(1, wrong_key=True, strangers=[stranger])
+    result = site.run("start", 0, 1, timeout=1)
+    for number in (0, 1):
+        record = site.record(number)
+        assert (board(result, number)["blame"], record.state, record.claim.instance) == (
+            "network",
+            "shutting down",
+            f"vm{number}",
+        )
+        assert stranger in board(result, number)["error"]
+        assert (site.power(number), site.entry(number).exists()) == ("off", False)
+    assert phases(site.events(0)).count("power") == 2, "its own server may be the quicker one the next time"
+    site.play(0)
+    assert board(site.run("start", 0))["state"] == "running"
+
+
 def test_a_boot_that_was_given_up_is_begun_again(site, monkeypatch):
     """Once the proxy is mended, its users would wait five minutes for boards that had given up long ago."""
-    monkeypatch.setattr(starting, "PATIENCE", {})
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
     site.claim(0)
     site.play(0, stall="nfs", stalls=1, proxy="NFS is down")
     assert site.run("start", 0, timeout=1)["blame"] == "proxy"
@@ -279,8 +354,8 @@ def test_a_boot_under_way_is_waited_for(site):
 
 def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):
     """The rerun would take the kernel of the first boot for a bad image, or wait for ever."""
-    monkeypatch.setattr(starting, "PATIENCE", {})
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
     site.claim(0)
     site.play(0, stall="tftp", stalls=1)
     site.run("start", 0, wait=False)

@@ -59,7 +59,7 @@ WATCH = """
     from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import Watcher
     board = SimpleNamespace(id=0, ip="10.0.2.1", mac="00:1a:ca:00:57:90")
     seen = []
-    watcher = Watcher([board], lambda *what: seen.append(what))
+    watcher = Watcher([board], lambda *what: seen.append(what), "10.0.2.254", "10.0.2.254")
     print("open", flush=True)
     sys.stdin.readline()  # what comes before the reading begins is not lost
     began = time.monotonic()
@@ -67,16 +67,19 @@ WATCH = """
         print("reading", flush=True)
         sys.stdin.readline()
         time.sleep(0.2)
-    for number, kind, name, at in seen:
-        print(number, kind, name, at >= began - 0.01)
+    if sys.argv[1:] == ["senders"]:
+        print(*(f"{kind} {name} {sender}" for number, kind, name, at, sender in seen), sep="\\n")
+    else:
+        for number, kind, name, at, sender in seen:
+            print(number, kind, name, at >= began - 0.01)
 """
 
 
 class Watching:
     """A watcher in the proxy's namespace, as a process: open first, then reading, then its report."""
 
-    def __init__(self, namespace):
-        argv = ["nsenter", f"--net=/run/netns/{namespace}", sys.executable, "-c", textwrap.dedent(WATCH)]
+    def __init__(self, namespace, *what):
+        argv = ["nsenter", f"--net=/run/netns/{namespace}", sys.executable, "-c", textwrap.dedent(WATCH), *what]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "open\n"
 
@@ -100,6 +103,21 @@ SEND = """
     if kind == "tftp":
         for name in sys.argv[3:]:
             udp.sendto(b"\\0\\1" + name.encode() + b"\\0octet\\0blksize\\0001432\\0", ("10.0.2.254", 69))
+    elif kind == "again":
+        for _time in range(2):
+            udp.sendto(b"\\0\\1initrd_0\\0octet\\0", ("10.0.2.254", 69))
+    elif kind == "fragments":
+        # The IP header of a packet's first part, which holds the ports only; the name comes in the second.
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        udp_header = struct.pack("!HHHH", udp.getsockname()[1], 69, 8 + 16, 0)
+        ends = socket.inet_aton(source) + socket.inet_aton("10.0.2.254")
+        for flags, part in ((0x2000, udp_header), (1, b"\\0\\1initrd_0\\0octet\\0"[:16])):
+            head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(part), 7, flags, 64, 17, 0)
+            raw.sendto(head + ends + part, ("10.0.2.254", 0))
+    elif kind == "flood":
+        packet = b"\\0\\1noise\\0octet\\0"
+        for _time in range(30000):
+            udp.sendto(packet, ("10.0.2.254", 69))
     elif kind == "write":
         udp.sendto(b"\\0\\2evil\\0octet\\0", ("10.0.2.254", 69))
     elif kind == "dhcp":
@@ -139,6 +157,31 @@ def test_phases_are_seen(network):
         "0 firmware  True",
         "0 nfs  True",
     ]
+
+
+def test_who_asks_is_told_apart(network):
+    """Lost: the proof of a wipe, to who fetches the RAM system's key in a board's place and is taken for a repeat."""
+    proxy, board = network
+    watching = Watching(proxy, "senders")
+    watching.go_on()
+    python(board, SEND, "10.0.2.1", "again")
+    python(board, SEND, "10.0.2.1", "tftp", "initrd_0")
+    said = watching.report()
+    assert [line.split(" port ")[0] for line in said] == ["tftp initrd_0 10.0.2.1"] * 3
+    assert said[0].endswith(f"({MAC})")
+    assert said[0] == said[1] != said[2]
+
+
+def test_nobody_asks_unseen(network):
+    """Lost: the same, to one who asks in fragments, or in a flood that leaves no room for what is to be seen."""
+    proxy, board = network
+    watching = Watching(proxy, "senders")
+    python(board, SEND, "10.0.2.1", "flood")
+    watching.go_on()
+    python(board, SEND, "10.0.2.1", "fragments")
+    said = watching.report()
+    assert said[0] == "tftp ? packets that were not seen"
+    assert said[-1].startswith("tftp ? 10.0.2.1 port ")
 
 
 def test_what_is_no_boot_is_not_seen(network):
@@ -197,3 +240,44 @@ def test_an_established_mount_is_found(network):
 def test_broken_packets_say_nothing(packet):
     """One odd packet on the network would end the watcher, and with it the module."""
     assert phases.parse(packet, MAC) is None
+
+
+FOREIGN = """
+    import socket, struct, sys
+    kind = sys.argv[1]
+    if kind == "arp":
+        address, mac = socket.inet_aton(sys.argv[2]), bytes.fromhex(sys.argv[3].replace(":", ""))
+        wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
+        wire.bind(("eth0", 0x0806))
+        body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 2) + mac + address + bytes(6) + address
+        wire.send(b"\\xff" * 6 + mac + b"\\x08\\x06" + body)
+    else:
+        op, message, server = int(sys.argv[2]), int(sys.argv[3]), socket.inet_aton(sys.argv[4])
+        mac = bytes.fromhex(sys.argv[5].replace(":", ""))
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        udp.bind(("10.0.2.9", 67 if op == 2 else 68))
+        packet = struct.pack("!BBBB", op, 1, 6, 0) + bytes(24) + mac + bytes(10 + 192) + b"\\x63\\x82\\x53\\x63"
+        packet += bytes([53, 1, message]) + bytes([54, 4]) + server + b"\\xff"
+        udp.sendto(packet, ("10.0.2.255", 68 if op == 2 else 67))
+"""
+
+
+def test_strangers_in_the_proxys_place_are_seen(network):
+    """A board that somebody else's DHCP led away would be put out of use, and nobody would look for that machine."""
+    proxy, board = network
+    watching = Watching(proxy)
+    watching.go_on()
+    python(board, FOREIGN, "dhcp", "2", "2", "10.0.2.66", MAC)  # an offer that everybody hears
+    python(board, FOREIGN, "dhcp", "1", "3", "10.0.2.67", MAC)  # the board took another's
+    python(board, FOREIGN, "dhcp", "1", "3", "10.0.2.254", MAC)
+    python(board, FOREIGN, "dhcp", "2", "2", "10.0.2.66", "00:1a:ca:00:00:01")  # to a machine that is no board
+    python(board, FOREIGN, "arp", "10.0.2.254", "02:66:66:66:66:66")
+    python(board, FOREIGN, "arp", "10.0.2.9", "02:66:66:66:66:66")
+    python(board, FOREIGN, "arp", "0.0.0.0", "02:66:66:66:66:66")
+    strangers = [line for line in watching.report() if "other" in line]
+    assert strangers == [
+        "0 other DHCP server 10.0.2.66 True",
+        "0 other DHCP server 10.0.2.67 True",
+        "0 other holder of the proxy's address 02:66:66:66:66:66 True",
+    ]

@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,18 @@ def test_tftp_get_ends_at_the_deadline():
     with pytest.raises(TimedOut, match="xinetd"):
         tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(0.6), port=server.port)
     server.join(5)
+
+
+def test_a_near_board_is_told_the_proxys_mac(site):
+    """A running board's root would be anybody's who says that the proxy's address is theirs."""
+    mac = Path("/sys/class/net/lo/address").read_text().strip()
+    for network, words in (("10.0.2.0/255.255.255.0", f" hetero.proxy=127.0.0.1,{mac} ip=dhcp"), ("10.0.3.0/24", "")):
+        site.config.update(pinned=True, interface="lo", network=network)
+        site.write()
+        with site.proxy() as proxy:
+            entry = Pxe(proxy).entry(proxy.board(0), System(Image()))[str(site.entry(0))]
+        assert words in entry
+        assert ("hetero.proxy" in entry) == bool(words)
 
 
 def test_self_test_names_each_fault(site):

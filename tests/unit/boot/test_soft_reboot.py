@@ -9,8 +9,11 @@ The ssh server is a real one where the client's part is tested; the boards of th
 from __future__ import annotations
 
 import os
+import re
+import resource
 import socket
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -120,9 +123,11 @@ def test_check_mode(keyed):
     assert (result["changed"], keyed.events(0)) == (True, before)
 
 
-def test_bad_limit(site):
-    with pytest.raises(BadInput):
-        site.run("reboot", 0, soft_timeout=0)
+@pytest.mark.parametrize("seconds", [0, 601, 10**9])
+def test_bad_limit(site, seconds):
+    """Lost: the board's lock, for as long as the tenant who has it reboots likes."""
+    with pytest.raises(BadInput, match="give 1 to 600 seconds"):
+        site.run("reboot", 0, soft_timeout=seconds)
 
 
 # ---- the ssh client's part, on a real server
@@ -189,6 +194,31 @@ def test_a_command_that_fails_is_told(server, tmp_path):
         while refusal() is None and time.monotonic() < end:
             time.sleep(0.02)
         assert "/no/such/reboot" in refusal()
+
+
+def test_a_command_that_floods_fills_nothing(server, tmp_path, monkeypatch):
+    """Lost: the proxy's /tmp or memory, to a tenant whose authorized_keys prints for ever."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    authorized = tmp_path / "authorized"
+    authorized.write_text(authorized.read_text().replace("exec sleep 20", "exec yes"))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with ask(server) as refusal:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            assert refusal() is None
+            time.sleep(0.02)
+        assert sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file()) < 1000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 5 << 10
+
+
+def test_a_flood_in_place_of_the_word_is_no_reboot(server, tmp_path):
+    """Lost: seconds of waiting for a board that says anything but that it reboots."""
+    authorized = tmp_path / "authorized"
+    authorized.write_text(re.sub(r'command="[^"]*"', 'command="yes"', authorized.read_text()))
+    with pytest.raises(HeteroError, match="did not say that it reboots within 4096 bytes"), ask(server):
+        pass
 
 
 def test_another_host_key_is_not_told(server, tmp_path):

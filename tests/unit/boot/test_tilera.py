@@ -150,25 +150,23 @@ def follow(proxy, key="ssh-ed25519 AAAA", limit=15.0, root="nfs", cancelled=None
 
 def test_the_sequences_are_the_originals_in_their_order(site, tile, answers):
     """A Tilera board that is up stays without network, or without ssh, or open to everybody's tile-monitor."""
-    site.config["boards"]["0"]["firewall"] = LO
-    site.write()
     tile.up()
     with site.proxy() as proxy:
         answer, said = follow(proxy)
     assert answer is True
-    assert tile.calls == [" ".join(PROBE), NETWORK.replace("IP2", LO), SSHD, RULE, DMESG]
+    assert tile.calls == [" ".join(PROBE), RULE, NETWORK.replace("IP2", LO), SSHD, DMESG]
     assert tile.done == [
+        f"iptables -A INPUT -p tcp ! -s {LO} --dport 963 -j DROP",
         f"ifconfig xgbe0 hw ether {MAC}",
         f"ifconfig xgbe0 {LO}",
         "started",
-        f"iptables -A INPUT -p tcp ! -s {LO} --dport 963 -j DROP",
     ]
     log = site.folder / "tftpboot" / "log_0"
     assert said == [
         ("monitor", "tile-monitor connects"),
+        ("firewall", f"port 963 is closed to all but {LO}"),
         ("network", f"xgbe0 is {LO}, {MAC}"),
         ("sshd", "sshd started"),
-        ("firewall", f"port 963 is closed to all but {LO}"),
         ("console", f"what its kernel said is in {log}"),
     ]
     assert log.read_text() == "Linux version 2.6.38-tile\n"
@@ -197,7 +195,7 @@ def test_a_board_that_comes_up_late_is_waited_for(site, tile, answers):
     with site.proxy() as proxy:
         answer, said = follow(proxy)
     timer.join()
-    assert (answer, said[0][0], len(tile.calls)) == (True, "monitor", 4)
+    assert (answer, said[0][0], len(tile.calls)) == (True, "monitor", 5)
 
 
 def test_a_real_ssh_server_is_proven_after_the_steps(site, tile, sshd_program, tmp_path, monkeypatch):
@@ -231,19 +229,30 @@ def test_a_board_that_was_found_on_is_only_asked(site, tile, answers):
         # a boot that another call began, which was killed: its steps may not all be done
         driver.under_way(proxy.board(0))
         driver.answers(proxy.board(0), system, Deadline(9), threading.Event(), lambda *step: None)
-        assert len(tile.calls) == 4
+        assert len(tile.calls) == 5
         driver.switched(proxy.board(0), "off")
         driver.answers(proxy.board(0), system, Deadline(9), threading.Event(), lambda *step: None)
-    assert len(tile.calls) == 4
+    assert len(tile.calls) == 5
 
 
-def test_a_system_in_ram_gets_nothing_but_the_connection(site, tile, answers):
-    """The proxy's own system for disks has no sshd to start."""
+def test_a_system_in_ram_is_only_closed_to_others(site, tile, answers):
+    """The proxy's own system for disks has no sshd to start; a neighbour would be root on a board while it is wiped."""
     tile.up()
     with site.proxy() as proxy:
         answer, said = follow(proxy, root=RAM_ROOT)
-    assert (answer, [phase for phase, _text in said], tile.calls) == (True, ["monitor"], [" ".join(PROBE)])
+    assert (answer, [phase for phase, _text in said]) == (True, ["monitor", "firewall"])
+    assert tile.calls == [" ".join(PROBE), RULE]
     assert answers == []
+
+
+def test_a_port_that_is_to_be_open_stays_open(site, tile, answers):
+    """A site whose images have no iptables could not boot its boards any more."""
+    site.config["boards"]["0"]["firewall"] = "open"
+    site.write()
+    tile.up()
+    with site.proxy() as proxy:
+        answer, said = follow(proxy)
+    assert (answer, [phase for phase, _text in said]) == (True, ["monitor", "network", "sshd", "console"])
 
 
 # ---- what goes wrong
@@ -272,7 +281,7 @@ def test_a_failed_step_is_named_with_what_it_said(site, tile, answers, name, pha
     assert remedy in error.remedy
     assert error.facts["output"] == f"looked\n{name}: no such device"
     assert error.facts["command"][0] in ("--run", "--")
-    order = ["network", "sshd", "firewall", "console"]
+    order = ["firewall", "network", "sshd", "console"]
     assert len(tile.calls) == 2 + order.index(phase), "nothing after the step that failed"
     assert answers == []
 
@@ -383,17 +392,20 @@ class Seen(tilera.Tilera):
         self._told = (boards, seen)
         return super().watch(boards, seen)
 
+    power = "on"
+
     def switched(self, board, state):
         super().switched(board, state)
+        self.power = state
         if state == "on":
             for kind, name in self.things:
-                self._told[1](board.id, kind, name, time.monotonic())
+                self._told[1](board.id, kind, name, time.monotonic(), board.ip)
 
     def self_test(self, board):
         return []
 
     def alive(self, board, limit):
-        return False  # the loopback address never goes silent
+        return self.power == "on"  # the loopback address never goes silent
 
 
 KERNEL_SEEN = [(FIRMWARE, ""), (TFTP, "vmlinux_0"), (TFTP, "initrd_0"), (SYSTEM, ""), (NFS, "")]
@@ -425,7 +437,7 @@ def test_phases_of_a_boot(site, tile, start):
     tile.up()
     result = start(KERNEL_SEEN)
     assert result["boards"][0]["state"] == "running"
-    phases = ["power", "tftp", "nfs", "monitor", "network", "sshd", "console", "running"]
+    phases = ["power", "tftp", "nfs", "monitor", "firewall", "network", "sshd", "console", "running"]
     assert [event.phase for event in site.events(0, SHOWN)] == phases
     assert list(result["boards"][0]["phases"]) == phases
     calls = tile.calls

@@ -49,7 +49,7 @@ version=$(basename "$work"/kernel/lib/modules/*)
 depmod -b "$work/kernel" "$version"
 # QEMU's machine "virt" has its network card on virtio-mmio.
 initrd=$work/initrd
-fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep" \
+fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip arp udhcpc switch_root cat echo mkdir sleep" \
     virtio_mmio virtio_net nfs nfsv3
 cp "$work/busybox/bin/busybox" "$initrd/bin/busybox" # that architecture's in place of this machine's
 cp "$here/initrd-init" "$initrd/init"

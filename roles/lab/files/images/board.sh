@@ -24,7 +24,7 @@ cp "$work"/kernel/boot/vmlinuz-* "$image/kernel"
 
 # The initrd follows the kernel's own ip=, root= and nfsroot= arguments.
 initrd=$work/initrd
-fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep" \
+fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip arp udhcpc switch_root cat echo mkdir sleep" \
     virtio_pci virtio_net nfs nfsv3
 [ "$disk" != true ] || lay_modules "$initrd" "$work/kernel" order-disk virtio_scsi sd_mod ext4
 cp "$here/initrd-init" "$initrd/init"

@@ -20,7 +20,7 @@ cd "$work"
 unpack_kernel linux-image-amd64 "$work/kernel"
 cp "$work"/kernel/boot/vmlinuz-* "$image/kernel"
 initrd=$work/initrd
-fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip udhcpc switch_root cat echo mkdir sleep" \
+fill_initrd "$initrd" "$work/kernel" "sh mount umount insmod ip arp udhcpc switch_root cat echo mkdir sleep" \
     virtio_pci virtio_net nfs nfsv3
 cp "$here/initrd-init" "$initrd/init"
 cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
@@ -29,7 +29,7 @@ pack_initrd "$initrd" "$image/initrd"
 
 # Under emulation each service costs seconds: none that this machine has no use for; libvirt starts when it is asked.
 mmdebstrap --quiet --variant=minbase \
-    --include=systemd,systemd-sysv,dbus,udev,kmod,iproute2,openssh-server,python3-minimal,python3-apt,pci.ids,pciutils \
+    --include=systemd,systemd-sysv,dbus,udev,kmod,iproute2,openssh-server,python3-minimal,python3-apt,nftables,pci.ids,pciutils \
     --include=libvirt-daemon-system,libvirt-clients,qemu-system-x86,qemu-utils \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -21,7 +21,7 @@ initrd=$work/initrd
 applets=$(/bin/busybox --list | grep -vxE 'busybox|mke2fs|\[\[')
 fill_initrd "$initrd" "$work/kernel" "$applets" virtio_pci virtio_net virtio_scsi sd_mod ext4
 mkdir -p "$initrd"/{sbin,mnt,tmp,run,etc/ssh,root/.ssh}
-for program in /usr/sbin/dropbear /usr/bin/dropbearconvert /usr/sbin/sfdisk /usr/sbin/mke2fs; do
+for program in /usr/sbin/dropbear /usr/bin/dropbearconvert /usr/bin/dropbearkey /usr/sbin/sfdisk /usr/sbin/mke2fs; do
     cp "$program" "$initrd/sbin/"
     ldd "$program" | grep -o '/[^ ]*' | grep -v : | while read -r library; do
         mkdir -p "$initrd$(dirname "$library")"
@@ -36,6 +36,6 @@ echo '/bin/sh' > "$initrd/etc/shells"
 install -m 755 "$here/ram-init" "$initrd/init"
 install -m 755 "$here/initrd-dhcp" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$work/image/initrd"
-printf '{"arch": "%s", "ram": true, "cmdline": "quiet"}\n' "$arch" > "$work/image/image.json"
+printf '{"arch": "%s", "ram": true, "console_key": true, "cmdline": "quiet"}\n' "$arch" > "$work/image/image.json"
 tar -C "$work/image" --sort=name -cf "$file.partial" image.json kernel initrd
 mv "$file.partial" "$file"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`tile.py BASE FILE`: the lab's image of boards once more, as a Tilera board's: no ssh server of its own, but what
-answers tile-monitor. Beside FILE lie its .kernel and .initrd, for boards that have them in flash.
+answers tile-monitor and closes its port. Beside FILE lie its .kernel and .initrd, for boards that have them in flash.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ INITTAB = "root/etc/inittab"
 AGENT = "root/etc/tile-agent"
 SSHD = "::respawn:/usr/sbin/sshd -D -e\n"
 ANSWERS = "::respawn:/usr/sbin/busybox-init nc -ll -p 963 -e /etc/tile-agent\n"
+IPTABLES = "root/usr/sbin/iptables"
 IFCONFIG, BUSYBOX = "root/usr/sbin/ifconfig", "busybox-init"
 
 
@@ -43,8 +44,9 @@ def main(base, target):
             if SSHD not in text:
                 raise SystemExit(f"{INITTAB} does not start sshd as this script knows it: {text}")
             add(new, member, INITTAB, text.replace(SSHD, ANSWERS).encode(), 0o644)
-            with open(os.path.join(here, "tile-agent"), "rb") as agent:
-                add(new, member, AGENT, agent.read(), 0o755)
+            for script, name in (("tile-agent", AGENT), ("tile-iptables", IPTABLES)):
+                with open(os.path.join(here, script), "rb") as file:
+                    add(new, member, name, file.read(), 0o755)
             link = tarfile.TarInfo(IFCONFIG)
             link.type, link.linkname, link.mode, link.mtime = tarfile.SYMTYPE, BUSYBOX, 0o777, member.mtime
             new.addfile(link)
