@@ -104,7 +104,7 @@ def wanted(work):
     if not work.claim or work.claim.boot_source != DISK_ROOT:
         return False
     made = Place(work.proxy, work.board).disk.made()
-    return made is None or made.unpacked is None or not made.sure
+    return work.as_rebuilt or made is None or made.unpacked is None or not made.sure
 
 
 def lay(proxy, works, options):

@@ -9,26 +9,19 @@ and for a secure erase hdparm or nvme.
 
 from __future__ import annotations
 
-import os
-import random
-import tempfile
 import time
 
 from ..errors import BadInput, HeteroError
+from .canaries import BLOCK, CANARY_TIME, MIB, Canaries, seen_from, shell_name
 
 DISCARD, ZERO, SECURE_ERASE = "discard", "zero", "secure_erase"
 METHODS = (DISCARD, ZERO, SECURE_ERASE)
+#: How a wipe is proven: all of the disk is read back, a sample of it, or nothing.
+FULL, SAMPLE, NONE = "full", "sample", "none"
+PROOFS = (FULL, SAMPLE, NONE)
 
-#: A canary is one block of noise without a zero byte. Drives have sectors of 512 or 4096 bytes (T10 SBC, T13 ACS).
-BLOCK = 4096
-MIB = 1 << 20
-#: Canaries in the first megabyte, in the last one (partition tables, superblocks, RAID and LVM labels lie there), and
-#: at random offsets between.
-AT_EDGE, BETWEEN = 4, 16
-#: Zeroes go out in pieces that take about so many seconds, so that progress is seen and a lost board is noticed.
+#: What takes hours goes in pieces of about so many seconds, so that progress is seen and a lost board is noticed.
 PIECE_SECONDS, FIRST_PIECE, LARGEST_PIECE = 4.0, 16, 4096
-#: What is written and read back here takes milliseconds a block; seconds for all of them.
-CANARY_TIME = 300.0
 
 LOOK = """
 set -e
@@ -41,32 +34,6 @@ for file in "/sys/block/$name/device/serial" "/sys/block/$name/serial"; do
 done
 if [ -r "/sys/block/$name/device/vpd_pg80" ]; then tail -c +5 "/sys/block/$name/device/vpd_pg80" | say; else echo; fi
 """
-WRITE = """
-set -e
-disk=$1 canaries=$2 number=0
-shift 2
-for block do
-    dd if="$canaries" of="$disk" bs=4096 skip=$number seek="$block" count=1 conv=notrunc,fsync oflag=direct status=none
-    number=$((number + 1))
-done
-"""
-READ = """
-set -e
-disk=$1 canaries=$2 number=0
-shift 2
-found=$canaries.found wanted=$canaries.wanted zero=$canaries.zero
-dd if=/dev/zero of="$zero" bs=4096 count=1 status=none
-for block do
-    dd if="$disk" of="$found" bs=4096 skip="$block" count=1 iflag=direct status=none
-    dd if="$canaries" of="$wanted" bs=4096 skip=$number count=1 status=none
-    if cmp -s "$found" "$zero"; then echo zero
-    elif cmp -s "$found" "$wanted"; then echo canary
-    else echo other
-    fi
-    number=$((number + 1))
-done
-rm "$found" "$wanted" "$zero"
-"""
 # Answers "done", or "unsupported" and the reason.
 DISCARD_ALL = """
 if said=$(blkdiscard "$1" 2>&1); then echo "done"; exit 0; fi
@@ -78,6 +45,12 @@ esac
 ZERO_PIECE = """
 dd if=/dev/zero of="$1" bs="$2" seek="$3" count="$4" conv=notrunc,fsync oflag=direct status=none
 """
+# Answers whether all of a piece is zero; where it cannot be read, it is not. cmp ends with 2 where it knows no -n.
+READ_PIECE = """
+dd if="$1" bs="$2" skip="$3" count="$4" iflag=direct status=none | cmp -s -n $(($2 * $4)) - /dev/zero
+case $? in 0) echo zero ;; 1) echo other ;; *) exit 1 ;; esac
+"""
+CAN_READ = "cmp -s -n 1 /dev/zero /dev/zero && echo yes || echo no"
 ERASE = """
 disk=$1
 case $disk in
@@ -103,19 +76,21 @@ esac
 """
 
 
-def wipe_disk(shell, device, method, verify, deadline, say):
+def wipe_disk(shell, device, wish, deadline, say):
     """Wipe one disk; the record of it.
 
-    :param verify: prove it; without, the record says that it is not proven.
+    :param wish: wiping.Wish: its method, verify and samples.
     :param say: called with a text when there is something to tell.
     :raises BadInput: the disk cannot do what is asked for, or is not one that can be proven; nothing is wrong with it.
     :raises HeteroError: Lost or TimedOut where the board went away, else the disk failed.
     """
-    start = time.monotonic()
+    start, method = time.monotonic(), wish.method
+    if wish.verify == FULL:
+        _can_read_back(shell, method, deadline)
     size, model, serial = _look(shell, device, deadline)
     passes = []
     while True:
-        canaries = Canaries(shell, device, size) if verify else None
+        canaries = Canaries(shell, device, size, wish.samples) if wish.verify != NONE else None
         if canaries:
             canaries.write(deadline)
         done = _erase(shell, device, method, size, deadline, say)
@@ -123,13 +98,14 @@ def wipe_disk(shell, device, method, verify, deadline, say):
         # A secure erase may leave noise; what was there must be gone all the same.
         kept = sum(word == "canary" or (word == "other" and method != SECURE_ERASE) for word in found)
         passes.append(dict(method=method, done=done, canaries=len(found), gone=len(found) - kept))
-        if done and not kept:
+        left = f"{kept} of {len(found)} blocks are still there" if kept else None
+        if done and not left and wish.verify == FULL:
+            left = passes[-1]["left"] = _left(shell, device, size, deadline, say)
+        if done and not left:
             break
         if method != DISCARD:
-            what = f"{kept} of {len(found)} blocks are still there after {method}"
-            raise HeteroError(what, f"{shell_name(shell)} {device}", "replace the disk")
-        why = f"ignores discard ({kept} of {len(found)} canaries survived)" if done else "cannot discard"
-        say(f"{device}: {why}; writing zeroes")
+            raise HeteroError(f"{left} after {method}", f"{shell_name(shell)} {device}", "replace the disk")
+        say(f"{device}: {f'ignores discard ({left})' if done else 'cannot discard'}; writing zeroes")
         method = ZERO
     return dict(
         device=device,
@@ -138,63 +114,37 @@ def wipe_disk(shell, device, method, verify, deadline, say):
         bytes=size,
         method=method,
         passes=passes,
-        proven=bool(verify),
+        proven=canaries is not None,
+        verify=wish.verify,
         canaries=dict(block=BLOCK, blocks=canaries.blocks) if canaries else None,
+        seen_from=_seen_from(wish, size),
         seconds=round(time.monotonic() - start, 2),
     )
 
 
-def shell_name(shell):
-    """The board's name, where the shell knows it."""
-    return getattr(shell, "name", "board")
+def in_words(disk):
+    """What was done with a disk, by its record, and what the proof is worth."""
+    wiped = f"{disk['device']} {disk['serial']}".rstrip() + f": {disk['bytes'] >> 20} MB by {disk['method']}"
+    if not disk["proven"]:
+        return f"{wiped}, not proven"
+    if disk["verify"] == FULL:
+        return f"{wiped}, all read back as zeroes"
+    part = disk["seen_from"] * 100 / disk["bytes"]
+    rest = f"a rest of {max(1, disk['seen_from'] >> 20)} MB ({part:.1f} %) or more would be seen with 95 %"
+    return f"{wiped}, {disk['passes'][-1]['canaries']} canaries gone: {rest}"
 
 
-def canary_blocks(size, chance=None):
-    """Numbers of the blocks where canaries go, sorted: some in the first and the last megabyte, some between."""
-    chance = chance or random.SystemRandom()
-    blocks, edge = size // BLOCK, MIB // BLOCK
-    if blocks < 2 * edge + BETWEEN:
-        return list(range(blocks))
-    first = {0, *chance.sample(range(1, edge), AT_EDGE - 1)}
-    last = {blocks - 1, *chance.sample(range(blocks - edge, blocks - 1), AT_EDGE - 1)}
-    between = set(chance.sample(range(edge, blocks - edge), BETWEEN))
-    return sorted(first | last | between)
+def _seen_from(wish, size):
+    """The least that the proof sees with 95 %, in bytes."""
+    return {FULL: 1, NONE: None}.get(wish.verify, seen_from(size, wish.samples))
 
 
-class Canaries:
-    """Noise on a disk whose fate shows whether the disk was wiped."""
-
-    def __init__(self, shell, device, size):
-        self.shell = shell
-        self.device = device
-        self.blocks = canary_blocks(size)
-        self.path = f"/tmp/hetero-canaries-{os.path.basename(device)}"
-
-    def write(self, deadline):
-        """Put them there, and see that the disk itself has them."""
-        deadline = deadline.within(CANARY_TIME)
-        with tempfile.NamedTemporaryFile(prefix="hetero-canaries-") as file:
-            file.write(bytes(byte or 1 for byte in os.urandom(BLOCK * len(self.blocks))))
-            file.flush()
-            self.shell.put(file.name, self.path, deadline)
-        self._run(WRITE, deadline)
-        found = self.read(deadline)
-        if set(found) != {"canary"}:
-            lost = sum(word != "canary" for word in found)
-            what = f"{lost} of {len(found)} blocks do not keep what is written to them"
-            raise HeteroError(what, f"{shell_name(self.shell)} {self.device}", "replace the disk")
-
-    def read(self, deadline):
-        """What is where they were put: "zero", "canary" or "other" for each."""
-        found = self._run(READ, deadline.within(CANARY_TIME)).split()
-        if len(found) != len(self.blocks):
-            what = f"{len(found)} of {len(self.blocks)} blocks could be read"
-            raise HeteroError(what, f"{shell_name(self.shell)} {self.device}", "replace the disk")
-        return found
-
-    def _run(self, script, deadline):
-        blocks = [str(block) for block in self.blocks]
-        return self.shell.run(["sh", "-c", script, "sh", self.device, self.path, *blocks], deadline)
+def _can_read_back(shell, method, deadline):
+    if method == SECURE_ERASE:
+        what = "what a secure erase leaves is the disk's own choice, so that all of it cannot be told from old data"
+        raise BadInput(what, shell_name(shell), "use verify sample, or method zero")
+    if shell.run(["sh", "-c", CAN_READ, "sh"], deadline.within(CANARY_TIME)).strip() != "yes":
+        raise BadInput("the RAM image's cmp knows no -n", shell_name(shell), "use verify sample, or another RAM image")
 
 
 def _look(shell, device, deadline):
@@ -223,20 +173,43 @@ def _erase(shell, device, method, size, deadline, say):
 
 
 def _zero(shell, device, size, deadline, say):
-    whole, piece, at, told = size // MIB, FIRST_PIECE, 0, 0
+    def act(unit, at, count):
+        shell.run(["sh", "-c", ZERO_PIECE, "sh", device, str(unit), str(at), str(count)], deadline)
+
+    for _start in _pieces(size, act, lambda part: say(f"{device}: zeroes, {part} % of {size >> 20} MB")):
+        pass
+
+
+def _left(shell, device, size, deadline, say):
+    """Read all of it back: where something is left, as a text; None where there are zeroes only."""
+    found = []
+
+    def act(unit, at, count):
+        found.append(shell.run(["sh", "-c", READ_PIECE, "sh", device, str(unit), str(at), str(count)], deadline))
+
+    for start in _pieces(size, act, lambda part: say(f"{device}: read back, {part} % of {size >> 20} MB")):
+        if found.pop().strip() != "zero":
+            return f"something from {start >> 20} MB on is still there, or cannot be read"
+    return None
+
+
+def _pieces(size, act, told):
+    """Call `act(unit, at, count)` for piece after piece of a disk, in bytes a unit and units; yields where each begins.
+
+    :param told: called with the percentage when it is another.
+    """
+    whole, piece, at, before = size // MIB, FIRST_PIECE, 0, 0
     while at < whole:
         piece = min(piece, whole - at)
         start = time.monotonic()
-        _zeroes(shell, device, MIB, at, piece, deadline)
+        act(MIB, at, piece)
+        yield at * MIB
         at += piece
         took = max(time.monotonic() - start, 0.01)
         piece = int(max(FIRST_PIECE, min(LARGEST_PIECE, piece * PIECE_SECONDS / took)))
-        if at * 100 // whole != told:
-            told = at * 100 // whole
-            say(f"{device}: zeroes, {told} % of {size >> 20} MB")
+        if at * 100 // whole != before:
+            before = at * 100 // whole
+            told(before)
     if size % MIB:
-        _zeroes(shell, device, 512, whole * MIB // 512, size % MIB // 512, deadline)
-
-
-def _zeroes(shell, device, unit, at, count, deadline):
-    shell.run(["sh", "-c", ZERO_PIECE, "sh", device, str(unit), str(at), str(count)], deadline)
+        act(512, whole * MIB // 512, size % MIB // 512)
+        yield whole * MIB

@@ -19,12 +19,14 @@ from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
 from ..images.provision import made_ready
 from ..images.ram import has_ram_image
-from . import disks, states
+from . import disks, states, wipe_disk
 from .blame import BOARD, PROXY
 from .board_work import BoardWork, locked, summary
+from .canaries import MOST, SAMPLES
+from .disk_areas import ACCEPT, areas
 from .hardware import hardware, in_words
 from .ram_boot import in_ram
-from .wipe_disk import DISCARD, wipe_disk
+from .wipe_disk import DISCARD, NONE, SAMPLE
 
 PHASE = "wipe"
 #: A few files of /proc and /sys are read.
@@ -38,15 +40,33 @@ class Wish:
     """What is to be done with the boards.
 
     :param method: one of wipe_disk.METHODS.
-    :param verify: prove it; what is not proven frees no board.
+    :param verify: one of wipe_disk.PROOFS; what is not proven frees no board.
+    :param samples: how many canaries a proof has beside those at the disk's edges.
     :param inspect: boot boards without a disk, too, where they have a RAM image, and say what they are made of.
     :param limit: the longest that one board's disks may take (seconds).
     """
 
     method: str = DISCARD
-    verify: bool = True
+    verify: str = SAMPLE
+    samples: int = SAMPLES
     inspect: bool = False
     limit: float = 86400.0
+
+    @classmethod
+    def of(cls, proxy, **given):
+        """What is asked for, and where nothing is (None), what is usual on this proxy (tftp_proxy_wipe)."""
+        usual = proxy.config["wipe"]
+        unknown = sorted(set(usual) - {"method", "verify", "samples"})
+        if unknown:
+            raise BadInput(f"has no {', '.join(unknown)}", "tftp_proxy_wipe", "it has method, verify and samples")
+        wish = cls(**dict(usual, **{name: value for name, value in given.items() if value is not None}))
+        for name, known in (("method", wipe_disk.METHODS), ("verify", wipe_disk.PROOFS)):
+            if getattr(wish, name) not in known:
+                what = f"no such {name}: {getattr(wish, name)} (known: {', '.join(known)})"
+                raise BadInput(what, "wipe", "correct it, or tftp_proxy_wipe")
+        if not isinstance(wish.samples, int) or not 1 <= wish.samples <= MOST:
+            raise BadInput(f"samples is {wish.samples}", "wipe", f"give 1 to {MOST}, or verify full")
+        return wish
 
 
 class Wipe(BoardWork):
@@ -71,7 +91,7 @@ def wipe(proxy, ids, wish, options):
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
-    works = [Wipe(proxy, proxy.board(board_id), change, options.instance) for board_id in ids]
+    works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
     with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
         wipe_held(proxy, works, wish, options)
     return summary(works, change)
@@ -100,10 +120,10 @@ def wipe_beside(proxy, works, options):
 
     :param works: BoardWork of each board; one whose disks cannot be wiped fails.
     """
-    wipes = [Wipe(proxy, work.board, work.change, work.wanted) for work in works]
+    wipes = [Wipe(proxy, work.board, work.change, work.wanted, work.created) for work in works]
     for own in wipes:
         own.read()
-    wipe_held(proxy, wipes, Wish(), options)
+    wipe_held(proxy, wipes, Wish.of(proxy), options)
     for work, own in zip(works, wipes):
         work.record = own.record
         work.lines += own.lines
@@ -113,25 +133,29 @@ def wipe_beside(proxy, works, options):
 
 
 def _plan(work, wish, drivers):
-    """What there is to do; a board that is somebody's is not touched."""
-    proxy, board = work.proxy, work.board
+    """What there is to do; a board that is somebody's is not touched.
+
+    Dry runs of stopping it and of removing its root may have gone before this one, so it holds neither against a board.
+    """
+    proxy, board, check = work.proxy, work.board, work.change.check
     try:
         work.needed = bool(disks.unwiped(proxy, board))
         if not work.needed and not (wish.inspect and has_ram_image(proxy, board)):
             work.over = True
             return
-        if work.state in (states.BOOTING, states.RUNNING):
+        runs, ready = work.state in (states.BOOTING, states.RUNNING), made_ready(proxy, board)
+        if runs and not check:
             raise Refused(f"is {work.state}", board.name, "stop it first: tilera_boot with state stopped")
-        ready = made_ready(proxy, board)
-        if ready:
+        if ready and not check:
             what = f"is made ready for {work.instance or 'somebody'} ({'; '.join(ready)})"
             raise Refused(what, board.name, "remove its image first (playbook terminate_instance does)")
         work.driver = drivers.of(board)
         if work.needed:
             names = ", ".join(proxy.disks(board))
             work.note(f"{board.name} disks", {"wiped": False}, {"wiped": names, "method": wish.method})
-        if work.change.check:
-            work.line(PHASE, f"would boot into RAM{f' and wipe {names}' if work.needed else ''}")
+        if check:
+            first = ", once it is off and nothing is made ready on it" if runs or ready else ""
+            work.line(PHASE, f"would boot into RAM{f' and wipe {names}' if work.needed else ''}{first}")
             work.over = True
     except HeteroError as error:
         work.fail(None, error, **error.facts)
@@ -159,13 +183,14 @@ def _act(work, shell, wish):
     if not work.needed:
         return
     start, deadline, devices = time.monotonic(), Deadline(wish.limit), work.proxy.disks(work.board)
+    left, unseen = _left_out(work, shell, devices)
 
     def one(device):
         def say(text):
             work.say(PHASE, text, time.monotonic() - start)
 
         try:
-            return wipe_disk(shell, device, wish.method, wish.verify, deadline, say)
+            return wipe_disk.wipe_disk(shell, device, wish, deadline, say)
         except HeteroError as error:
             return error
 
@@ -178,9 +203,30 @@ def _act(work, shell, wish):
         _failed(work, errors)
         return
     record = dict(board=work.board.id, name=work.board.name, time=time.time(), actor=work.proxy.actor, disks=work.disks)
-    disks.keep(work.proxy, work.board, dict(record, asked=wish.method))
-    done = "; ".join(_in_words(disk) for disk in work.disks)
+    record.update(asked=wish.method, key=work.key_proof)
+    record.update(not_wiped=[area.record for area in left], not_looked_for=unseen)
+    disks.keep(work.proxy, work.board, record)
+    done = "; ".join(wipe_disk.in_words(disk) for disk in work.disks)
     work.say(PHASE, done, time.monotonic() - start)
+
+
+def _left_out(work, shell, devices):
+    """Places that the wipe does not reach and that the operator accepts, and what was not looked for.
+
+    :raises Refused: there is one that nobody accepts; nothing was wiped yet.
+    """
+    found, unseen = areas(shell, devices, Deadline(LOOK_TIME))
+    accepted = work.proxy.wiring(work.board).get(ACCEPT) or []
+    unknown = [area for area in found if area.name not in accepted]
+    if unknown:
+        names = ", ".join(area.name for area in unknown)
+        what = f"a wipe does not reach {', '.join(map(str, unknown))}"
+        raise Refused(what, work.board.name, f"or accept it: {ACCEPT}: [{names}] in tftp_proxy_boards")
+    for area in found:
+        work.say(PHASE, f"not wiped, accepted: {area.name} ({area.text})")
+    for text in unseen:
+        work.say(PHASE, f"not looked for: {text}")
+    return found, unseen
 
 
 def _settle(work, wish):
@@ -191,7 +237,7 @@ def _settle(work, wish):
     if work.failed:
         note = f"not wiped yet: {work.error}" if work.needed else work.error
     elif work.needed:
-        note = "wiped, proven" if wish.verify else "wiped, not proven"
+        note = "wiped, not proven" if wish.verify == NONE else "wiped, proven"
     else:
         note = "looked at"
     work.move(states.SHUTTING_DOWN, note)
@@ -207,8 +253,3 @@ def _failed(work, errors):
     else:
         work.say("error", f"not wiped: {text}")
         work.fail(BOARD if gone else PROXY, f"{text}: run this again" if gone else text)
-
-
-def _in_words(disk):
-    seen = f"{disk['passes'][-1]['canaries']} canaries gone" if disk["proven"] else "not proven"
-    return f"{disk['device']} {disk['serial']}: {disk['bytes'] >> 20} MB by {disk['method']}, {seen}".replace(" :", ":")

@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.shell import S
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY, Site
 
 RAM = "cd" * 32
@@ -43,6 +44,8 @@ esac""",
     "umount": 'rm "$1"; mkdir "$1"',
     "sync": ":",
 }
+#: What /sys says of a disk of these boards, a sector for each 512 bytes.
+SYS = {"size": "10548", "device/vendor": "QEMU    \n", "device/wwid": ""}
 
 
 class LocalShell(Shell):
@@ -53,21 +56,41 @@ class LocalShell(Shell):
         self.folder = folder
         self.ran = []
         self.puts = []
+        self.hidden = set()
         self.fail = None  # called with the words of a command, or the target of a file, before it is done
-        for part in ("dev", "mnt", "tmp", "bin"):
+        for part in ("dev", "mnt", "tmp", "bin", "sys/block", "sys/class/net/lo"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         for program, text in PROGRAMS.items():
-            (folder / "bin" / program).write_text(f"#!/bin/sh\n{text}\n")
-            (folder / "bin" / program).chmod(0o755)
+            self.program(program, text)
+
+    def block(self, name, **files):
+        """A block device, as /sys has it; `vendor` and the like lie in device/."""
+        named = {key if key == "size" else f"device/{key}": text for key, text in files.items()}
+        for path, text in {**SYS, **named}.items():
+            file = self.folder / "sys" / "block" / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    def program(self, name, text):
+        """A program on the board, in place of the system's own."""
+        path = self.folder / "bin" / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def hide(self, name):
+        """The board has no such program."""
+        self.hidden.add(name)
 
     def _here(self, word):
-        return re.sub("/dev/sd|/mnt|/tmp/", lambda found: f"{self.folder}{found[0]}", word)
+        return re.sub("/dev/(?!null|zero)|/mnt|/tmp/|/sys/", lambda found: f"{self.folder}{found[0]}", word)
 
     def run(self, argv, deadline, stdin=None):
         self.ran.append(argv)
         if self.fail:
             self.fail(argv[2] if argv[0] == "sh" else argv[0])
         words = [self._here(word) for word in argv]
+        for name in self.hidden:
+            words[2] = words[2].replace(f"command -v {name} ", "false ")
         env = dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}")
         with open(stdin or os.devnull, "rb") as source:
             done = subprocess.run(
@@ -126,6 +149,7 @@ class DiskSite(Site):
             self.shells[number] = LocalShell(f"board{number}", folder / f"board{number}")
             for name in names:
                 self.disk(number, name).write_bytes(b"a tenant's secret\n" * 300032)
+                self.shells[number].block(name)
         self.write()
 
     def disk(self, number, name="sda"):
@@ -168,6 +192,14 @@ class DiskSite(Site):
     def remove(self, number):
         with self.proxy() as proxy:
             return board_images.absent(proxy, [number], Change(), Deadline(5))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_mounts():
+    """Mounts of images that only this process sees, and that are over with it."""
+    if os.geteuid() != 0:
+        pytest.skip("an image's files are mounted, which needs root: run as root")
+    mounts.own_mounts()
 
 
 @pytest.fixture

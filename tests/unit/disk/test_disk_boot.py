@@ -100,7 +100,7 @@ def test_phase_2_that_fails_is_looked_into(disks):
     disks.run("start", 0)
     disks.run("stop", 0)
     disks.play(0, stall="nfs")
-    assert disks.run("start", 0, timeout=2)["blame"] == "image"
+    assert "does not boot" in disks.run("start", 0, timeout=2)["msg"]
     disks.play(0)
     disks.run("start", 0)
     assert (disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == ("running", 1)
@@ -210,3 +210,16 @@ def test_dry_run(disks):
     result = disks.run("start", 0, check=True)
     assert (result["failed"], disks.power(0), disks.shells[0].ran) == (False, "off", [])
     assert any("would boot into RAM" in line["text"] for line in result["lines"])
+
+
+def test_dry_run_after_that_of_a_rebuild(disks):
+    """`rebuild_instance --check` would say that nothing is to be done, as the old root is on the disk."""
+    disks.ask(0)
+    disks.run("start", 0)
+    before = disks.record(0)
+    result = disks.run("start", 0, check=True, rebuilt=[0])
+    said = [line["text"] for line in result["lines"]]
+    assert (result["failed"], result["changed"]) == (False, True)
+    assert any("would boot into RAM, and unpack its root to /dev/sda1" in text for text in said), said
+    assert any(text.endswith("is off: off → on") for text in said), said
+    assert (disks.record(0), disks.power(0)) == (before, "on")

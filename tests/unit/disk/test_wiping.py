@@ -6,24 +6,27 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import stat
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork, locked
+from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
+from ansible_collections.hetero.compute.plugins.module_utils.boards.disks import proof
 from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import (
-    BLOCK,
-    canary_blocks,
-    wipe_disk,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import in_words, wipe_disk
+from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
+from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, lost
+from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, RAM, LocalShell, lost
 
 SECRET = b"a tenant's secret"
+PRIVATE = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----.*?-----END", re.DOTALL)
 
 
 def clean(site, number, name="sda"):
@@ -33,7 +36,7 @@ def clean(site, number, name="sda"):
 def wiped(site, number=0, method="discard", **more):
     said = []
     shell = site.shells[number]
-    return wipe_disk(shell, "/dev/sda", method, more.get("verify", True), Deadline(60), said.append), said
+    return wipe_disk(shell, "/dev/sda", Wish(method, **more), Deadline(60), said.append), said
 
 
 def test_canaries_lie_where_traces_would():
@@ -42,8 +45,26 @@ def test_canaries_lie_where_traces_would():
     edge = MIB // BLOCK
     assert {0, 1000 * edge - 1} < set(blocks)
     assert sum(block < edge for block in blocks) == sum(block >= 999 * edge for block in blocks) == 4
-    assert len(blocks) == 24
+    assert len(blocks) == 72
     assert blocks != canary_blocks(1000 * MIB)
+    assert len(canary_blocks(1000 * MIB, 1000)) == 1008
+
+
+@pytest.mark.parametrize(("samples", "part"), [(16, 0.171), (64, 0.0458), (1000, 0.00300)])
+def test_what_a_sample_is_worth(disks, samples, part):
+    """An operator who reads "proven" and is not told that a rest of some percent is likely to escape."""
+    chance = random.Random(samples)
+    size = 1000 * MIB
+    rest = seen_from(size, samples)
+    assert rest / size == pytest.approx(part, rel=0.01)
+    # Tried out: a rest of that size at a random place is hit as often as is said.
+    hits = 0
+    for _time in range(400):
+        start = chance.randrange(0, size - rest)
+        hits += any(start <= block * BLOCK < start + rest for block in canary_blocks(size, samples, chance))
+    assert hits / 400 > 0.91
+    record, _said = wiped(disks, samples=samples)
+    assert f"({part * 100:.1f} %) or more would be seen with 95 %" in in_words(record)
 
 
 def test_discard(disks):
@@ -51,8 +72,41 @@ def test_discard(disks):
     record, said = wiped(disks)
     assert clean(disks, 0)
     assert (record["method"], record["proven"], record["bytes"]) == ("discard", True, 5400576)
-    assert record["passes"] == [dict(method="discard", done=True, canaries=24, gone=24)]
+    assert record["passes"] == [dict(method="discard", done=True, canaries=72, gone=72)]
     assert said == []
+
+
+def test_all_of_it_read_back(disks):
+    """Lost: a piece of a tenant's data, between the blocks that a sample looks at."""
+    disks.shells[0].program("blkdiscard", "dd if=/dev/zero of=$1 bs=512 count=9000 conv=notrunc status=none")
+    record, said = wiped(disks, verify="full", samples=1)
+    assert (record["method"], record["verify"], record["seen_from"]) == ("zero", "full", 1)
+    assert clean(disks, 0)
+    assert "/dev/sda: read back, 100 % of 5 MB" in said
+    assert in_words(record) == "/dev/sda: 5 MB by zero, all read back as zeroes"
+
+
+def test_what_is_left_in_one_place(disks):
+    """Lost: the same, on a disk that does not take zeroes in one place."""
+    disks.shells[0].program(
+        "dd",
+        """case "$*" in
+*if=/dev/zero*of=*/sda*) /usr/bin/dd "$@"; printf x | /usr/bin/dd of=$HOLE bs=1 seek=2500000 conv=notrunc status=none ;;
+*) exec /usr/bin/dd "$@" ;;
+esac""".replace("$HOLE", str(disks.disk(0))),
+    )
+    with pytest.raises(HeteroError, match="something from 0 MB on is still there, or cannot be read after zero"):
+        wiped(disks, method="zero", verify="full", samples=1)
+
+
+def test_full_is_refused_where_it_says_nothing(disks):
+    """Lost: hours, for a proof that noise after a secure erase cannot give; or a board, for a program it has not."""
+    with pytest.raises(BadInput, match="what a secure erase leaves is the disk's own choice"):
+        wiped(disks, method="secure_erase", verify="full")
+    disks.shells[0].program("cmp", "exit 2")
+    with pytest.raises(BadInput, match="cmp knows no -n"):
+        wiped(disks, verify="full")
+    assert SECRET in disks.disk(0).read_bytes()
 
 
 @pytest.mark.parametrize(("how", "why"), [("ignore", "ignores discard"), ("unsupported", "cannot discard")])
@@ -85,7 +139,7 @@ def test_a_disk_that_keeps_its_canaries_is_no_use(disks):
     program = disks.folder / "board0" / "bin" / "dd"
     program.write_text('#!/bin/sh\ncase "$*" in *if=/dev/zero*of=*/sda*) exit 0 ;; esac\nexec /usr/bin/dd "$@"\n')
     program.chmod(0o755)
-    with pytest.raises(HeteroError, match="24 of 24 blocks are still there after zero"):
+    with pytest.raises(HeteroError, match="72 of 72 blocks are still there after zero"):
         wiped(disks, method="zero")
 
 
@@ -94,7 +148,7 @@ def test_a_disk_that_loses_what_is_written_proves_nothing(disks):
     program = disks.folder / "board0" / "bin" / "dd"
     program.write_text('#!/bin/sh\ncase "$*" in *oflag=direct*) exit 0 ;; esac\nexec /usr/bin/dd "$@"\n')
     program.chmod(0o755)
-    with pytest.raises(HeteroError, match="24 of 24 blocks do not keep what is written"):
+    with pytest.raises(HeteroError, match="72 of 72 blocks do not keep what is written"):
         wiped(disks)
 
 
@@ -122,24 +176,139 @@ def test_only_a_wiped_board_is_free(disks):
     assert [json.loads(path.read_text())["disks"][0]["method"] for path in kept] == ["discard"]
 
 
-def test_the_ram_system_is_private(disks):
-    """Who knows its key, or its host key of another boot, could act as the proxy on a board."""
-    served = []
+@pytest.fixture
+def served(disks, monkeypatch):
+    """What lies there for boards to fetch each time that board 0 is switched on."""
+    found, switched = [], Fake.switched
 
-    def look(text):
-        if not served:
-            served.append((disks.entry(0).parent / "initrd_0").read_bytes())
-            assert "root=/dev/ram0" in disks.entry(0).read_text()
+    def look(self, board, state):
+        if state == "on":
+            found.append({path.name: path.read_bytes() for path in disks.entry(0).parent.iterdir()})
+        switched(self, board, state)
 
     disks.use(0)
-    disks.shells[0].fail = look
+    monkeypatch.setattr(Fake, "switched", look)
+    return found
+
+
+def test_the_ram_system_is_private(disks, served):
+    """Who knows its key, or its host key of another boot, could act as the proxy on a board."""
+    folder = disks.entry(0).parent
+    disks.shells[0].fail = lambda text: [pytest.fail("served on") for path in folder.glob("initrd_0")]
     disks.wipe(0)
     own = disks.folder / "state" / "ram" / "id_ed25519"
+    initrd = served[0]["initrd_0"]
     assert stat.S_IMODE(own.stat().st_mode) == 0o600
-    assert b"ssh_host_ed25519_key" in served[0]
-    assert served[0].endswith(b"ram initrd")
-    assert len(served[0][: -len(b"ram initrd")]) % 512 == 0
-    assert own.read_bytes().splitlines()[-3] not in served[0]
+    assert b"root=/dev/ram0" in served[0][disks.entry(0).name]
+    assert b"ssh_host_ed25519_key" in initrd
+    assert initrd.endswith(b"ram initrd")
+    assert len(initrd[: -len(b"ram initrd")]) % 512 == 0
+    assert own.read_bytes().splitlines()[-3] not in initrd
+
+
+def test_each_try_has_keys_of_its_own(disks, served):
+    """Lost: the proof of a wipe, to who kept the board from its first boot, and has that one's key in the second."""
+    disks.play(0, stall="tftp", stalls=2)
+    assert disks.wipe(0, timeout=2)["failed"] is False
+    first, second = (PRIVATE.search(one["initrd_0"])[0] for one in served)
+    assert first != second
+
+
+@pytest.mark.parametrize("name", ["initrd_0", "?"])
+def test_a_key_that_somebody_else_has_proves_nothing(disks, name):
+    """Lost: what the tenant wrote, to the next one: another machine answers, with the board's key, and says "wiped"."""
+    disks.use(0)
+    disks.play(0, thief=[name])
+    result = disks.wipe(0)
+    assert result["failed"]
+    assert "the host key of its RAM system was asked for 2 times (10.0.2.1 boot 2, somebody else)" in result["msg"]
+    assert disks.shells[0].ran == []
+    record = disks.record(0)
+    assert (record.state, record.power, record.note[:13]) == ("shutting down", "off", "not wiped yet")
+    assert "not proven to be wiped" in disks.release(0)["msg"]
+
+
+class Console:
+    """Board 0 has a console, and its RAM system says there what it is told to when it is switched on."""
+
+    def __init__(self, site, monkeypatch, served):
+        self.log = site.folder / "console"
+        self.log.write_text("login: hetero-ram-key\n")
+        site.config["boards"]["0"]["console"] = str(self.log)
+        image = site.folder / "state" / "images" / RAM / "image.json"
+        image.write_text('{"arch": "tilepro64", "ram": true, "console_key": true}')
+        site.write()
+        self.says = lambda word: ""
+        switched = Fake.switched
+
+        def look(fake, board, state):
+            switched(fake, board, state)
+            if state == "on":
+                word = re.search(rb"hetero_ram_word\0+([0-9a-f]{32})\n", served[-1]["initrd_0"])[1].decode()
+                with self.log.open("a") as file:
+                    file.write(self.says(word))
+
+        monkeypatch.setattr(Fake, "switched", look)
+        self.keys = []
+
+        def answers(fake, board, system, deadline, cancelled, report):
+            if not system.console_key:
+                return False
+            self.keys.append(system.console_key.wait(deadline.within(0.5), cancelled))
+            return self.keys[-1] is not None
+
+        monkeypatch.setattr(Fake, "answers", answers)
+
+
+KEY_SAID = f"ssh-ed25519 {'A' * 67}/"
+
+
+def test_a_key_said_on_the_console(disks, served, monkeypatch):
+    """Lost: the proof of a wipe, to whoever reads what TFTP hands out; there is nothing secret in it."""
+    console = Console(disks, monkeypatch, served)
+    console.says = lambda word: f"[1.2] x\r\nhetero-ram-key {word} {KEY_SAID}\r\nhetero-ram-key {word} {KEY_SAID}\r\n"
+    result = disks.wipe(0)
+    assert not result["failed"], result["msg"]
+    assert console.keys == [KEY_SAID]
+    assert b"PRIVATE KEY" not in served[0]["initrd_0"]
+    proof = result["boards"][0]["proof"]
+    assert proof["key"] == "said on its console"
+    assert next(line["text"] for line in result["lines"] if line["phase"] == "ram").endswith("said on its console")
+
+
+@pytest.mark.parametrize("time", ["2026-11-21T04:23:22.426+00:00 ", "[Sat Nov 21 04:23:22 2026]", "Nov 21 04:23:22 "])
+def test_a_log_with_times(disks, served, monkeypatch, time):
+    """Lost: every board whose console's log is written by something that puts the time before each line."""
+    console = Console(disks, monkeypatch, served)
+    console.says = lambda word: f"{time}hetero-ram-key {word} {KEY_SAID}\n" * 2
+    assert not disks.wipe(0)["failed"]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        lambda word: f"hetero-ram-key {word} {KEY_SAID}\n",  # once: a line may be mangled
+        lambda word: f"hetero-ram-key {'0' * 32} {KEY_SAID}\n" * 2,  # of another boot
+        lambda word: f"[9] Nov 21 04:23:22 user 'hetero-ram-key {word} {KEY_SAID} '\n" * 2,  # a stranger's name
+        lambda word: f"hetero-ram-key {word} {KEY_SAID[:-1]}\n" * 2,
+    ],
+)
+def test_what_is_no_key_of_this_boot(disks, served, monkeypatch, says):
+    """Lost: the proof of a wipe, to who can have something logged on a console."""
+    console = Console(disks, monkeypatch, served)
+    console.says = says
+    result = disks.wipe(0, timeout=1)
+    assert result["failed"]
+    assert console.keys == [None]
+    assert f"no host key was said in {console.log}: look who writes it" in result["msg"]
+
+
+def test_a_console_that_is_asked_for_must_be_there(disks):
+    """Lost: the stronger proof, quietly, by a line of the inventory that was taken out."""
+    disks.use(0)
+    disks.config["boards"]["0"]["ram_key"] = "console"
+    disks.write()
+    assert "ram_key is console, and RAM image ram does not say its key" in disks.wipe(0)["msg"]
 
 
 def test_a_second_wipe_finds_nothing_to_do(disks):
@@ -173,7 +342,7 @@ def test_a_new_disk_needs_a_proof_of_its_own(disks):
 def test_without_verify_it_frees_nobody(disks):
     """Somebody in a hurry would leave the next tenant what was not looked at."""
     disks.use(0)
-    assert disks.wipe(0, verify=False)["boards"][0]["disks"][0]["proven"] is False
+    assert disks.wipe(0, verify="none")["boards"][0]["disks"][0]["proven"] is False
     assert "not proven to be wiped" in disks.release(0)["msg"]
 
 
@@ -253,6 +422,20 @@ def test_dry_run(disks):
     assert disks.power(0) == "off"
 
 
+def test_dry_run_after_the_dry_runs_of_stopping_and_removing(disks):
+    """`terminate_instance --check` would end at a board that it would have stopped by then."""
+    disks.claim(0)
+    disks.run("start", 0)
+    disks.ask(1)
+    result = disks.wipe(0, 1, check=True)
+    assert (result["changed"], result["failed"]) == (True, False)
+    for line in result["lines"]:
+        assert line["text"].startswith("would boot into RAM and wipe /dev/")
+        assert line["text"].endswith(", once it is off and nothing is made ready on it")
+    assert (disks.record(0).state, disks.power(0)) == ("running", "on")
+    assert SECRET in disks.disk(0).read_bytes()
+
+
 def test_inspect_says_what_a_board_is_made_of(disks):
     """Who repairs a board wants to see its memory and disks before it is given out again."""
     found = disks.wipe(0, inspect=True)["boards"][0]["hardware"]
@@ -260,6 +443,25 @@ def test_inspect_says_what_a_board_is_made_of(disks):
     assert found["cpus"] > 0
     record = disks.record(0)
     assert (record.state, record.note) == ("shutting down", "wiped, proven")
+
+
+def test_how_this_site_wipes(disks):
+    """Lost: the way that the site chose, when a lease ends and no play is there to say it."""
+    disks.config["wipe"] = {"method": "zero", "verify": "full"}
+    disks.write()
+    disks.claim(0)
+    disks.run("start", 0)
+    with disks.proxy() as proxy:
+        work = BoardWork(proxy, proxy.board(0), Change())
+        with locked([work], "reap", Deadline(5)):
+            release(proxy, [work], lifecycle.Options(timeout=2))
+        found = proof(proxy, proxy.board(0))["disks"][0]
+        assert (work.error, found["method"], found["verify"]) == (None, "zero", "full")
+        with pytest.raises(BadInput, match="no such verify: some"):
+            Wish.of(proxy, verify="some")
+        with pytest.raises(BadInput, match="samples is 0"):
+            Wish.of(proxy, samples=0)
+        assert Wish.of(proxy, verify="sample", method=None).method == "zero"
 
 
 def test_whoever_gives_a_board_back_wipes_it(disks):
@@ -273,3 +475,11 @@ def test_whoever_gives_a_board_back_wipes_it(disks):
             release(proxy, [work], options)
     assert (work.error, disks.record(0).state, disks.record(0).claim) == (None, "power off", None)
     assert clean(disks, 0)
+
+
+def test_inspect_of_a_board_without_disks(disks):
+    """A board that has none could not be repaired: the look at it broke."""
+    disks.shells[2] = LocalShell("board2", disks.folder / "board2")
+    disks.use(2)
+    found = disks.wipe(2, inspect=True)["boards"][0]
+    assert (found["failed"], found["hardware"]["disks"]) == (False, [])
