@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-restore`: before LXC starts its containers, those with GPUs get the numbers that these have in this boot.
+"""`hetero gpu-restore`: before LXC starts its containers, their disks are mounted, and those with GPUs get the numbers
+that these have in this boot.
 
 Also by hand, when a driver was loaded again or a GPU was put back. One that cannot have its GPUs is not started, and
 says why; the others are. Which GPUs these are is known to gpus/restoring.py.
@@ -10,21 +11,32 @@ says why; the others are. Which GPUs these are is known to gpus/restoring.py.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from ..gpus import restoring
-from .config import CONFIG
+from ..lxc import disks
+from .config import CONFIG, DEFAULTS, read_config
 from .gpu_site import gpu_site
 
 VERB = f"gpu-{restoring.VERB}"
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Make containers' GPUs good for this boot.")
+    does = "Mount containers' disks, and make their GPUs good for this boot."
+    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description=does)
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (default: %(default)s)")
     options = parser.parse_args(arguments)
+    # First: whatever is wrong with GPUs or the database, a container without them starts.
+    settings = read_config(options.config)["lxc"] if os.path.exists(options.config) else DEFAULTS
+    failed = disks.restore(settings["lxcpath"])
+    _say(failed)
     with gpu_site(dict(config=options.config, state_db=None, lxcpath=None, overrides=None), create=True) as site:
         done = restoring.restore(site)
+    _say({name: why for name, why in done.items() if why or name not in failed})
+    return 1 if failed or any(done.values()) else 0
+
+
+def _say(done):
     for name, why in sorted(done.items()):
         (sys.stderr if why else sys.stdout).write(f"{name}: {why or 'GPUs ready'}\n")
-    return 1 if any(done.values()) else 0

@@ -1,59 +1,61 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ids that containers' users have on this host: root's ranges in /etc/subuid and /etc/subgid (subuid(5)).
+"""What root must have in /etc/subuid and /etc/subgid (subuid(5)) so that each container gets ids of its own.
 
 Others have ranges there, too, which must not be ours: a process of theirs would own what lies in our containers.
 """
 
 from __future__ import annotations
 
+from ..lxc.id_maps import COUNT, FILES, common, ranges
+from ..node.findings import Findings
 from ..node.machine import text_of
 
-FILES = {"u": "/etc/subuid", "g": "/etc/subgid"}
-#: Ids of one container, and of all of them: as many as Debian's nobody (65534) needs, for a thousand containers.
-ONE = 65536
-ALL = 1000 * ONE
+#: Ids for a thousand containers, each with as many as Debian's nobody (65534) needs.
+ALL = 1000 * COUNT
 #: Where LXD and Incus begin with theirs; useradd gives people ranges from 100000 on, and looks at what is taken.
 FIRST = 1000000
+#: The highest id that a file can belong to (-1 is "no change" to chown(2)).
+LAST = (1 << 32) - 2
 
 
-def ranges(text, user=None):
-    """[(first, count)] of a file, of one user or of all; lines that say nothing are left out."""
-    found = []
-    for line in text.splitlines():
-        fields = line.split("#")[0].strip().split(":")
-        if len(fields) == 3 and fields[1].isdigit() and fields[2].isdigit() and user in (None, fields[0]):
-            found.append((int(fields[1]), int(fields[2])))
-    return found
+def wanted(found: Findings, files: tuple[str, ...] = FILES) -> dict[str, str]:
+    """{file: the line that it must have}: a range of root's that both have, or one that nobody has.
 
-
-def wanted(found, files=None):
-    """{file: the line that it must have}: root's largest range, or one that nobody has.
-
-    :param found: Findings; a range of root's that others share is a note.
+    :param found: Findings; a range of root's that others share is a note, one with room for few containers too.
     """
+    texts = {path: text_of(path) for path in files}
+    start, end = max(common(list(texts.values())), key=lambda span: span[1] - span[0], default=(0, 0))
+    if end - start < COUNT:
+        start = _free([one for text in texts.values() for one in ranges(text)], found)
+        return dict.fromkeys(files, f"root:{start}:{ALL}")
     lines = {}
-    for path in (files or FILES).values():
-        text = text_of(path)
-        own = max(ranges(text, "root"), key=lambda span: span[1], default=(0, 0))
-        if own[1] < ONE:
-            own = _free(ranges(text))
-        elif sum(_overlap(own, other) for other in ranges(text)) > 1:
-            what = f"root's range {own[0]}:{own[1]} is another user's, too"
-            found.note(path, what, "give one of them another range, or that user owns what lies in containers")
+    for path, text in texts.items():
+        own = next(span for span in ranges(text, "root") if span[0] <= start < sum(span))
         lines[path] = f"root:{own[0]}:{own[1]}"
+        others = [span for span in ranges(text) if _overlap((start, end - start), span)]
+        if len(others) > 1:
+            what = f"root's range {start}:{end - start} is another user's, too"
+            found.note(path, what, "give one of them another range, or that user owns what lies in containers")
+    room = (end - start) // COUNT
+    if room < 100:
+        what = f"root's ids {start} to {end - 1} are enough for {room} container{'s' if room > 1 else ''} at a time"
+        found.note(files[0], what, f"give root a wider range in {' and '.join(files)}")
     return lines
 
 
-def _free(taken):
+def _free(taken: list[tuple[int, int]], found: Findings) -> int:
     """A range behind FIRST, or behind what lies there already."""
     first = FIRST
     for start, count in sorted(taken):
         if _overlap((first, ALL), (start, count)):
             first = start + count
-    return first, ALL
+    if first + ALL - 1 > LAST:
+        what = f"there are no {ALL} ids behind {first}"
+        found.defect(FILES[0], what, "give root a range there by hand, or set gpu_lxc_unprivileged: false")
+    return first
 
 
-def _overlap(one, other):
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] < other[0] + other[1] and other[0] < one[0] + one[1]

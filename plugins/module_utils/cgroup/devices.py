@@ -97,9 +97,10 @@ def of_path(path, proc="/proc"):
     """
     there = mounts.cgroup_at(path, proc) if os.path.isabs(path) and os.path.isdir(path) else None
     cgroup = there[1] if there else os.path.normpath("/" + path)
-    found = mounts.directories(dict.fromkeys((mounts.V1, mounts.V2), cgroup), proc)
+    found = mounts.directories(dict.fromkeys(mounts.OF_DEVICES, cgroup), proc)
     if not any(found.values()):
-        where = ", ".join(mount.point for listed in mounts.mounts(proc).values() for mount in listed) or "none mounted"
+        listed = mounts.mounts(proc)
+        where = ", ".join(mount.point for version in mounts.OF_DEVICES for mount in listed[version]) or "none mounted"
         raise BadInput("is no device cgroup", f"cgroup {path}", f"name a directory below one of: {where}")
     return _found(f"cgroup {path}", found)
 

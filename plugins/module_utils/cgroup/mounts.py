@@ -1,23 +1,28 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the cgroup hierarchies are mounted, and which cgroup of each a process is in.
+"""Where the cgroup hierarchies are mounted, and which cgroup of each a process or a container is in.
 
-Only the two that limit devices: cgroup v1's controller `devices`, and the unified one.
+Only those that limit devices, cgroup v1's controller `devices` and the unified one, and v1's freezer.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-import threading
 from typing import NamedTuple
 
 from ..errors import HeteroError, naming
 
-V1, V2 = "v1", "v2"
-CLONE_NEWCGROUP = 0x02000000  # linux/sched.h
+V1, V2, FREEZER = "v1", "v2", "freezer"
+#: Those that say which devices may be opened.
+OF_DEVICES = (V1, V2)
+#: The controllers of version 1 that are looked for.
+CONTROLLERS = {"devices": V1, "freezer": FREEZER}
+#: LXC's cgroup of a container's monitor; of the container itself: lxc.payload.NAME, lxc/NAME before LXC 4. -1, -2, …
+#: stand behind it where the name was taken.
+MONITOR = r"(?P<base>.*)/lxc\.monitor[./]{}(-\d+)?\Z"
+PAYLOAD = r"/(lxc\.payload[./]|lxc/){}(-\d+)?(?=/|\Z)"
 
 
 class Mount(NamedTuple):
@@ -39,9 +44,9 @@ def _plain(text):
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
-def mounts(proc="/proc"):
-    """{"v1": [Mount], "v2": [Mount]}, the topmost first."""
-    found = {V1: [], V2: []}
+def hierarchies(proc="/proc"):
+    """[(Mount, versions)] of every cgroup hierarchy that is mounted, the topmost first; of most, no version is ours."""
+    found = []
     path = os.path.join(proc, "self", "mountinfo")
     with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
@@ -50,23 +55,33 @@ def mounts(proc="/proc"):
                 continue
             root, point = fields.split(" ")[3:5]
             kind, _source, options = more.split(" ")[:3]
-            version = V2 if kind == "cgroup2" else V1 if kind == "cgroup" and "devices" in options.split(",") else None
-            if version:
-                found[version].insert(0, Mount(_plain(root), _plain(point)))
+            versions = [V2] if kind == "cgroup2" else _versions(options)
+            found.insert(0, (Mount(_plain(root), _plain(point)), versions))
+    return found
+
+
+def _versions(controllers):
+    return [CONTROLLERS[name] for name in controllers.split(",") if name in CONTROLLERS]
+
+
+def mounts(proc="/proc"):
+    """{version: [Mount]}, the topmost first."""
+    found = {version: [] for version in (V1, V2, FREEZER)}
+    for mount, versions in hierarchies(proc):
+        for version in versions:
+            found[version].append(mount)
     return found
 
 
 def cgroups(pid, proc="/proc"):
-    """{"v1": path, "v2": path} of a process, as its /proc file says; one that it is not in is left out."""
+    """{version: path} of a process, as its /proc file says; one that it is not in is left out."""
     path, found = os.path.join(proc, str(pid), "cgroup"), {}
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as lines:
             for line in lines:
                 number, controllers, cgroup = line.rstrip("\n").split(":", 2)
-                if number == "0" and not controllers:
-                    found[V2] = cgroup
-                elif "devices" in controllers.split(","):
-                    found[V1] = cgroup
+                versions = [V2] if number == "0" and not controllers else _versions(controllers)
+                found.update(dict.fromkeys(versions, cgroup))
     except OSError as error:
         what = f"has no cgroup to read ({error.strerror})"
         raise HeteroError(what, f"process {pid}", "see whether it runs") from error
@@ -76,50 +91,86 @@ def cgroups(pid, proc="/proc"):
 def container_cgroups(pid, name, proc="/proc"):
     """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
 
-    They are what LXC names lxc.payload.NAME, or, where its configuration names them otherwise (lxc.cgroup.dir), the
-    root of init's cgroup namespace.
+    Which they are its monitor says, a process of the host: it keeps their directories open. Where it does not, they are
+    what LXC names so (PAYLOAD), the outermost. What lies below is the container's: its own names mean nothing.
+
+    :raises HeteroError: neither tells.
     """
-    found = cgroups(pid, proc)
-    pattern = re.compile(rf"(?P<top>.*/lxc\.payload\.{re.escape(name)}(-\d+)?)(/|\Z)")
-    theirs = {}
-    for version, cgroup in found.items():
-        named = pattern.match(cgroup)
-        if named:
-            found[version] = named.group("top")
-            continue
-        theirs = theirs or _seen_inside(pid, proc)
-        below = theirs[version].rstrip("/")
-        if cgroup != theirs[version] and cgroup.endswith(below):
-            found[version] = cgroup[: len(cgroup) - len(below)]
+    monitor = _parent(pid, proc)
+    theirs = cgroups(monitor, proc) if monitor else {}
+    found = _held(monitor, theirs, proc) if monitor else {}
+    if theirs and set(theirs) <= set(found):
+        return found
+    for version, cgroup in cgroups(pid, proc).items():
+        if version not in found:
+            found.update(_named(version, cgroup, theirs.get(version, ""), name))
     return found
 
 
-def _seen_inside(pid, proc):
-    """`cgroups` of a process as it is told itself: the file is written for its reader's namespace, a thread's own."""
-    space = os.path.join(proc, str(pid), "ns", "cgroup")
-    with naming(space):
-        if os.path.samefile(space, os.path.join(proc, "self", "ns", "cgroup")):
-            return cgroups(pid, proc)
-        fd = os.open(space, os.O_RDONLY)
-    answers = []
+def alone_in(pid, name, proc="/proc"):
+    """{version: directory} of the cgroups that nobody but a container is in; {} where that cannot be told."""
+    monitor = _parent(pid, proc)
+    if monitor is None:
+        return {}
+    theirs = cgroups(monitor, proc)
+    found = container_cgroups(pid, name, proc)
+    alone = {version: cgroup for version, cgroup in found.items() if not _is_below(theirs.get(version, "/"), cgroup)}
+    return {version: path for version, path in directories(alone, proc).items() if path is not None}
 
-    def read():
-        # the thread ends with its namespace, so nothing has to be put back
-        if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWCGROUP) != 0:
-            answers.append(os.strerror(ctypes.get_errno()))
-            return
+
+def _is_below(cgroup, top):
+    """Whether a cgroup is `top`, or below it."""
+    return f"{cgroup.rstrip('/')}/".startswith(f"{top.rstrip('/')}/")
+
+
+def _named(version, cgroup, monitors, name):
+    """{version: the container's cgroup} by the cgroups of its init and its monitor."""
+    base = re.match(MONITOR.format(re.escape(name)), monitors)
+    pattern = re.compile(PAYLOAD.format(re.escape(name)))
+    named = pattern.match(cgroup, len(base.group("base"))) if base else pattern.search(cgroup)
+    if named and cgroup.startswith(base.group("base") if base else ""):
+        return {version: cgroup[: named.end()]}
+    if cgroup in (monitors, "/"):
+        return {version: cgroup}  # it has none of its own
+    if version not in OF_DEVICES:
+        return {}
+    what = f"cannot tell which cgroup is the whole container's: its init is in {cgroup}, and LXC names it otherwise"
+    raise HeteroError(what, f"container {name}", "take lxc.cgroup.dir.* out of its configuration, and restart it")
+
+
+def _parent(pid, proc):
+    """The process that started an init, its monitor; None where that is not to be seen."""
+    path = os.path.join(proc, str(pid), "status")
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith("PPid:")), 0) or None
+    except OSError:
+        return None
+
+
+def _held(monitor, theirs, proc):
+    """The outermost cgroup of each hierarchy that a monitor has open, and that it is not in itself.
+
+    :param theirs: the monitor's own cgroups.
+    """
+    folder, found = os.path.join(proc, str(monitor), "fd"), {}
+    try:
+        descriptors = os.listdir(folder)
+    except OSError:
+        return found
+    there = hierarchies(proc)
+    for descriptor in descriptors:
+        path = os.path.join(folder, descriptor)
         try:
-            answers.append(cgroups(pid, proc))
-        except HeteroError as error:
-            answers.append(str(error))
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    thread.join()
-    os.close(fd)
-    if not isinstance(answers[0], dict):
-        raise HeteroError(f"its cgroup namespace cannot be entered ({answers[0]})", f"process {pid}", "run as root")
-    return answers[0]
+            link = os.readlink(path)
+            if not os.path.isdir(link) or not os.path.samefile(link, path):
+                continue  # no folder, or of another mount namespace
+        except OSError:
+            continue  # closed meanwhile
+        for version, cgroup in _at(link, there):
+            if not _is_below(theirs.get(version, "/"), cgroup):
+                found[version] = min(cgroup, found.get(version, cgroup), key=len)
+    return found
 
 
 def directories(cgroups, proc="/proc"):
@@ -138,11 +189,15 @@ def _directory(mounted, cgroup):
 
 def cgroup_at(path, proc="/proc"):
     """(version, cgroup) of a directory, or None for one that is in neither hierarchy."""
-    real = os.path.realpath(path)
-    best = None
-    for version, all_mounts in mounts(proc).items():
-        for mount in all_mounts:
-            below = os.path.relpath(real, mount.point)
-            if below.split("/")[0] != ".." and (best is None or len(mount.point) > best[0]):
-                best = (len(mount.point), version, os.path.normpath(os.path.join(mount.root, below)))
-    return best and best[1:]
+    return next((one for one in _at(os.path.realpath(path), hierarchies(proc)) if one[0] in OF_DEVICES), None)
+
+
+def _at(real, there):
+    """[(version, cgroup)] of a directory: what the innermost mount that it is in shows there."""
+    best, found = -1, []
+    for mount, versions in there:
+        below = os.path.relpath(real, mount.point)
+        if below.split("/")[0] != ".." and len(mount.point) > best:
+            best = len(mount.point)
+            found = [(version, os.path.normpath(os.path.join(mount.root, below))) for version in versions]
+    return found

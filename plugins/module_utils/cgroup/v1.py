@@ -21,8 +21,8 @@ from . import mounts
 from .rules import ACCESS, EVERYTHING, covered, letters, parse, questions
 from .v2 import V2
 
-#: How many cgroups below one are looked at, so that a strange tree ends.
-MOST_INNER = 10000
+#: How many cgroups below one, and how deep, are given what it is given: a container makes as many as it likes.
+MOST_INNER, DEEPEST = 10000, 100
 
 
 class V1(NamedTuple):
@@ -113,13 +113,15 @@ class V1(NamedTuple):
 
     @property
     def inner(self):
-        """The cgroups below it, each with a list of its own: what is denied here is denied there, by the kernel."""
+        """The first cgroups below it, each with a list of its own: what is denied here the kernel denies there."""
         found = []
         for folder, names, _files in os.walk(self.path):
             found += [V1(os.path.join(folder, name)) for name in sorted(names)]
+            if folder.count("/") - self.path.count("/") >= DEEPEST:
+                names.clear()
             if len(found) > MOST_INNER:
-                raise HeteroError(f"has more than {MOST_INNER} cgroups below it", self.path, "see who makes them")
-        return found
+                break
+        return found[:MOST_INNER]
 
     def _thing(self, rule):
         return f"rule '{rule}' of {self.path}"

@@ -121,11 +121,21 @@ class Running:
                 raise HeteroError(what, self.container.thing, remedy, node=vars(proof))
 
     def _prove_closed(self, nodes, proofs):
-        for proof, state in zip(proofs, self._states(nodes, reach.may_open)):
-            proof.after = state
-            if any(proof.after.values()):
+        opened = self._tried(nodes)
+        for node, proof, state in zip(nodes, proofs, self._states(nodes, reach.may_open)):
+            proof.after, number = state, opened.get(node.number)
+            proof.opens = None if number is None else error_name(number)
+            if any(proof.after.values()) or (number is not None and number not in CLOSED_ERRORS):
                 what = f"{proof.path} was closed, and is open ({words(proof)})"
                 raise HeteroError(what, self.container.thing, "see who else changes it, then run this again")
+
+    def _tried(self, nodes):
+        """{number: what open() says}, also of nodes that it hides; {} where no process of ours can run in it, which the
+        container may see to: then lists and programs speak alone."""
+        try:
+            return opening.reaches(self.container, [node.number for node in nodes], pid=self.pid, base=self.base)
+        except HeteroError:
+            return {}
 
 
 def may_all(asked, node):

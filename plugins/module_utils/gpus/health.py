@@ -75,5 +75,7 @@ def _journal(paths):
     """systemd's copy, where /dev/kmsg is not for us (as in some containers)."""
     if not os.path.isdir(os.path.join(paths.run, "systemd", "system")):
         return ""
-    done = ended(["journalctl", "--quiet", "--dmesg", "--boot", "--output=cat", "--no-pager"], "kernel log")
+    # a line of the kernel's has 1 KiB at most (LOG_LINE_MAX), so this is below what is kept of a program
+    most = ["--lines=50000", "--output=cat", "--no-pager"]
+    done = ended(["journalctl", "--quiet", "--dmesg", "--boot", *most], "kernel log")
     return done.stdout if done.returncode == 0 else ""

@@ -8,6 +8,7 @@ A revoked permission closes no file, so a GPU is given back only when nobody is 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import stat
@@ -21,6 +22,10 @@ from .paths import HERE, names_in, text_of
 PAYLOAD = re.compile(r"(?:^|/)lxc(?:\.payload\.|/)([^/]+)")
 #: libvirt's scope of a domain under systemd: machine-qemu\x2d3\x2dNAME.scope (systemd writes - as \x2d).
 DOMAIN = re.compile(r"/machine-(?:qemu|lxc)\\x2d\d+\\x2d([^/]+)\.scope")
+#: The system call that compares two threads, on 64-bit machines; what of them is compared (linux/kcmp.h).
+KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
+KCMP_FILES = 2
+_libc = ctypes.CDLL(None)
 #: A line of /proc/PID/maps that maps a file: range, device and inode.
 MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
 
@@ -53,7 +58,7 @@ def holders(numbers, paths=HERE, pids=None):
     for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
         folder = os.path.join(paths.proc, pid)
         try:
-            numbers_held = {wanted[device] for device in _held(folder, known) if device in wanted}
+            numbers_held = {wanted[device] for device in _held_by_all(folder, known) if device in wanted}
             if numbers_held:
                 process = _process(pid, folder, own)
                 for number in numbers_held:
@@ -86,8 +91,38 @@ def _device(seen):
     return None
 
 
+def _held_by_all(folder, known):
+    """The devices that any thread of a process holds: one may have files of its own, and the first may have ended."""
+    held = set()
+    for one in [folder, *_apart(folder)]:
+        try:
+            held |= _held(one, known)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended, which others may have outlived
+    return held
+
+
+def _apart(folder):
+    """Folders in /proc of the threads of a process that do not share the files of its first one."""
+    proc, pid = os.path.split(folder)
+    try:
+        threads = [thread for thread in os.listdir(os.path.join(folder, "task")) if thread != pid]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [os.path.join(proc, thread) for thread in threads if not _share_files(int(pid), int(thread))]
+
+
+def _share_files(one, other):
+    """By kcmp(2), as far as this machine has it."""
+    number = KCMP.get(os.uname().machine)
+    if number is None:
+        return False
+    arguments = [ctypes.c_long(value) for value in (number, one, other, KCMP_FILES, 0, 0)]
+    return _libc.syscall(*arguments) == 0
+
+
 def _held(folder, known):
-    """The devices that a process holds open or mapped.
+    """The devices that a thread holds open or mapped.
 
     :param known: (device, inode) of mapped files that were looked at → what they are; most are libraries of all.
     """

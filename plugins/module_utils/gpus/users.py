@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import signal
 
-from ..errors import HeteroError, Refused, TimedOut
+from ..cgroup import members
+from ..errors import Refused, TimedOut
 from . import processes
 from .paths import HERE
 
 FAIL, WAIT, KILL = "fail", "wait", "kill"
-#: How many cgroups of one container are looked at, so that a strange tree ends.
-MOST_CGROUPS = 10000
 
 
 def users(cgroup, nodes, paths=HERE):
@@ -32,17 +31,7 @@ def _by_pid(held):
 
 def pids_in(cgroup):
     """Pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
-    found = []
-    top = (cgroup.v1 or cgroup.v2).path
-    for count, (folder, _names, _files) in enumerate(os.walk(top)):
-        if count > MOST_CGROUPS:
-            raise HeteroError(f"has more than {MOST_CGROUPS} cgroups below it", top, "see who makes them")
-        try:
-            with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as procs:
-                found += [int(line) for line in procs]
-        except FileNotFoundError:
-            continue  # removed meanwhile, so nobody was in it
-    return found
+    return members.pids_below([side.path for side in (cgroup.v1, cgroup.v2) if side])
 
 
 def refuse_users(container, cgroup, nodes, paths=HERE):

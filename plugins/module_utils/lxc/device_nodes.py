@@ -209,7 +209,7 @@ def _cloned(source, container):
         return kernel.clone_mount(source)
     except OSError as error:
         what = f"{source} cannot be bound into it ({error.strerror})"
-        remedy = "Linux 5.2 or later does it" if error.errno == errno.ENOSYS else "see dmesg"
+        remedy = "Linux 5.12 or later does it" if error.errno == errno.ENOSYS else "see dmesg"
         raise HeteroError(what, container.thing, remedy) from error
 
 

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ids that a container's users have on this host, and files whose owners are shifted to them.
+"""The ids that containers' users have on this host, a range for each container, and files shifted to them.
 
-The range is root's in /etc/subuid and /etc/subgid (subuid(5)); who writes it there is for the set-up.
+Ranges are cut from what root has in /etc/subuid and /etc/subgid (subuid(5)); who writes it there is for the set-up, and
+which range is whose is for the host's database. No two containers share an id: who is root in one is nobody in another.
 """
 
 from __future__ import annotations
@@ -12,32 +13,82 @@ import os
 import re
 import stat
 
-from ..errors import BadInput, naming
+from ..errors import BadInput, HeteroError, naming
 from .liblxc import IdMap
 
 #: As many as users of Debian's have numbers for (base-passwd: up to 65535).
 COUNT = 65536
-FILES = (("u", "/etc/subuid"), ("g", "/etc/subgid"))
+FILES = ("/etc/subuid", "/etc/subgid")
+MAPPED = re.compile(r"^\s*lxc\.id_?map\s*=\s*[ugb]\s+\d+\s+(\d+)\s+(\d+)", re.MULTILINE)
 
 
-def of_root(files=FILES):
-    """[IdMap]: the first COUNT ids of root's range; BadInput where root has no such range."""
-    return [IdMap(kind, 0, _first(path), COUNT) for kind, path in files]
+def of(first: int) -> tuple[IdMap, ...]:
+    """The map of a container whose users and groups begin at this id of the host."""
+    return tuple(IdMap(kind, 0, first, COUNT) for kind in "ug")
 
 
-def _first(path):
-    with naming(path), open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            found = re.fullmatch(r"(?:root|0):(\d+):(\d+)", line.strip())
-            if found and int(found.group(2)) >= COUNT:
-                return int(found.group(1))
-    raise BadInput(f"gives root no {COUNT} ids", path, "run the set-up playbook hetero.compute.gpu_host on this node")
+def ranges(text: str, user: str | None = None) -> list[tuple[int, int]]:
+    """[(first, count)] of subuid's or subgid's text, of one user or of all; lines that say nothing are left out."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split("#")[0].strip().split(":")
+        if len(fields) == 3 and fields[1].isdigit() and fields[2].isdigit() and user in (None, fields[0]):
+            found.append((int(fields[1]), int(fields[2])))
+    return found
+
+
+def common(texts: list[str]) -> list[tuple[int, int]]:
+    """[(first, end)] of what root has in all of these texts: users and groups of a container have the same ids."""
+    spans = [(0, 1 << 32)]
+    for text in texts:
+        own = [(first, first + count) for first, count in ranges(text, "root")]
+        spans = [(max(a, c), min(b, d)) for a, b in spans for c, d in own if max(a, c) < min(b, d)]
+    return sorted(set(spans))
+
+
+def free(taken: list[tuple[int, int]]) -> int | None:
+    """The first id of a range that is root's and that nobody has, or None.
+
+    :param taken: [(first, count)] that are somebody's.
+    """
+    texts = []
+    for path in FILES:
+        with naming(path), open(path, encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+    for start, end in common(texts):
+        first = start
+        while first + COUNT <= end:
+            behind = [other + count for other, count in taken if other < first + COUNT and first < other + count]
+            if not behind:
+                return first
+            # Ranges stay side by side, whatever odd one lies among them.
+            first += -(-(max(behind) - first) // COUNT) * COUNT
+    return None
+
+
+def mapped(lxcpath: str) -> list[tuple[int, int]]:
+    """[(first, count)] that configurations of containers below `lxcpath` name, whoever made these.
+
+    :raises HeteroError: a configuration cannot be read. Any range may be its container's, so that none is given away.
+    """
+    found = []
+    for name in os.listdir(lxcpath) if os.path.isdir(lxcpath) else []:
+        try:
+            path = os.path.join(lxcpath, name, "config")
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found += [(int(first), int(count)) for first, count in MAPPED.findall(file.read())]
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            continue  # no container
+        except OSError as error:
+            what = f"cannot be read ({error.strerror}), and so nobody can tell which ids its container has"
+            raise HeteroError(what, path, "correct it, or move the container's folder away") from error
+    return found
 
 
 def shift(folder, id_map, thing):
     """Give all files of a folder to the host's ids of their owners; links are not followed, modes stay.
 
-    :param id_map: [IdMap]; with none nothing is done.
+    :param id_map: IdMaps; with none nothing is done.
     :raises BadInput: a file's owner has no id in the map.
     """
     if not id_map:

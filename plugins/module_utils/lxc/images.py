@@ -5,20 +5,9 @@
 
 from __future__ import annotations
 
-from ..images.store import ImageStore, default_name, is_source
+from ..images.store import ImageStore
 
 
-def image_store(folder):
+def image_store(folder, closed=()):
     """The images of an accelerator host."""
-    return ImageStore(folder, kernels=False)
-
-
-def resolve(folder, image, change=None, progress=None, deadline=None):
-    """The image of that name; one that is given by its path is taken in first, under its file's name.
-
-    :param change: a Change; its check mode takes nothing in, and returns None for an image that is not there yet.
-    """
-    store = image_store(folder)
-    if is_source(image):
-        return store.import_image(image, default_name(image), change=change, progress=progress, deadline=deadline)
-    return store.get(image)
+    return ImageStore(folder, kernels=False, closed=closed)

@@ -13,10 +13,14 @@ import os
 import struct
 
 #: The same numbers on every architecture (asm-generic/unistd.h).
-OPEN_TREE, MOVE_MOUNT, OPENAT2 = 428, 429, 437
+OPEN_TREE, MOVE_MOUNT, OPENAT2, MOUNT_SETATTR = 428, 429, 437, 442
 AT_FDCWD = -100
 #: <linux/mount.h>
 OPEN_TREE_CLONE = 1
+MOUNT_ATTR_NOSUID, MOUNT_ATTR_NOEXEC = 0x02, 0x08
+MS_PRIVATE = 1 << 18
+#: <linux/fcntl.h>
+AT_EMPTY_PATH = 0x1000
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40
 #: <linux/openat2.h>: absolute names and ".." end at the root; no way through /proc/PID/root and its like.
 RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 0x02, 0x10
@@ -46,9 +50,20 @@ def open_in_root(root, path, flags):
 
 
 def clone_mount(path):
-    """A descriptor of a bind mount of `path` that is nowhere yet (open_tree, 5.2)."""
+    """A descriptor of a bind mount of `path` that is nowhere yet (open_tree, mount_setattr; 5.12).
+
+    It is private: as a peer of this machine's own mount it would take what a container's root mounts on it there, too.
+    """
     flags = OPEN_TREE_CLONE | os.O_CLOEXEC
-    return _call("syscall", ctypes.c_long(OPEN_TREE), AT_FDCWD, os.fsencode(path), flags, path=path)
+    mount = _call("syscall", ctypes.c_long(OPEN_TREE), AT_FDCWD, os.fsencode(path), flags, path=path)
+    wanted = struct.pack("=4Q", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0, MS_PRIVATE, 0)
+    try:
+        size = ctypes.c_size_t(len(wanted))
+        _call("syscall", ctypes.c_long(MOUNT_SETATTR), mount, b"", AT_EMPTY_PATH, wanted, size, path=path)
+    except OSError:
+        os.close(mount)
+        raise
+    return mount
 
 
 def move_mount(mount, point):

@@ -12,10 +12,13 @@ import _thread
 import ctypes
 import os
 import re
+import socket
+import struct
 import tempfile
 import weakref
 from dataclasses import dataclass
 
+from ..cgroup import mounts, trees
 from ..command import ended
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, TimedOut
@@ -26,10 +29,14 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
 #: is still in a hook of its start.
 ANSWER_TIME = 10.0
+#: Bytes of a socket's name (unix(7), sun_path).
+MOST_OF_ADDRESS = 108
 #: Seconds after which an init is asked to end once more.
 ASK_AGAIN = 5.0
 #: Seconds from the signal that kills a container's init to its monitor's end, and for taking a root away.
 STOP_TIME = 30.0
+#: Seconds after which one that does not end is looked after; one that froze nothing has ended by then.
+PUSH_AGAIN = 0.2
 DESTROY_TIME = 300.0
 #: How a line of LXC's log begins, up to its level.
 RECORD = re.compile(r"\S+ .*?\d{14}\.\d+ +(?P<level>[A-Z]+) +(?P<rest>.*)")
@@ -104,12 +111,13 @@ class Container:
 
     @property
     def root(self):
-        """The folder its root is in, or that is put on top of an overlay."""
-        text = self.get("lxc.rootfs.path")
-        kind, colon, rest = text.partition(":")
-        if not colon or text.startswith("/"):
-            return text
-        return rest.rsplit(":", 1)[-1]
+        """The folder its root is in, or that is put on top of an overlay; where the host has it mounted (disks.py),
+        which is an empty folder for a device that LXC alone mounts.
+        """
+        # liblxc leaves out its kind (confile.c, set_config_rootfs_path): of "lvm:/dev/vg/box" it says /dev/vg/box.
+        path = self.get("lxc.rootfs.path")
+        folders = [one for one in (path, path.rsplit(":", 1)[-1]) if one.startswith("/") and os.path.isdir(one)]
+        return folders[0] if folders else os.path.join(self.folder, "rootfs")
 
     @property
     def id_map(self):
@@ -144,6 +152,7 @@ class Container:
     @property
     def state(self):
         """RUNNING, STOPPED, STARTING, STOPPING, ABORTING, FREEZING, FROZEN or THAWED."""
+        self._monitored_by_root()
         return self._ask("state").decode()
 
     @property
@@ -153,8 +162,17 @@ class Container:
     @property
     def init_pid(self):
         """Its init as this host numbers it; None where it does not run."""
+        self._monitored_by_root()
         pid = self._ask("init_pid")
         return pid if pid > 0 else None
+
+    def _monitored_by_root(self):
+        """HeteroError where another account of this machine answers in the place of its monitor."""
+        owner = monitor_owner(self.name, self.lxcpath)
+        if owner not in (None, 0):
+            what = f"user id {owner} of this machine answers in place of its monitor"
+            remedy = f"end who has its socket: ss -xlp | grep {self.lxcpath}/{self.name}/command"
+            raise HeteroError(what, self.thing, remedy)
 
     def running_item(self, key):
         """What the running container was started with, "" for nothing; its file may say otherwise by now."""
@@ -226,12 +244,26 @@ class Container:
         return self._ask("shutdown", seconds, timeout=seconds + ANSWER_TIME)
 
     def stop(self, timeout=STOP_TIME):
-        """End it at once."""
+        """End it at once, also where it has frozen itself."""
         if self.state == "STOPPED":
             return
-        if not self._ask("stop", timeout=timeout) and self.state != "STOPPED":
+        deadline = Deadline(timeout)
+        cgroups = self._cgroups()
+
+        def push():
+            trees.end_all(cgroups, deadline)
+
+        if not self._ask("stop", timeout=timeout, meanwhile=push) and self.state != "STOPPED":
             raise HeteroError(f"cannot be stopped ({self._library.said()})", self.thing, "see ps and dmesg")
-        self._wait_stopped(Deadline(timeout))
+        self._wait_stopped(Deadline(timeout), push)
+
+    def _cgroups(self):
+        """{version: directory} of the cgroups that are its alone; {} where it has no init any more to tell."""
+        pid = self.init_pid
+        try:
+            return mounts.alone_in(pid, self.name) if pid else {}
+        except HeteroError:
+            return {}
 
     def reboot(self, timeout=60.0):
         """End and start it. LXC's own reboot takes the configuration of the last start, not what is in the file."""
@@ -256,8 +288,9 @@ class Container:
         if not self._ask("wait", b"RUNNING", max(1, int(timeout)), timeout=timeout):
             raise TimedOut(f"is {self.state}, not RUNNING, after {timeout:g} s", self.thing, "see its log")
 
-    def _wait_stopped(self, deadline):
-        if not self._ask("wait", b"STOPPED", max(1, int(deadline.left)), timeout=deadline.left + ANSWER_TIME):
+    def _wait_stopped(self, deadline, meanwhile=None):
+        seconds = max(1, int(deadline.left))
+        if not self._ask("wait", b"STOPPED", seconds, timeout=seconds + ANSWER_TIME, meanwhile=meanwhile):
             raise TimedOut(f"is {self.state}, not STOPPED", self.thing, "see its log")
 
     # ---- asking
@@ -280,11 +313,14 @@ class Container:
             self._close = weakref.finalize(self, self._library.put, struct)
         return self._struct
 
-    def _ask(self, function, *arguments, timeout=ANSWER_TIME):
-        return self._asked(function, *arguments, timeout=timeout)[0]
+    def _ask(self, function, *arguments, timeout=ANSWER_TIME, meanwhile=None):
+        return self._asked(function, *arguments, timeout=timeout, meanwhile=meanwhile)[0]
 
-    def _asked(self, function, *arguments, timeout=ANSWER_TIME):
-        """(what the function says, the error number after it), in bounded time."""
+    def _asked(self, function, *arguments, timeout=ANSWER_TIME, meanwhile=None):
+        """(what the function says, the error number after it), in bounded time.
+
+        :param meanwhile: called now and then until the answer is there.
+        """
         struct = self._open()
         answer = []
         done = _thread.allocate_lock()
@@ -298,9 +334,12 @@ class Container:
 
         # As threading.Thread does, but for waiting until the thread has begun.
         _thread.start_new_thread(call, ())
-        if not done.acquire(timeout=timeout):
-            remedy = "is it in a hook of its start, or its monitor stopped (ps, '[lxc monitor]')?"
-            raise TimedOut(f"its monitor did not answer ({function}) within {timeout:g} s", self.thing, remedy)
+        deadline = Deadline(timeout)
+        while not done.acquire(timeout=min(PUSH_AGAIN, deadline.left) if meanwhile else timeout):
+            if meanwhile is None or deadline.passed:
+                remedy = "is it in a hook of its start, or its monitor stopped (ps, '[lxc monitor]')?"
+                raise TimedOut(f"its monitor did not answer ({function}) within {timeout:g} s", self.thing, remedy)
+            meanwhile()
         return answer[0]
 
 
@@ -310,8 +349,28 @@ def containers(lxcpath=LXCPATH):
 
 
 def running(lxcpath=LXCPATH):
-    """Names of those that run, sorted."""
-    return sorted(Library.get().listed("active", lxcpath)) if os.path.isdir(lxcpath) else []
+    """Names of those that run, sorted; what an account without rights only says to run is none of them."""
+    names = Library.get().listed("active", lxcpath) if os.path.isdir(lxcpath) else []
+    return sorted(name for name in names if monitor_owner(name, lxcpath) == 0)
+
+
+def monitor_owner(name, lxcpath=LXCPATH):
+    """The user id of who answers for a container on its monitor's socket (unix(7), SO_PEERCRED); None for nobody.
+
+    The socket's name is abstract, and any account may take it first; liblxc's client does not look who answers.
+    """
+    address = f"\0{lxcpath}/{name}/command"
+    if len(os.fsencode(address)) > MOST_OF_ADDRESS:
+        # Then liblxc makes a number of it (lxccontainer's commands_utils.c, fnv_64a).
+        return 0 if os.path.isdir(os.path.join(lxcpath, name)) else None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
+        client.settimeout(ANSWER_TIME)
+        try:
+            client.connect(address)
+        except OSError:
+            return None
+        _pid, uid, _gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return uid
 
 
 def _words(log):

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory and processors of a container as LXC's keys, for the controllers that this host has: a key for one that it has
-not would stop the start.
+"""Memory, processors and number of processes of a container as LXC's keys, for the controllers that this host has: a
+key for one that it has not would stop the start.
 """
 
 from __future__ import annotations
@@ -14,19 +14,23 @@ from ..errors import naming
 CGROUP = "/sys/fs/cgroup"
 #: cfs_period_us and cpu.max count in this (microseconds; the kernel's default).
 PERIOD = 100000
+CONTROLLERS = ("memory", "cpu", "pids")
 
 
 def controllers(cgroup=CGROUP):
-    """{"memory": "v1" or "v2", "cpu": …} of the controllers that limit something here."""
+    """{"memory": "v1" or "v2", "cpu": …, "pids": …} of the controllers that limit something here."""
     unified = os.path.join(cgroup, "cgroup.controllers")
     if os.path.exists(unified):
         with naming(unified), open(unified, encoding="ascii") as file:
-            return dict.fromkeys({"memory", "cpu"} & set(file.read().split()), "v2")
-    return {name: "v1" for name in ("memory", "cpu") if os.path.exists(os.path.join(cgroup, name, "cgroup.procs"))}
+            return dict.fromkeys(set(CONTROLLERS) & set(file.read().split()), "v2")
+    return {name: "v1" for name in CONTROLLERS if os.path.exists(os.path.join(cgroup, name, "cgroup.procs"))}
 
 
-def keys(memory_mb, vcpus, cgroup=CGROUP):
-    """Lines of a container's configuration; 0 is no limit."""
+def keys(memory_mb, vcpus, pids, cgroup=CGROUP):
+    """Lines of a container's configuration; 0 is no limit.
+
+    :param pids: processes, each of their threads counted.
+    """
     found = controllers(cgroup)
     lines = []
     if memory_mb and "memory" in found:
@@ -36,10 +40,12 @@ def keys(memory_mb, vcpus, cgroup=CGROUP):
         lines.append(f"lxc.cgroup2.cpu.max = {vcpus * PERIOD} {PERIOD}")
     elif vcpus and found.get("cpu") == "v1":
         lines.append(f"lxc.cgroup.cpu.cfs_quota_us = {vcpus * PERIOD}")
+    if pids and "pids" in found:
+        lines.append(f"lxc.cgroup{'2' if found['pids'] == 'v2' else ''}.pids.max = {pids}")
     return lines
 
 
-def missing(memory_mb, vcpus, cgroup=CGROUP):
+def missing(memory_mb, vcpus, pids, cgroup=CGROUP):
     """What is not limited, although it is to be: this host has no controller for it."""
     found = controllers(cgroup)
-    return [name for name, wanted in (("memory", memory_mb), ("cpu", vcpus)) if wanted and name not in found]
+    return [name for name, wanted in zip(CONTROLLERS, (memory_mb, vcpus, pids)) if wanted and name not in found]

@@ -4,18 +4,20 @@
 """Whether a process in a container can open a device: by doing it, in its namespaces, its cgroup, and as its root.
 
 The answer is open(2)'s: 0, or the error number. ENXIO means that the cgroup lets it pass, and that there is no driver;
-EPERM and EACCES that it does not.
+EPERM and EACCES that it does not. It is asked in the cgroup of the whole container and in that of its init, which the
+container chooses: the more open answer counts.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 
 from ..cgroup import mounts
 from ..child import in_child
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import HeteroError, naming
 from . import kernel, private_nodes
 from .private_nodes import KINDS
 
@@ -61,7 +63,23 @@ def _tried(container, files, flags, pid):
     if pid is None:
         raise HeteroError("does not run", container.thing, "start it, or see why it ended")
 
-    cgroups = _cgroups_of(pid)
+    whole, *inner = _cgroups_of(container, pid)
+    answers = _tried_in(whole, container, files, flags, pid)
+    for cgroups in inner:
+        try:
+            also = _tried_in(cgroups, container, files, flags, pid)
+        except HeteroError:
+            break  # frozen or removed by the container, and never wider than the whole
+        answers = [min(both, key=_closed) for both in zip(answers, also)]
+    return answers
+
+
+def _closed(number):
+    """How closed an answer says that a device is."""
+    return (number != 0, number in (errno.EPERM, errno.EACCES))
+
+
+def _tried_in(cgroups, container, files, flags, pid):
     limits = _capabilities(pid, "CapBnd"), _capabilities("self", "CapPrm")
 
     def attempt():
@@ -71,7 +89,10 @@ def _tried(container, files, flags, pid):
         how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return [_errno(path, how, folders.get(below)) for path, below in files]
 
-    second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY) if mounts.V2 in cgroups else None
+    second = None
+    with naming(container.thing):
+        if mounts.V2 in cgroups:
+            second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY)
     try:
         return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended", second)
     finally:
@@ -117,9 +138,16 @@ def _capabilities(pid, field):
         return next(int(line.split()[1], 16) for line in file if line.startswith(f"{field}:"))
 
 
-def _cgroups_of(pid):
-    """{"v1", "v2": folder} of the cgroups that have a say in which devices a process may open."""
-    found = {version: path for version, path in mounts.directories(mounts.cgroups(pid)).items() if path is not None}
-    if not found:
+def _cgroups_of(container, pid):
+    """[{"v1", "v2": folder}] of the cgroups that have a say in which devices may be opened: the whole container's, and
+    its init's where that is in others."""
+    whole = _folders(mounts.container_cgroups(pid, container.name))
+    if not whole:
         raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount the cgroup hierarchies")
-    return found
+    inner = dict(whole, **_folders(mounts.cgroups(pid)))
+    return [whole, inner] if inner != whole else [whole]
+
+
+def _folders(cgroups):
+    found = mounts.directories({version: cgroups[version] for version in mounts.OF_DEVICES if version in cgroups})
+    return {version: path for version, path in found.items() if path is not None}

@@ -15,9 +15,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List
 
-from ..errors import HeteroError, Refused, naming
+from ..errors import HeteroError, Refused, naming, told
 from ..whole_file import write_whole
-from . import identity, private_nodes
+from . import disks, identity, private_nodes
 from .liblxc import Container, containers
 
 VERSION = 1
@@ -33,6 +33,7 @@ class Host:
     machine: str = "/etc/machine-id"
     private: str = private_nodes.BASE
     command: str = identity.COMMAND
+    disks: str = disks.BASE
 
     @property
     def boot(self):
@@ -196,9 +197,9 @@ def restore(lxcpath, resolve, host=HERE, turn=lambda container: nullcontext()):
     """
     done = {}
     for name in containers(lxcpath):
-        container = Container(name, lxcpath)
-        path = identity.file_of(container)
         try:
+            container = Container(name, lxcpath)
+            path = identity.file_of(container)
             if not os.path.lexists(path):
                 continue
             with turn(container):
@@ -207,8 +208,8 @@ def restore(lxcpath, resolve, host=HERE, turn=lambda container: nullcontext()):
                     done[name] = _restore(container, written, resolve, host)
                 elif written is not None:
                     remove(container, host)
-        except HeteroError as error:
-            done[name] = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever is odd about one is no reason for the others to have nothing
+            done[name] = told(error, f"container {name} of {lxcpath}")
     return done
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 
 from ..errors import HeteroError, naming
+from ..images.mounts import mounts_below, unmount
+from ..removal import remove_tree
 
 #: On the host's /dev: never mounted nodev, and empty after a restart, as the majors may then be others. Everybody may
-#: pass, as an unprivileged container's root is another user when its start binds them; the nodes have their own modes.
+#: pass, but a container's own folder only its root, who is another user of the host when a start binds them.
 BASE = "/dev/hetero-lxc"
 KINDS = {"c": stat.S_IFCHR, "b": stat.S_IFBLK}
 
@@ -38,6 +39,7 @@ def ensure(container, node, base=BASE):
     owner = container.host_id("u", node.uid), container.host_id("g", node.gid)
     with naming(path):
         if numbers(_status(path)) != (node.kind, node.major, node.minor):
+            _close(container, base)
             os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
             _remove(path)
             os.mknod(path, KINDS[node.kind] | 0o600, os.makedev(node.major, node.minor))
@@ -48,6 +50,16 @@ def ensure(container, node, base=BASE):
     return path
 
 
+def _close(container, base):
+    """A node's mode is its container's to change: nobody else gets to it."""
+    os.makedirs(base, mode=0o755, exist_ok=True)
+    top = folder(container, base)
+    if not os.path.isdir(top):
+        os.mkdir(top, 0o700)
+    os.chown(top, 0, container.host_id("g", 0))
+    os.chmod(top, 0o710)
+
+
 def there(container, base=BASE):
     """{path inside: (kind, major, minor)} of all its nodes."""
     top = folder(container, base)
@@ -56,11 +68,15 @@ def there(container, base=BASE):
 
 
 def forget(container, base=BASE):
-    """Take its nodes away. What is bound already is not touched by this."""
+    """Take its nodes away. What is bound already is not touched by this.
+
+    Of earlier releases the container's root could mount something on them, which is seen here, too.
+    """
     top = folder(container, base)
-    if os.path.isdir(top):
-        with naming(top):
-            shutil.rmtree(top)
+    for point in reversed(list(mounts_below(top))):
+        while point in mounts_below(top) and unmount(point) == 0:
+            pass
+    remove_tree(top)
 
 
 def numbers(status):

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_restore
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import identity, persistence
@@ -106,3 +108,20 @@ def test_another_host_gives_others(host, tmp_path):
     assert len(now.gpus) == 2
     assert ADDRESSES[0] not in [gpu["address"] for gpu in now.gpus]
     assert now.request == old.request
+
+
+def test_a_container_that_is_odd_is_named_and_the_others_are_said_ready(boxes, tmp_path, capfd):
+    """Lost: the word that something is wrong, at the only moment at which anybody looks: the host's restart."""
+    broken = boxes.make(start=False, rules=False)
+    with open(f"{broken.folder}/root.ext4", "wb") as file:
+        file.truncate(1 << 20)
+    odd = boxes.make(start=False, rules=False)
+    settings = dict(state_folder=str(tmp_path / "state"), run_folder=str(tmp_path / "run"), lxcpath=boxes.lxcpath)
+    config = tmp_path / "host.json"
+    config.write_text(json.dumps(dict(settings, name="gpu1")))
+    identity.give_id(odd, "/bin/true")
+    Path(identity.file_of(odd)).write_bytes(b"\xff\xfe")
+    assert gpu_restore.main(["--config", str(config)]) == 1
+    said = capfd.readouterr().err
+    assert f"{broken.name}: " in said
+    assert f"{odd.name}: container {odd.name} of {boxes.lxcpath}: cannot be looked at (UnicodeDecodeError" in said

@@ -9,19 +9,25 @@ import ctypes
 import errno
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils import pinning
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
+    bridge,
     id_maps,
     network,
     preflight,
     selftest,
 )
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images import loop
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import kernel
 from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings, summary
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 PLAN = preflight.Plan(bridge="nobridge0", network="198.51.100.0/24")
 
@@ -140,8 +146,8 @@ def test_a_kernel_without_mounts_by_descriptor(monkeypatch):
     assert texts(found) == []
     monkeypatch.setattr(kernel, "clone_mount", refuse(errno.ENOSYS))
     preflight.unprivileged(found)
-    assert "open_tree(2) does not work here" in texts(found)[0]
-    assert "use Linux 5.2 or newer, or set gpu_lxc_unprivileged: false" in texts(found)[0]
+    assert "open_tree(2) or mount_setattr(2) does not work here" in texts(found)[0]
+    assert "use Linux 5.12 or newer, or set gpu_lxc_unprivileged: false" in texts(found)[0]
 
 
 @pytest.mark.parametrize("most", ["0\n", None])
@@ -160,17 +166,57 @@ def test_a_kernel_without_user_namespaces(tmp_path, most):
 def test_ids_for_containers_are_nobody_elses(tmp_path):
     """Another user's process would own the files of containers whose ids he has, too."""
     found = Findings()
-    files = {"u": str(tmp_path / "subuid"), "g": str(tmp_path / "subgid")}
+    files = (str(tmp_path / "subuid"), str(tmp_path / "subgid"))
     (tmp_path / "subuid").write_text("alice:100000:65536\nlxd:1000000:1000000000\n# root:1:70000\n")
     lines = id_maps.wanted(found, files)
-    assert lines == {files["u"]: "root:1001000000:65536000", files["g"]: "root:1000000:65536000"}
+    assert lines == dict.fromkeys(files, "root:1001000000:65536000"), "users and groups have the same"
     # what was written is kept
-    (tmp_path / "subuid").write_text(f"root:5:9\n{lines[files['u']]}\n")
-    assert id_maps.wanted(found, files)[files["u"]] == lines[files["u"]]
+    for path in files:
+        Path(path).write_text(f"root:5:9\n{lines[path]}\n")
+    assert id_maps.wanted(found, files) == lines
     assert found.notes == []
     (tmp_path / "subuid").write_text("root:100000:65536\nalice:100000:65536\n")
-    assert id_maps.wanted(found, files)[files["u"]] == "root:100000:65536"
+    (tmp_path / "subgid").write_text("root:100000:165536\n")
+    assert id_maps.wanted(found, files) == {files[0]: "root:100000:65536", files[1]: "root:100000:165536"}
     assert "is another user's, too" in str(found.notes[0])
+    assert "are enough for 1 container at a time" in str(found.notes[1])
+    (tmp_path / "subuid").write_text("lxd:1000000:4280000000\n")
+    id_maps.wanted(found, files)
+    assert "there are no 65536000 ids behind 4281000000" in texts(found)[0]
+
+
+# --- disks
+
+
+def test_a_machine_without_loop_devices_is_told(monkeypatch):
+    """Lost: a tenant fills the host's disk, or no container is ever made."""
+    found = Findings()
+    preflight.disks(PLAN, found)
+    assert texts(found) == []
+    monkeypatch.setattr(loop, "CONTROL", "/nowhere")
+    preflight.disks(PLAN, found)
+    assert "containers' disks: no loop device can be had" in texts(found)[0]
+
+
+def test_a_promise_of_more_than_there_is_is_told():
+    """Lost: an operator over-commits disks and does not know."""
+    found = Findings()
+    preflight.disks(replace(PLAN, local_gb=10**6), found)
+    assert "1000000 GiB are promised to instances, and its file system has" in str(found.notes[0])
+    preflight.disks(replace(PLAN, local_gb=1), found)
+    assert (len(found.notes), found.defects) == (1, [])
+
+
+def test_containers_of_an_earlier_release_are_named(tmp_path):
+    """Lost: an operator believes that all containers are apart."""
+    number = "# hetero.compute: id 0123456789abcdef0123456789abcdef of folder 5\n"
+    for name, text in (("old", number), ("new", number), ("other", "lxc.uts.name = other\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config").write_text(text)
+    (tmp_path / "new" / "root.ext4").write_text("")
+    found = Findings()
+    preflight.earlier(replace(PLAN, lxcpath=str(tmp_path)), found)
+    assert [str(note).partition(":")[0] for note in found.notes] == ["container old"]
 
 
 # --- the network
@@ -186,6 +232,25 @@ def test_the_network_of_a_bridge_to_be_made():
         "addresses": ["198.51.100.10", "198.51.100.254"],
     }
     assert texts(found) == []
+
+
+def test_a_large_network_has_no_more_addresses_than_have_their_rules():
+    """Lost: minutes at each set-up, and each boot, for rules of addresses that nobody will have."""
+    facts = network.look(replace(PLAN, network="44.0.0.0/8"), Findings())
+    assert facts["addresses"] == ["44.0.0.10", "44.0.16.9"]
+
+
+def test_the_bridge_s_rules_keep_the_addresses_of_instances_that_there_are(tmp_path):
+    """Lost: the network of a running container, when its host is set up again with another range."""
+    plan = replace(PLAN, addresses=["198.51.100.10"] * 2, state_folder=str(tmp_path))
+    assert bridge.taken(plan) == []
+    with Store(str(tmp_path / "host.db")) as store:
+        flavor = dict(name="c1", memory_mb=1, vcpus=1, local_gb=1, extra_specs={})
+        store.claim("ml-8", "jo", flavor, "debian", KEY, "lxc", dict(memory_mb=2, vcpus=2, local_gb=2))
+        store.put("ml-8", address="198.51.100.77")
+    facts = bridge.look(plan)
+    assert all(pinning.pin("lxc", address) in facts["rules"] for address in ("198.51.100.10", "198.51.100.77"))
+    assert facts["rules_loaded"] is False
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,23 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes impo
 ZERO = ("c", 1, 5)
 GPU = ("c", 195, 0)
 HOLDING = """
-import ctypes, os, sys
+import ctypes, os, sys, threading
+libc = ctypes.CDLL(None)
+if sys.argv[2] in ("by a thread alone", "by a thread that is left"):
+    def hold():
+        assert sys.argv[2].endswith("left") or libc.unshare(0x400) == 0  # CLONE_FILES
+        file = os.open(sys.argv[1], os.O_RDWR)
+        while sys.argv[2].endswith("left") and "State:\\tZ" not in open(f"/proc/{os.getpid()}/status").read():
+            pass
+        os.unlink(sys.argv[1])
+        print("holding", flush=True)
+        sys.stdin.read()
+        os._exit(0)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    if sys.argv[2].endswith("left"):
+        libc.syscall(60 if os.uname().machine == "x86_64" else 93, 0)  # exit(2), of this thread
+    thread.join()
 file = os.open(sys.argv[1], os.O_RDWR)
 if sys.argv[2] == "mapped":
     # not by module mmap, which keeps a file of its own open; 3, 2: PROT_READ | PROT_WRITE, MAP_PRIVATE
@@ -40,7 +56,7 @@ def holding(tmp_path):
     started = []
 
     def start(how):
-        path = tmp_path / f"innocent-{how}"
+        path = tmp_path / "innocent"
         os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(*ZERO[1:]))
         process = subprocess.Popen(
             [sys.executable, "-c", HOLDING, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -54,7 +70,7 @@ def holding(tmp_path):
         process.communicate(timeout=10)
 
 
-@pytest.mark.parametrize("how", ["open", "mapped"])
+@pytest.mark.parametrize("how", ["open", "mapped", "by a thread alone", "by a thread that is left"])
 def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     """A revoke closes nothing: a GPU that is mapped, or open by another name, would be given to the next tenant."""
     process = holding(how)

@@ -48,12 +48,37 @@ def test_it_is_as_lxc_says(boxes, monkeypatch):
     box.destroy()
 
 
+@pytest.mark.parametrize(
+    ("written", "folder"),
+    [
+        ("{0}/plain", "{0}/plain"),
+        ("dir:{0}/plain", "{0}/plain"),
+        ("btrfs:{0}/plain", "{0}/plain"),
+        ("dir:{0}/with:colon", "{0}/with:colon"),
+        ("overlay:{0}/lower:{0}/upper", "{0}/upper"),
+        ("overlayfs:{0}/lower:{0}/plain:{0}/upper", "{0}/upper"),
+        ("lvm:{0}/device", "{0}/lxc/box/rootfs"),
+        ("lvm:/dev/vg/box", "{0}/lxc/box/rootfs"),
+        ("loop:{0}/device", "{0}/lxc/box/rootfs"),
+        ("nbd:{0}/device:1", "{0}/lxc/box/rootfs"),
+        ("zfs:pool/box", "{0}/lxc/box/rootfs"),
+    ],
+)
+def test_where_its_root_is_seen(tmp_path, written, folder):
+    """Lost: what is looked for in a container's root, for it is looked for in a device."""
+    for name in ("plain", "with:colon", "lower", "upper", "lxc/box/rootfs"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "device").touch()
+    (tmp_path / "lxc/box/config").write_text(f"lxc.rootfs.path = {written.format(tmp_path)}\n")
+    assert Container("box", str(tmp_path / "lxc")).root == folder.format(tmp_path)
+
+
 def test_a_monitor_that_hangs_is_given_up(boxes, monkeypatch):
     """A module that waits for it for ever leaves the play there, too."""
     box = boxes.make()
     monitor = monitor_of(box)
-    monkeypatch.setattr(Container._asked, "__kwdefaults__", {"timeout": 0.3})
-    monkeypatch.setattr(Container._ask, "__kwdefaults__", {"timeout": 0.3})
+    monkeypatch.setattr(Container._asked, "__kwdefaults__", {"timeout": 0.3, "meanwhile": None})
+    monkeypatch.setattr(Container._ask, "__kwdefaults__", {"timeout": 0.3, "meanwhile": None})
     os.kill(monitor, signal.SIGSTOP)
     try:
         with pytest.raises(TimedOut, match=rf"{box.name} .*monitor did not answer \(state\) within 0\.3 s"):

@@ -338,6 +338,26 @@ def test_damage_is_said_and_mended_by_the_next_write(boxes, host):
     assert can(box, GPU0) == [0]
 
 
+@pytest.mark.parametrize("odd", [OSError(5, "Input/output error"), ValueError("no number"), KeyError("uuid")])
+def test_one_that_is_odd_keeps_no_other_from_its_devices(boxes, host, odd):
+    """Lost: the GPUs of all containers after a restart of the host, to the file of one."""
+    made = [boxes.make(start=False, name=name) for name in ("hetero-test-a", "hetero-test-b", "hetero-test-c")]
+    for box in made:
+        give(box, host, GPU0)
+    Path(identity.file_of(made[0])).write_bytes(b"\xff\xfe")  # no text at all
+
+    def resolve(container, was, here):
+        if container.name == "hetero-test-b":
+            raise odd
+        return was
+
+    done = restore(made[2], host, resolve)
+    assert done["hetero-test-c"] is None
+    said = f"container hetero-test-b of {made[1].lxcpath}: cannot be looked at ({type(odd).__name__}: "
+    assert done["hetero-test-b"].startswith(said)
+    assert "UnicodeDecodeError" in done["hetero-test-a"]
+
+
 def test_a_second_write_changes_nothing(boxes, host):
     """A module that runs twice must not rewrite a container's configuration."""
     box = boxes.make(start=False)

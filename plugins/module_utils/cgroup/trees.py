@@ -1,0 +1,172 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The cgroups below a container's, which its root makes as it likes: ended with all that is in them, and removed.
+
+There may be many, and deeper than a path can say: they are gone through by descriptors, two open at a time, and in
+bounded time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+from . import members, mounts
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: What has a frozen cgroup run again: its file in each hierarchy, and the word.
+THAWED = {mounts.FREEZER: ("freezer.state", b"THAWED"), mounts.V2: ("cgroup.freeze", b"0")}
+#: Seconds for what removes a container's cgroups besides, its monitor.
+MONITOR_TIME = 5.0
+
+
+def walk(top, deadline):
+    """(descriptor, None) of each cgroup from `top` down when it is entered; (its parent's, its name) when it is left.
+
+    Ends early at the deadline.
+    """
+    try:
+        current = os.open(top, FOLDER)
+    except OSError:
+        return
+    names, waiting = [], [_folders(current)]
+    try:
+        yield current, None
+        while (names or waiting[-1]) and not deadline.passed:
+            going = waiting[-1].pop() if waiting[-1] else None
+            try:
+                following = os.open(going or "..", FOLDER, dir_fd=current)
+            except OSError:
+                if going is None:
+                    return
+                continue  # removed meanwhile
+            os.close(current)
+            current = following
+            if going:
+                names.append(going)
+                waiting.append(_folders(current))
+                yield current, None
+            else:
+                waiting.pop()
+                yield current, names.pop()
+    finally:
+        os.close(current)
+
+
+def _folders(descriptor):
+    try:
+        with os.scandir(descriptor) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []  # removed meanwhile
+
+
+def end_all(directories, deadline):
+    """Kill all that is in a container's cgroups, and have nothing hold that back.
+
+    Version 1 keeps SIGKILL from whoever is frozen, and a container may freeze what it likes below its own cgroup:
+    killed first, nobody is left to freeze it again.
+
+    :param directories: {version: directory} of cgroups that are the container's alone.
+    """
+    _kill(directories)
+    for version, (file, word) in THAWED.items():
+        for descriptor, name in walk(directories[version], deadline) if directories.get(version) else ():
+            if name is None:
+                _write(file, word, descriptor)
+
+
+def _kill(directories):
+    if directories.get(mounts.V2) and _write(os.path.join(directories[mounts.V2], "cgroup.kill"), b"1"):
+        return
+    known = [directories[version] for version in mounts.OF_DEVICES if directories.get(version)]
+    for pid in members.pids_below(known) if known else ():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it ended
+
+
+def _write(file, word, folder=None):
+    """Whether it was taken; a file that is not there, or whose cgroup is gone, takes nothing."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        return os.write(descriptor, word) > 0
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def remove_left(name, deadline, proc="/proc"):
+    """Remove what is left of the cgroups of an ended container of this name, from below; LXC leaves what is too deep.
+
+    One with a process in it is somebody's: another container of this name, or of one like NAME-1.
+    """
+    left = re.compile(rf"lxc\.payload\.(?P<rest>{re.escape(name)}(-\d+)?)")
+    for mount, _versions in mounts.hierarchies(proc):
+        for folder in _names(mount.point):
+            found = left.fullmatch(folder)
+            if found:
+                _remove(mount.point, folder, f"lxc.monitor.{found.group('rest')}", deadline)
+
+
+def _remove(point, folder, monitor, deadline):
+    top, soon = os.path.join(point, folder), deadline.within(MONITOR_TIME)
+    if _is_inhabited(top, deadline):
+        return
+    while _is_inhabited(os.path.join(point, monitor), soon):  # it is ending, or has only begun
+        if soon.passed:
+            return
+        soon.nap()
+    if _is_inhabited(top, deadline):
+        return
+    for descriptor, name in walk(top, deadline):
+        if name is not None:
+            _rmdir(name, descriptor)
+    _rmdir(top)
+
+
+def _names(folder):
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _rmdir(path, folder=None):
+    try:
+        os.rmdir(path, dir_fd=folder)
+    except OSError:
+        return  # gone by now, or somebody is in it
+
+
+def _is_inhabited(top, deadline):
+    """Whether a process is in a cgroup or below it, or may be; no for one that is not there."""
+    try:
+        with open(os.path.join(top, "cgroup.events"), encoding="ascii") as file:
+            return "populated 0" not in file.read()
+    except OSError:
+        pass  # version 1 does not say it
+    for descriptor, name in walk(top, deadline):
+        if name is None and _has_tasks(descriptor):
+            return True
+    return deadline.passed
+
+
+def _has_tasks(folder):
+    try:
+        descriptor = os.open("tasks", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    try:
+        return bool(os.read(descriptor, 16))
+    except OSError:
+        return False  # removed meanwhile
+    finally:
+        os.close(descriptor)
