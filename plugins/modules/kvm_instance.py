@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host
   - hetero.compute.host
+  - hetero.compute.created
   - hetero.compute.instance
 attributes:
   check_mode:
@@ -75,8 +76,7 @@ options:
     default: []
   image:
     description:
-      - The image that the guest is made from, by its name in the host's store, or by a path on the host. Without it,
-        the host's default.
+      - The image that the guest is made from, by its name in the host's store. Without it, the host's default.
     type: str
 seealso:
   - module: hetero.compute.host_info

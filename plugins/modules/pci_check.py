@@ -12,6 +12,8 @@ short_description: Look whether a machine can give PCI devices to guests
 version_added: 0.1.0
 description:
   - Looks for the IOMMU, the kernel's modules and Debian packages, and for what the next boot will bring.
+  - Refuses a machine whose VFIO has, or will get, C(allow_unsafe_interrupts), with which a guest that has a device
+    could raise any interrupt of the host.
   - Changes nothing. All that keeps the machine from it is said at once.
   - Used by role P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:

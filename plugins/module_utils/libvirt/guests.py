@@ -12,15 +12,17 @@ in it already: nothing is ever mounted. A folder that is half made is made anew.
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from dataclasses import dataclass
 from typing import Any, Tuple
 from xml.etree import ElementTree
 
+from .. import pinning
 from ..command import command
+from ..deadline import Deadline
 from ..errors import HeteroError
 from ..images import personal
+from ..removal import remove_tree
 from ..whole_file import write_whole
 from . import hostdev
 from .domain import Libvirt
@@ -39,7 +41,8 @@ RDRAND = '<feature policy="require" name="rdrand" />'
 PARTS = (
     '<disk type="file" device="disk"><driver name="qemu" type="raw" discard="unmap" /><source file="{disk}" />'
     '<target dev="vda" bus="virtio" /></disk>',
-    '<interface type="bridge"><source bridge="{bridge}" /><mac address="{mac}" /><model type="virtio" /></interface>',
+    '<interface type="bridge"><source bridge="{bridge}" /><mac address="{mac}" /><target dev="{port}" />'
+    '<model type="virtio" /></interface>',
     '<serial type="file"><source path="{console}" append="on" /><target port="0" /></serial>',
     '<controller type="usb" model="none" />',
     '<video><model type="none" /></video>',
@@ -47,6 +50,7 @@ PARTS = (
 )
 #: Its domain as it was made, in its folder; written last.
 DESCRIPTION = "domain.xml"
+DISK = "disk.raw"
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,6 @@ class Spec:
     def uuid(self):
         return str(uuid.uuid5(NAMESPACE, f"{self.name} {self.made!r}"))
 
-    @property
-    def mac(self):
-        """In the range of addresses that nobody is given (QEMU's 52:54:00)."""
-        digits = self.uuid.replace("-", "")[-6:]
-        return ":".join(["52", "54", "00", *(digits[at : at + 2] for at in (0, 2, 4))])
-
     def file(self, name):
         return os.path.join(self.folder, name)
 
@@ -104,10 +102,9 @@ def create(spec, libvirt, deadline):
 
     The domain comes last: without one libvirt sees no guest.
     """
-    remove(spec.name, spec.folder, libvirt)
-    # QEMU's user passes through, and reads nothing but what libvirt makes its own
+    remove(spec.name, spec.folder, libvirt, deadline)
     os.makedirs(os.path.dirname(spec.folder), mode=0o711, exist_ok=True)
-    os.mkdir(spec.folder, 0o711)
+    os.mkdir(spec.folder, 0o700)
     root = spec.file("root")
     os.mkdir(root, 0o700)
     _copy(f"{spec.image.root}/.", f"{root}/", spec, deadline)
@@ -119,10 +116,15 @@ def create(spec, libvirt, deadline):
     personal.put_key(root, spec.ssh_public_key)
     host_key = personal.put_host_key(root, spec.name, spec.folder)
     _disk(spec, root, deadline)
-    shutil.rmtree(root)
+    remove_tree(root, deadline)
+    # Its description says that it is whole: nothing of it may be lost by a power cut after that.
+    files = [path for path in map(spec.file, (DISK, "kernel", "initrd")) if os.path.exists(path)]
+    command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     with open(os.open(spec.file("console.log"), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
+    # QEMU's user passes through, and reads nothing but what libvirt makes its own
+    os.chmod(spec.folder, 0o711)
     libvirt.define(xml(spec))
     return host_key
 
@@ -138,13 +140,13 @@ def _copy(source, target, spec, deadline):
 
 
 def _disk(spec, root, deadline):
-    """A sparse file with ext4 in it."""
+    """A sparse file with ext4 in it, of the flavor's size; nobody else's to read from its first byte on."""
     size = f"{spec.local_gb}G" if spec.local_gb else f"{_used(root) + ROOM}M"
-    path = spec.file("disk.raw")
+    path = spec.file(DISK)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     argv = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-L", "root", "-d", root, path, size]
     remedy = "raise local_gb of its flavor, or check the space there"
     command(argv, f"disk of {spec.name}", remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
-    os.chmod(path, 0o600)
 
 
 def _used(root):
@@ -177,7 +179,11 @@ def xml(spec):
     devices = ElementTree.SubElement(domain, "devices")
     for text in PARTS:
         text = text.format(
-            disk=spec.file("disk.raw"), bridge=spec.bridge, mac=spec.mac, console=spec.file("console.log")
+            disk=spec.file(DISK),
+            bridge=spec.bridge,
+            mac=pinning.mac(spec.address),
+            port=pinning.port("kvm", spec.address),
+            console=spec.file("console.log"),
         )
         devices.append(ElementTree.fromstring(text))
     devices.extend(hostdev.element(address) for address in spec.devices)
@@ -191,19 +197,41 @@ def _processor(spec):
 
 
 def missing(spec, libvirt):
-    """What of a guest that was made is not as its claim says, in words: its domain, the devices of its next start."""
+    """What of a guest that was made is not as its claim says, in words: its domain, the port and the devices of its
+    next start."""
     if uuid_of(spec.name, libvirt) is None:
         return ["domain"]
-    has = hostdev.given(libvirt.domain(spec.name).xml(live=False))
-    return [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
+    domain = libvirt.domain(spec.name).xml(live=False)
+    has = hostdev.given(domain)
+    found = ["port on the bridge"] if _pin(domain, spec) else []
+    return found + [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
+
+
+def _pin(domain, spec):
+    """Give a domain's interface the MAC and the port that its address is pinned to; whether it had others."""
+    interface = domain.find("devices/interface")
+    if interface is None:
+        return False
+    wanted = {"mac": {"address": pinning.mac(spec.address)}, "target": {"dev": pinning.port("kvm", spec.address)}}
+    had = {name: dict(getattr(interface.find(name), "attrib", {})) for name in wanted}
+    if had == wanted:
+        return False
+    for name, attributes in wanted.items():
+        for element in interface.findall(name):
+            interface.remove(element)
+        ElementTree.SubElement(interface, name, attributes)
+    return True
 
 
 def put_back(spec, libvirt):
-    """Have the domain, and its next start read the devices of its claim and no others."""
+    """Have the domain, and its next start read the port and the devices of its claim and no others."""
     if uuid_of(spec.name, libvirt) is None:
         with open(spec.file(DESCRIPTION), encoding="utf-8") as file:
             libvirt.define(file.read())
     domain = libvirt.domain(spec.name)
+    description = domain.xml(live=False)
+    if _pin(description, spec):
+        libvirt.define(ElementTree.tostring(description, encoding="unicode"))
     has = hostdev.given(domain.xml(live=False))
     for address in spec.devices:
         if address not in has:
@@ -225,7 +253,7 @@ def uuid_of(name, libvirt):
     return libvirt.domain(name).xml(live=False).findtext("uuid")
 
 
-def remove(name, folder, libvirt: Libvirt):
+def remove(name, folder, libvirt: Libvirt, deadline: Deadline):
     """End a guest and take its domain and its folder away, whatever is left of it; nothing is left afterwards."""
     domain = libvirt.domain(name)
     if domain.defined:
@@ -233,10 +261,4 @@ def remove(name, folder, libvirt: Libvirt):
         domain.undefine()
         if domain.defined:
             raise HeteroError("is still there, although it was undefined", domain.thing, "see: virsh list --all")
-    if not os.path.lexists(folder):
-        return
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        what = f"cannot be removed ({error.strerror or error})"
-        raise HeteroError(what, folder, "see who uses it, and the disk") from error
+    remove_tree(folder, deadline)

@@ -10,6 +10,7 @@ import os
 from . import ids, sysfs
 from .groups import siblings
 from .holders import holders
+from .interrupts import OPTION, REMEDY, allowed
 from .journal import Journal
 from .persistence import read
 from .pools import pools
@@ -50,7 +51,8 @@ def information(paths, wanted=None):
         )
     gone = [binding for address, binding in sorted(bindings.items()) if address not in devices]
     shown += [_gone(binding) for binding in gone]
-    return dict(devices=shown, pools=pools(shown), problems=_problems(bindings, devices, journal))
+    problems = [f"{path}: {OPTION} is on: {REMEDY}" for path in allowed(paths.sys)]
+    return dict(devices=shown, pools=pools(shown), problems=problems + _problems(bindings, devices, journal))
 
 
 def _fields(device):

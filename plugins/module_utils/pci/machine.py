@@ -16,6 +16,7 @@ import re
 from ..command import ended
 from ..node.findings import Findings, system
 from ..node.machine import missing_packages, text_of
+from .interrupts import OPTION, REMEDY, remapped, unsafe
 
 #: ACPI table by which firmware tells of its IOMMU → what the kernel wants on its command line
 #: (Documentation/admin-guide/kernel-parameters.txt: AMD's is on by default, Intel's where the kernel was built so).
@@ -37,6 +38,7 @@ def look(driver, arguments, packages, root="/"):
     facts = found.facts
     facts["missing_packages"] = missing_packages(packages)
     facts.update(iommu(driver, arguments, found, root))
+    interrupts(driver, facts["iommu"], found, root)
     modules(driver, found)
     facts.update(next_boot(facts["arguments"], root))
     return found
@@ -53,6 +55,17 @@ def iommu(driver, arguments, found, root):
         arguments = [word for name in there for word in TABLES[name]]
     said = text_of(os.path.join(root, "proc/cmdline")).split()
     return dict(iommu=working, arguments=arguments, missing_arguments=[word for word in arguments if word not in said])
+
+
+def interrupts(driver, working, found, root):
+    """No guest with a device may raise interrupts of the host."""
+    if driver != "vfio-pci":
+        return
+    for path in unsafe(root):
+        found.defect(path, f"{OPTION} is on", REMEDY)
+    if working and os.uname().machine == "x86_64" and not remapped(root):
+        what = "does not remap interrupts, so that VFIO refuses its devices"
+        found.note("IOMMU", what, "switch it on in the firmware's set-up, and take intremap=off off the command line")
 
 
 def modules(driver, found):

@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.ho
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
-from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER, host, virt
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK, OTHER, host, virt
 
 __all__ = ["host", "virt"]
 
@@ -30,8 +30,6 @@ KG1 = {
     "local_gb": 0,
     "extra_specs": {"hypervisor": "s== kvm", "pci_passthrough:alias": "a1:1"},
 }
-#: Of addresses that guests get, the beginning; each process of pytest has its own, as their sshd listens there.
-NETWORK = f"127.{83 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}.0"
 ALIASES = {"a1": {"vendor_id": "10DE", "product_id": "11bf"}}
 
 
@@ -48,6 +46,10 @@ def image(tmp_path_factory):
     return folder
 
 
+#: What the image is called in the store.
+IMAGE = "bootable"
+
+
 class Site:
     """The host's files, and the verbs as the module calls them; each call opens the host anew, as each task does."""
 
@@ -57,6 +59,8 @@ class Site:
         self.config = self.folder / "etc/host.json"
         self.config.parent.mkdir(exist_ok=True)
         self.configure()
+        with self.host(create=False) as host:
+            host.images.import_image(str(image), IMAGE)
 
     def configure(self, **more):
         config = dict(
@@ -77,7 +81,7 @@ class Site:
         return Host(str(self.config), "tests", create=create, pci=self.virt.paths)
 
     def wish(self, instance, **more):
-        fields = dict(owner="alice", flavor=KG1, image=str(self.image), ssh_public_key=KEY, kind="kvm")
+        fields = dict(owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, kind="kvm")
         return Wish(instance, **dict(fields, **more))
 
     def provision(self, instance, check=False, timeout=60, **more):
@@ -113,4 +117,7 @@ class Site:
 
 @pytest.fixture
 def site(virt, image):
+    # the rules themselves are tried by tests/unit/pinning
+    (virt.root / "programs/nft").write_text(f'#!/bin/sh\necho "$*" >> {virt.root}/nft\n[ ! -e {virt.root}/flushed ]\n')
+    (virt.root / "programs/nft").chmod(0o755)
     return Site(virt, image)

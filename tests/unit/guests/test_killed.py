@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 
 import pytest
 
@@ -51,6 +53,23 @@ def life(site, point):
 def test_killed_and_run_again(site, point):
     """A controller that dies in the middle must not cost a card, a disk, or a person's afternoon."""
     assert life(site, point)
+
+
+def test_a_guest_ends_with_its_tests(site):
+    """Lost: the address that the next tests need, to an sshd of some that were killed."""
+    tests = os.fork()
+    if tests == 0:
+        signal.pause()
+    try:
+        site.virt.serve(tests)
+        site.provision("ml-9")
+        guest = os.pidfd_open(int((site.folder / "guests/ml-9/pid").read_text()))
+    finally:
+        os.kill(tests, signal.SIGKILL)
+        os.waitpid(tests, 0)
+    assert select.select([guest], [], [], 30)[0]
+    os.close(guest)
+    (site.folder / "guests/ml-9/pid").unlink()
 
 
 @pytest.mark.long

@@ -24,6 +24,8 @@ __all__ = ["host"]
 CARD = "0000:86:00.0"
 OTHER = "0000:85:00.0"
 DOMAIN = "<domain type='qemu'><name>{name}</name><uuid>{uuid}</uuid><devices/></domain>"
+#: Of addresses that guests get, the beginning; each process of pytest has its own, as their sshd listens there.
+NETWORK = f"127.{os.getpid() // 256 % 254 + 1}.{os.getpid() % 256}"
 CAPABILITIES = """<capabilities><host><cpu><arch>x86_64</arch></cpu></host>
 <guest><arch name='i686'><domain type='kvm'/></arch></guest>
 <guest><arch name='x86_64'><domain type='qemu'/>{more}</arch></guest></capabilities>"""
@@ -38,6 +40,14 @@ class Virt:
         self.paths = host.paths
         self.calls = self.root / "virsh"
         self.capabilities()
+        self.serve(os.getpid())
+
+    def serve(self, tests):
+        """Have guests end with that process at the latest."""
+        argv = [sys.executable, "-I", Path(__file__).with_name("virsh.py"), self.root, tests]
+        program = self.root / "programs/virsh"
+        program.write_text(f'#!/bin/sh\nexec {" ".join(map(str, argv))} "$@"\n')
+        program.chmod(0o755)
 
     def capabilities(self, more=""):
         (self.root / "capabilities").write_text(CAPABILITIES.format(more=more))
@@ -95,9 +105,6 @@ class Virt:
 @pytest.fixture
 def virt(host, monkeypatch):
     """A libvirt with no domain, and two cards, of which one is parked and one is the host's."""
-    program = host.root / "programs/virsh"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {Path(__file__).with_name("virsh.py")} {host.root} "$@"\n')
-    program.chmod(0o755)
     os.makedirs(os.path.dirname(host.paths.state_db))
     made = Virt(host)
     made.add(OTHER, "bochs-drm", group=5)

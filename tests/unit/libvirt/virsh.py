@@ -1,23 +1,26 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A libvirt for tests, as its command virsh shows it: `virsh.py ROOT [-q] [-c URI] COMMAND …`.
+"""A libvirt for tests, as its command virsh shows it: `virsh.py ROOT TESTS [-q] [-c URI] COMMAND …`.
 
 Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of managed devices what libvirt does
 (virHostdevPreparePCIDevices, virHostdevReAttachPCIDevices), and writes each command to the file `virsh`. A guest with a
 disk is an sshd at the address on its kernel's command line, with the host key that lies in its disk, unless there is a
-file `mute`. What is in the file `fail-COMMAND` is said as its error; with a file `keeps`, a running guest keeps its
-devices while it is there; with a file `deaf`, a guest does not end when it is asked to. With a file `kill-at` that says
-N-before or N-after, whoever gives the Nth command from then on is killed before that is done, or after it.
+file `mute`; it ends with process TESTS at the latest. What is in the file `fail-COMMAND` is said as its error; with a
+file `keeps`, a running guest keeps its devices while it is there; with a file `deaf`, a guest does not end when it is
+asked to. With a file `kill-at` that says N-before or N-after, whoever gives the Nth command from then on is killed
+before that is done, or after it.
 """
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 from xml.etree import ElementTree
 
-ROOT = sys.argv[1]
+ROOT, TESTS = sys.argv[1], int(sys.argv[2])
 DEFINED = os.path.join(ROOT, "etc/libvirt/qemu")
 RUNNING = os.path.join(ROOT, "run/libvirt/qemu")
 AUTOSTART = os.path.join(DEFINED, "autostart")
@@ -51,7 +54,9 @@ def save(folder, name, domain):
         status = ElementTree.Element("domstatus")
         status.append(domain)
         domain = status
-    ElementTree.ElementTree(domain).write(path(folder, name))
+    whole = os.path.join(ROOT, f"new-{os.getpid()}")  # others read meanwhile
+    ElementTree.ElementTree(domain).write(whole)
+    os.replace(whole, path(folder, name))
 
 
 def must(name):
@@ -145,10 +150,26 @@ def boot(name, domain):
     for option in options:
         argv += ["-o", option]
     os.makedirs("/run/sshd", exist_ok=True)
+    tests = os.pidfd_open(TESTS)
     nothing = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     process = subprocess.Popen(argv, start_new_session=True, **nothing)
     with open(os.path.join(folder, "pid"), "w") as file:
         file.write(str(process.pid))
+    watch(os.pidfd_open(process.pid), tests)
+
+
+def watch(guest, tests):
+    """Have it end when the tests do, however they do."""
+    if os.fork():
+        return
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    select.select([guest, tests], [], [])
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(guest, signal.SIGKILL)
+    os._exit(0)
 
 
 def halt(name):
@@ -193,7 +214,7 @@ def change(words, attach):
 
 
 def main():
-    words = sys.argv[2:]
+    words = sys.argv[3:]
     while words and words[0].startswith("-"):
         words = words[2 if words[0] == "-c" else 1 :]
     with open(os.path.join(ROOT, "virsh"), "a") as file:

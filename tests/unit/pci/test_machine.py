@@ -95,3 +95,64 @@ def test_an_initramfs_with_other_bindings(root):
     assert machine.next_boot([], str(root))["initramfs_stale"] == []
     rules.unlink()
     assert machine.next_boot([], str(root))["initramfs_stale"] == ["6.1.0-1-amd64"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n"),
+        ("sys/module/iommufd/parameters/allow_unsafe_interrupts", "Y\n"),
+        ("etc/modprobe.d/kvm.conf", "# old\noptions vfio-iommu-type1 dma_entry_limit=9 allow_unsafe_interrupts=1\n"),
+        ("usr/lib/modprobe.d/kvm.conf", "options vfio_iommu_type1 allow_unsafe_interrupts\n"),
+        ("proc/cmdline", "root=/dev/sda1 vfio_iommu_type1.allow_unsafe_interrupts=on quiet\n"),
+        ("boot/grub/grub.cfg", "\tlinux /vmlinuz ro vfio_iommu_type1.allow_unsafe_interrupts=1\n"),
+    ],
+)
+def test_interrupts_that_a_guest_may_raise(root, path, text):
+    """Lost: the host, to any guest that was given a device; now, or from the next boot on."""
+    write(root / path, text)
+    found = Findings()
+    machine.interrupts("vfio-pci", True, found, str(root))
+    (defect,) = found.defects
+    assert str(defect).startswith(f"{root}/{path}: allow_unsafe_interrupts is on: take it out and reboot")
+    machine.interrupts("pci-stub", True, found, str(root))
+    assert len(found.defects) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "N\n"),
+        ("etc/modprobe.d/kvm.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=0\n"),
+        ("etc/modprobe.d/kvm.conf", "#options vfio_iommu_type1 allow_unsafe_interrupts=1\n"),
+        ("etc/modprobe.d/kvm.conf", "options other allow_unsafe_interrupts=1\n"),
+        ("etc/modprobe.d/kvm.conf.old", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n"),
+    ],
+)
+def test_interrupts_that_none_may_raise(root, path, text):
+    """A sound host would be refused."""
+    write(root / path, text)
+    found = Findings()
+    machine.interrupts("vfio-pci", False, found, str(root))
+    assert (found.defects, found.notes) == ([], [])
+
+
+def test_a_file_of_modprobe_that_another_hides(root):
+    """What /etc has in place of a package's file counts, and nothing else."""
+    write(root / "etc/modprobe.d/kvm.conf", "\n")
+    write(root / "usr/lib/modprobe.d/kvm.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n")
+    assert machine.unsafe(str(root)) == []
+
+
+@pytest.mark.parametrize(("chip", "notes"), [("IR-PCI-MSIX-0000:01:00.0", 0), ("PCI-MSIX-0000:01:00.0", 1)])
+def test_an_iommu_that_remaps_interrupts(root, chip, notes):
+    """Why VFIO refuses a device is said before somebody finds allow_unsafe_interrupts."""
+    write(root / "proc/interrupts", f"           CPU0\n 24:  1  {chip}   0-edge      nvme0q0\n")
+    found = Findings()
+    machine.interrupts("vfio-pci", True, found, str(root))
+    assert len(found.notes) == notes
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

@@ -209,6 +209,16 @@ def test_what_is_not_as_it_was_meant(gpu):
     ]
 
 
+def test_interrupts_that_a_guest_may_raise(gpu):
+    """Lost: the host, to any guest that was given a device."""
+    path = os.path.join(gpu.paths.sys, "module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
+    os.makedirs(os.path.dirname(path))
+    for said, problems in (("N\n", 0), ("Y\n", 1)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(said)
+        assert len(info.information(gpu.paths)["problems"]) == problems
+
+
 def device(address, state="available", kind="type-PCI", parent=None, interface=None):
     ids = dict(vendor_id="10de", product_id="11bf", numa_node=1)
     return dict(ids, address=address, state=state, type=kind, parent=parent, parent_interface=interface)
