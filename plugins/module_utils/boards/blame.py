@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whose fault a boot that stalled is, in what words, and with which evidence. What follows is starting.py's.
 
-The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then what the
-board asked for says whether it works and its image does not.
+The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then others on
+the network who stand in the proxy's place; then what the board asked for says whether it works and its image does not.
 """
 
 from __future__ import annotations
@@ -13,31 +13,37 @@ import os
 import re
 
 from ..boot.driver import ENTRY, KERNEL, NFS, NFS_ROOT, SYSTEM, TFTP
+from ..printable import one_line
 
-PROXY, IMAGE, BOARD = "proxy", "image", "board"
+PROXY, NETWORK, IMAGE, BOARD, INSTANCE = "proxy", "network", "image", "board", "instance"
 #: The step of a boot driver with which its others begin: it waits for the system that they act on.
 MONITOR = "monitor"
 
 #: Lines of the console that go with an error, and the bytes of the log that are read for them at most.
 CONSOLE_LINES = 20
 CONSOLE_BYTES = 65536
-#: Terminal control sequences (ECMA-48 CSI and single escapes) and other control characters, which a log keeps.
-CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.|[\x00-\x08\x0b-\x1f\x7f]")
+#: Characters of one line of a console that are shown; a terminal has 80 to 250.
+CONSOLE_WIDTH = 1000
+#: Colours (ECMA-48, SGR), which init systems put into their lines, are left out. Other control characters show escaped.
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 TIMES = {1: "", 2: ", twice"}
 #: What goes with the error of a board that did begin to boot.
 SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
 
 
-def verdict(faults, asked, wrong_key, kinds=()):
+def verdict(faults, asked, wrong_key, kinds=(), strangers=()):
     """Who is to blame.
 
     :param faults: what the proxy's self-test found.
     :param asked: roles of the files the board asked for.
     :param wrong_key: another host key answered after a verified power cycle.
     :param kinds: kinds of things seen; a root is mounted by a kernel only, also by one that was not asked for (flash).
+    :param strangers: other machines that stand in the proxy's place; what they do looks like any fault of a board.
     """
     if faults:
         return PROXY
+    if strangers:
+        return NETWORK
     if wrong_key:
         return BOARD
     return IMAGE if KERNEL in asked or NFS in kinds else BOARD
@@ -96,7 +102,7 @@ def console_size(path):
 
 
 def console_tail(path, since, most=CONSOLE_LINES):
-    """The last lines, `most` of them, of a console's log written after position `since`, without control characters."""
+    """The last lines, `most` of them, of a console's log written after position `since`, as they may be printed."""
     if not path:
         return []
     try:
@@ -108,5 +114,10 @@ def console_tail(path, since, most=CONSOLE_LINES):
             text = file.read().decode("utf-8", "replace")
     except OSError as error:
         return [f"{path}: {error.strerror}"]
-    lines = [CONTROL.sub("", line).rstrip() for line in text.replace("\r", "\n").split("\n")]
+    lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
     return [line for line in lines if line][-most:]
+
+
+def _shown(line):
+    line = COLOURS.sub("", line).expandtabs().rstrip()
+    return one_line(line if len(line) <= CONSOLE_WIDTH else f"{line[: CONSOLE_WIDTH - 1]}…")

@@ -13,8 +13,10 @@ from typing import Any
 
 from ..boot.driver import NFS_ROOT, System
 from ..errors import BadInput, HeteroError, Refused
+from ..images.ownership import refuse_anothers
 from ..locks import lock
 from . import states
+from .blame import BOARD, IMAGE, INSTANCE, NETWORK, PROXY
 from .store import must_be_of
 
 #: Ways through the states that a verb may need in one go.
@@ -24,8 +26,9 @@ WAYS = {
     (states.SHUTTING_DOWN, states.BOOTING): [states.POWER_OFF, states.BOOTING],
 }
 
-#: Whose fault, the worst first: a proxy's hits all its boards, a board's only itself.
-BLAME = ("proxy", "image", "board")
+#: Whose fault, the worst first: a proxy's or a network's hits all its boards, a board's only itself. An instance that
+#: ran before is by itself: what comes of it is its owner's decision, whatever is at fault.
+BLAME = (PROXY, NETWORK, IMAGE, BOARD, INSTANCE)
 
 
 class BoardWork:
@@ -35,18 +38,19 @@ class BoardWork:
 
     :param change: the call's Change; also says whether this is check mode.
     :param wanted: the instance or request that the board is to be of; None does not ask.
+    :param created: when the claims were made that it is to be of; none does not ask.
     """
 
     up = ("running", "ssh answers")
 
-    def __init__(self, proxy, board, change, wanted=None):
+    def __init__(self, proxy, board, change, wanted=None, created=()):
         self.proxy = proxy
         self.board = board
         self.change = change
-        self.wanted = wanted
+        self.wanted, self.created = wanted, created
         self.pdu, self.outlet = None, None
         self.record: Any = None  # store.Record, once its lock is held
-        self.driver = None
+        self.driver: Any = None  # boot.driver.BootDriver
         self.changed = False
         self.failed = False
         self.blame = None
@@ -54,8 +58,11 @@ class BoardWork:
         self.evidence = {}
         self.phases = {}
         self.power_proof = None
+        self.key_proof = None  # of a RAM system: how the proxy knows that its host key is the board's
         self.lines = []
         self.over = False
+        #: In a dry run that comes after those of a rebuild and of a power off: what is there is taken as gone.
+        self.as_rebuilt = False
 
     @property
     def claim(self):
@@ -83,7 +90,8 @@ class BoardWork:
     def read(self):
         """Read record and wiring; with the lock held nobody else changes them."""
         self.record = self.proxy.store.record(self.board.id)
-        must_be_of(self.claim, self.wanted, self.board.name)
+        must_be_of(self.claim, self.wanted, self.board.name, self.created)
+        refuse_anothers(self.proxy, self.board, self.claim)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
 
     def note(self, thing, before, after):
@@ -113,6 +121,15 @@ class BoardWork:
         for step in WAYS.get((self.state, state), [state]):
             self.proxy.store.move(self.board.id, step, note if step == state else "")
         self.record = self.proxy.store.record(self.board.id)
+
+    def before_boot(self):
+        """It is about to be switched on, once a try; packets are watched, its outlet is off. May end the work."""
+
+    def seen(self, kind, name, sender):
+        """Something was seen of it (boot.driver's kinds); called from the thread that watches."""
+
+    def came_up(self):
+        """It proved its key."""
 
     def power_seen(self, power):
         """Record what the outlet said just now; a board is given back only on a fresh look."""

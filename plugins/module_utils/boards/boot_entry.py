@@ -27,7 +27,8 @@ def ensure_entry(work, image=None):
     if not check and not (claim.host_key and claim.image_hash):
         raise Refused(f"has no root for {claim.instance} yet", work.board.name, "make it ready: board_image")
     for path, text in _wanted(work, image).items():
-        if work.note(path, _lines(tftp.read_entry(path)), _lines(text)):
+        found = None if work.as_rebuilt else tftp.read_entry(path)
+        if work.note(path, _lines(found), _lines(text)):
             tftp.write_entry(path, text)
 
 

@@ -11,13 +11,17 @@ from __future__ import annotations
 import threading
 import time
 
-from ..boot.driver import KERNEL, NFS, SYSTEM, TFTP
-from . import blame
+from ..boot.driver import KERNEL, NFS, STRANGERS, SYSTEM, TFTP
+from . import blame, console
 
 #: Where a board stands in the loop of starting.py.
 DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
+#: Its outlet was read as off, and it is heard whether it lives on all the same.
+LISTENING = "listening"
 #: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
 REBOOT, REQUESTED = "reboot", "boot request seen"
+#: Strangers that are kept, of which anybody can feign any number.
+MANY = 8
 #: How the text of the event with which a boot begins ends, by phase.
 BEGINS = {"power": "on, read back", REBOOT: REQUESTED}
 
@@ -41,6 +45,7 @@ class Boot:
         self.deadline = None
         self.kinds = {}  # kind seen: when
         self.asked = {}  # role of file asked for: when
+        self.strangers = {}  # (kind, name) of those who stood in the proxy's place: when
         self.said = set()
         self.failed_step = None  # StepFailed, of this try
         self.console_from = 0
@@ -64,13 +69,14 @@ class Boot:
 
     def forget(self):
         """A new try begins."""
-        self.kinds, self.asked, self.said, self.failed_step = {}, {}, set(), None
+        self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
         self.console_from = blame.console_size(self.console)
 
     def take_up(self, phases, powered):
         """A boot that another process began: what it wrote down, and what can still be seen."""
         self.stage, self.powered = BOOTING, powered
         self.said = phases & {"tftp", "flash", "nfs"}
+        self.console_from = console.begins(self.work.proxy, self.board)
         if self.said and self.flash:
             self.kinds[SYSTEM] = powered
         elif self.said:
@@ -80,6 +86,10 @@ class Boot:
 
     def see(self, kind, name, at):
         """Something was seen of it."""
+        if kind in STRANGERS:
+            if len(self.strangers) < MANY:
+                self.strangers.setdefault((kind, name), at)
+            return
         role = self.work.driver.files(self.board).get(name) if kind == TFTP else None
         self.kinds.setdefault(kind, at)
         if kind == SYSTEM and KERNEL in self.asked:

@@ -81,7 +81,7 @@ class Seen:
         self._requests = {}
         self._change = threading.Condition()
 
-    def request(self, board_id, kind, name, at):
+    def request(self, board_id, kind, name, at, sender):
         """A driver's `seen`."""
         with self._change:
             if kind != NFS:

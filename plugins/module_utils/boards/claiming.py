@@ -16,12 +16,16 @@ from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.checking import validate
 from ..flavors.fit import TOLERANCE, describe, rejections, summary
+from ..images.names import valid_image
+from ..images.ownership import whose_root
 from ..images.personal import parse_key
-from ..images.provision import image_store, wrong_arch
+from ..images.provision import images_of
+from ..images.room import room_of, size_of
+from ..images.serving import no_image, without_room
 from ..instances import valid_instance
 from ..leases import must_be_hours
 from ..locks import lock
-from ..owners import is_of, must_be_numbers, names_of
+from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from . import states
 from .each import must_own
 from .free import give_back, in_the_way
@@ -68,7 +72,8 @@ class Wish:
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
         if not self.image.strip():
-            raise BadInput("is empty", "image", "name an image of the store, or a path")
+            raise BadInput("is empty", "image", "name an image of the store")
+        valid_image(self.image)
         validate(self.flavor)
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
@@ -97,25 +102,27 @@ def present(proxy, wish, change):
     """
     wish.check()
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
-    unfit = {board.name: rejections(wish.flavor, board, wish.tolerance) for board in pool}
-    if wish.boot_source == DISK_ROOT:
-        for board in pool:
-            unfit[board.name] += [] if proxy.disks(board) else ["no disk to boot from is configured for it"]
-    for name, why in _for_other_boards(proxy, wish.image, pool).items():
-        unfit[name] = [*unfit[name], why]
+    promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)
+    unfit = _unfit(proxy, wish, pool, promises, sizes)
     fit = [board for board in pool if not unfit[board.name]]
     store = proxy.store
     with store.transaction(dry=change.check):
         records = store.records([board.id for board in fit])
         now = time.time()
-        busy = {board.name: why_not_free(records[board.id], now) for board in fit}
+        busy = {board.name: why_not_free(records[board.id], now) or _somebodys(proxy, board, records) for board in fit}
+        wanted = {name: sizes[name] for name, why in busy.items() if why is None}
+        full = without_room(promises, wanted)
+        busy.update(full)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
         names = set(wish.instances)
         before = {claim.instance: claim for claim in store.claims() if claim.instance in names}
         try:
-            moved = _claim_and_move(store, wish, [board.id for board in fit])
+            open_to_all = [
+                board.id for board in fit if board.name not in full and not _somebodys(proxy, board, records)
+            ]
+            moved = _claim_and_move(store, wish, open_to_all)
         except NoneFree as none:
             raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
         # Read back, inside the transaction so that check mode sees what would be.
@@ -130,20 +137,24 @@ def present(proxy, wish, change):
             old, new = before[instance].board, store.claim_of(instance).board
             lines.append(line(instance, f"board{old}", "claim", f"{why}; {instance} moves to board{new}"))
         return {
-            "boards": [claim_fields(proxy.boards.get(claim.board), store.record(claim.board)) for claim in after],
+            "boards": [
+                claim_fields(proxy.boards.get(claim.board), store.record(claim.board), ran=store.has_run(claim))
+                for claim in after
+            ],
             "rejected": rejected,
             "rejected_lines": summary(rejected),
             "lines": lines,
         }
 
 
-def absent(proxy, request, owner, board, deadline, change, numbers=()):
+def absent(proxy, request, owner, board, deadline, change, numbers=(), created=()):
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
     :param request: None gives back `board`, which was in error and which nobody claims any more.
     :param owner: where given, another owner's claim is refused.
     :param board: where given, only this board of the request.
     :param numbers: where given, only these of its instances NAME-1 … NAME-N.
+    :param created: where given, a claim that was made at another time is refused.
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
     if request is None:
@@ -155,6 +166,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=()):
             continue
         try:
             must_own(claim, owner)
+            must_be_made(claim, created)
             _release(proxy, claim, deadline, change, result)
         except HeteroError as error:
             result["errors"][claim.instance] = str(error)
@@ -164,14 +176,28 @@ def absent(proxy, request, owner, board, deadline, change, numbers=()):
     return result
 
 
-def _for_other_boards(proxy, name, pool):
-    """{board name: why the image of that name does not run on it}; of an image that is yet to come nothing is known."""
-    store = image_store(proxy)
-    if name not in store.names():
-        return {}
-    image = store.get(name)
-    found = {board.name: wrong_arch(board, image) for board in pool}
-    return {name: why for name, why in found.items() if why}
+def _somebodys(proxy, board, records):
+    """Why a board that nobody claims is somebody's all the same; None where it is not."""
+    whose = whose_root(proxy, board) if records[board.id].claim is None else None
+    return f"has the root of {whose}, of which no claim is known (playbook reconcile)" if whose else None
+
+
+def _root_sizes(proxy, wish, pool):
+    """{board name: bytes that its root takes on the proxy}."""
+    return {board.name: 0 if wish.boot_source == DISK_ROOT else size_of(proxy, board, wish.flavor) for board in pool}
+
+
+def _unfit(proxy, wish, pool, promises, sizes):
+    """{board name: why it cannot serve the wish whoever has what}; what comes last is said only where all else fits."""
+    images, found = images_of(proxy), {}
+    for board in pool:
+        why = rejections(wish.flavor, board, wish.tolerance)
+        if wish.boot_source == DISK_ROOT and not proxy.disks(board):
+            why.append("no disk to boot from is configured for it")
+        why += [] if why else filter(None, [no_image(wish.image, images, board.arch)])
+        why += [] if why or not promises.never(sizes[board.name]) else [promises.why(sizes[board.name])]
+        found[board.name] = why
+    return found
 
 
 def _claim_and_move(store, wish, fit):

@@ -16,12 +16,13 @@ from ..locks import lock
 from .store import must_be_of
 
 
-def each(proxy, ids, verb, one, change, deadline, lines, instance=None):
+def each(proxy, ids, verb, one, change, deadline, lines, instance=None, created=()):
     """`one(board, claim, report)` for each board; the module's result, with what each `one` returned.
 
     :param verb: what the lock, the events and the lines are named by.
     :param lines: grows by what is reported.
     :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param created: when the claims were made that they are to be of; none does not ask.
     """
     results = []
     for board in [proxy.board(board_id) for board_id in ids]:
@@ -29,7 +30,7 @@ def each(proxy, ids, verb, one, change, deadline, lines, instance=None):
         try:
             with _lock(proxy, board, verb, change, deadline):
                 claim = proxy.store.record(board.id).claim
-                must_be_of(claim, instance, board.name)
+                must_be_of(claim, instance, board.name, created)
                 result["instance"] = claim.instance if claim else None
                 result.update(one(board, claim, _reporter(proxy, board, result["instance"], change, lines)))
         except HeteroError as error:

@@ -13,6 +13,7 @@ sed -n 's/^MemTotal: *\\([0-9]*\\) kB$/memory \\1/p' /proc/meminfo
 echo "cpus $(grep -c '^processor' /proc/cpuinfo)"
 say() { tr -cd ' -~' | sed 's/^ *//; s/ *$//; s/ /_/g'; }
 for folder in /sys/block/*; do
+    [ -e "$folder" ] || continue  # a board without any
     name=${folder##*/}
     case $name in loop* | ram* | zram* | dm-* | md* | sr* | fd* | nbd*) continue ;; esac
     serial=

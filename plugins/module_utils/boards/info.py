@@ -11,20 +11,24 @@ from __future__ import annotations
 import time
 
 from ..errors import BadInput
+from ..images.provision import images_of
+from ..images.room import room_of
 from . import states
 
 #: Events of a board that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
 
 
-def claim_fields(board, record, claim=None):
+def claim_fields(board, record, claim=None, ran=None):
     """A claim and the board it has.
 
     :param board: None where the boards file does not name it any more.
     :param claim: one that has just ended, or was read by itself (default: the record's).
+    :param ran: whether it ever ran there; None where nobody looked.
     """
     claim = claim or record.claim
     return {
+        **({} if ran is None else {"ran": ran}),
         "instance": claim.instance,
         "request": claim.request,
         "board": claim.board,
@@ -77,7 +81,7 @@ def board_fields(board, record, now, wiring):
 
 
 def information(proxy, ids=None, instance=None, events=0):
-    """What board_info returns: boards and claims.
+    """What board_info returns: boards and claims, what roots are promised, which images there are.
 
     :param ids: only these boards; BadInput for one that does not exist.
     :param instance: only the boards of this instance or request.
@@ -103,5 +107,7 @@ def information(proxy, ids=None, instance=None, events=0):
     return {
         "boards": found,
         "claims": [claim_fields(proxy.boards.get(claim.board), everywhere[claim.board], claim) for claim in claims],
+        "roots": dict(room_of(proxy).fields, root_gb=proxy.config["root_gb"]),
+        "images": images_of(proxy),
         "pdu_errors": {},
     }

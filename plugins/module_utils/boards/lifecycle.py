@@ -9,21 +9,24 @@ record. The ways there are in starting.py and stopping.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..boot.driver import NFS_ROOT
 from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused
+from ..instances import must_be_soft_timeout
 from . import disk_boot, soft_reboot, states
-from .blame import BOARD
+from .blame import BOARD, IMAGE, INSTANCE
 from .board_work import BoardWork, locked, refuse, summary
 from .boot_entry import ensure_entry
 from .disks import withdraw
 from .rebooting import Rebooting
+from .rebuilding import rebuilt_claim
 from .starting import Starting
 from .stopping import Stopping
+from .store import AGAIN
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
@@ -42,10 +45,12 @@ class Options:
     :param wait: False returns when the power is on.
     :param image: image of boards that are not claimed yet, for a dry run.
     :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param created: when the claims were made that they are to be of; none does not ask.
     :param boot_source: what they are to boot from; None for that of each board's claim.
     :param keep: what is stopped stays its instance's, to be started again.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
+    :param rebuilt: ids of boards that dry runs of a rebuild and of a power off went before.
     """
 
     driver: str = "auto"
@@ -56,10 +61,12 @@ class Options:
     check: bool = False
     image: str | None = None
     instance: str | None = None
+    created: tuple = ()
     boot_source: str | None = None
     keep: bool = False
     how: str = soft_reboot.AUTO
     soft_timeout: float = 30.0
+    rebuilt: tuple = ()
 
     @property
     def limit(self):
@@ -110,6 +117,8 @@ def _bring_up(proxy, ids, options, verb, way):
         for work in works:
             _name_driver(drivers, work)
             if not work.over:
+                if options.check and work.board.id in options.rebuilt:
+                    _take_as_rebuilt(work, options.image)
                 with change.step("boot entries"):
                     _make_ready(work, options)
         with change.step("disk"):
@@ -118,16 +127,28 @@ def _bring_up(proxy, ids, options, verb, way):
         with change.step("boot"):
             way(proxy, ready, options).run()
         disk_boot.doubt(ready)
+        for work in works:
+            _keep_what_ran(work)
     return summary(works, change)
 
 
+def _keep_what_ran(work):
+    """An instance that ran before is not tried elsewhere and not taken back, whether image or board is at fault."""
+    if work.failed and work.blame in (BOARD, IMAGE) and work.claim and work.proxy.store.has_run(work.claim):
+        work.blame = INSTANCE
+        ran = f"{work.instance} ran here before, so its root and this board stay its own"
+        work.error = f"{work.error}; {ran}: {AGAIN.format(name=work.instance)}"
+
+
 def _works(proxy, ids, options):
-    if options.timeout < 1 or options.retries < 0 or options.soft_timeout < 1:
-        raise BadInput("timeout and soft_timeout are at least 1 s, retries at least 0", "arguments", "correct them")
+    if options.timeout < 1 or options.retries < 0:
+        raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
+    must_be_soft_timeout(options.soft_timeout)
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
-    return [BoardWork(proxy, proxy.board(board_id), change, options.instance) for board_id in ids], change
+    wanted = (options.instance, options.created)
+    return [BoardWork(proxy, proxy.board(board_id), change, *wanted) for board_id in ids], change
 
 
 def _name_driver(drivers, work):
@@ -136,6 +157,13 @@ def _name_driver(drivers, work):
             work.driver = drivers.of(work.board)
         except HeteroError as error:
             work.fail(None, error, **error.facts)
+
+
+def _take_as_rebuilt(work, image):
+    """In a dry run: off, and with a claim whose root is yet to be made."""
+    claim = rebuilt_claim(work.claim, image) if work.claim else None
+    work.record = replace(work.record, state=states.SHUTTING_DOWN, claim=claim)
+    work.as_rebuilt = True
 
 
 def _make_ready(work, options):

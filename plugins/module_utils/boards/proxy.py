@@ -24,14 +24,15 @@ class Proxy:
     :param params: a module's `boards_file`, `config` and `state_db`.
     :param actor: who acts, for events and locks (default: the process).
     :param create: False reads a missing database as empty and does not make it.
+    :param write: whether one of an older release is upgraded (default: as `create`).
     :raises BadInput: a file is missing or wrong; each defect is named.
     """
 
-    def __init__(self, params, actor=None, create=True):
+    def __init__(self, params, actor=None, create=True, write=None):
         self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
-        self.store = Store(params["state_db"], self.actor, create=create)
+        self.store = Store(params["state_db"], self.actor, create=create, write=write)
 
     def __enter__(self):
         return self

@@ -12,11 +12,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from ..boot.driver import INITRD, KERNEL, RAM_ROOT, System
+from ..boot.driver import INITRD, KERNEL, RAM_ROOT, TFTP, System
+from ..boot.phases import UNKNOWN_NAME
 from ..change import Change
 from ..errors import HeteroError, Lost, TimedOut
 from ..images import tftp
-from ..images.ram import ram_image, serve
+from ..images.ram import console_of, ram_image, serve_initrd, serve_kernel
 from . import states
 from .blame import IMAGE, PROXY
 from .board_work import BoardWork
@@ -24,25 +25,63 @@ from .boot_entry import remove_entry
 from .starting import Starting
 from .stopping import Stopping
 
+#: So many of those who asked for a key are named.
+SHOWN = 3
 #: Phase of a board that answers from RAM.
 PHASE = "ram"
 
 
 class RamWork(BoardWork):
-    """A board's boot into RAM, beside the work that it is part of."""
+    """A board's boot into RAM, beside the work that it is part of.
 
-    up = (PHASE, "RAM system answers")
+    Its keys are of one try. Where the proxy hands the host key out, the initrd lies there from just before power on
+    until the board proved the key, and who asked for it meanwhile is counted: whoever has the board's address gets it.
+    """
 
     def __init__(self, work, system):
-        super().__init__(work.proxy, work.board, Change(), work.wanted)
+        super().__init__(work.proxy, work.board, Change(), work.wanted, work.created)
         self.outer = work
         self.record, self.driver = work.record, work.driver
         self.pdu, self.outlet = work.pdu, work.outlet
         self._system = system
+        self._asked = set()  # who asked for its initrd in this try
 
     @property
     def system(self):
         return self._system
+
+    @property
+    def key(self):
+        """How the proxy knows that the host key is the board's."""
+        return "said on its console" if self._system.console_key else "asked for once by TFTP"
+
+    @property
+    def _initrd(self):
+        return next(name for name, role in self.driver.files(self.board).items() if role == INITRD)
+
+    def before_boot(self):
+        self._asked = set()
+        try:
+            image = self._system.image
+            self._system = System(image, RAM_ROOT, *serve_initrd(self.proxy, self.board, image, self._initrd))
+            self.up = (PHASE, f"RAM system answers, its key {self.key}")
+        except HeteroError as error:
+            self.fail(PROXY, error, **error.facts)
+
+    def seen(self, kind, name, sender):
+        if kind == TFTP and name in (self._initrd, UNKNOWN_NAME):
+            self._asked.add(sender)
+
+    def came_up(self):
+        tftp.BoardFiles(self.proxy.config["tftp_root"], self.board.ip).drop(self._initrd)
+
+    def must_be_the_board(self):
+        """Refuse a board whose key somebody else may have, too."""
+        if self._system.console_key or len(self._asked) < 2:
+            return
+        who = ", ".join(sorted(self._asked)[:SHOWN]) + (", …" if len(self._asked) > SHOWN else "")
+        what = f"the host key of its RAM system was asked for {len(self._asked)} times ({who}): it may not be the board"
+        raise HeteroError(what, self.board.name, "run this again; if it stays, find who uses its address")
 
     @property
     def image_name(self):
@@ -57,6 +96,9 @@ class RamWork(BoardWork):
 
     def fail(self, blame, error, **evidence):
         # Nobody asked for this image: it is part of the proxy.
+        said = self._system.console_key
+        if blame == IMAGE and said and not said.host_key:
+            error = f"{error}; no host key was said in {said.log}: look who writes it, or set the board's ram_key: tftp"
         super().fail(PROXY if blame == IMAGE else blame, error, **evidence)
 
     def hand_over(self):
@@ -98,9 +140,10 @@ def _ready(work):
     try:
         image = ram_image(work.proxy, work.board)
         work.driver.entry(work.board, System(image, RAM_ROOT))  # says what stands against it
+        console_of(work.proxy, work.board, image)
         names = {role: name for name, role in work.driver.files(work.board).items()}
-        host_key = serve(work.proxy, work.board, image, names[KERNEL], names[INITRD])
-        ram = RamWork(work, System(image, RAM_ROOT, host_key))
+        serve_kernel(work.proxy, work.board, image, names[KERNEL])
+        ram = RamWork(work, System(image, RAM_ROOT))
         for path, text in work.driver.entry(work.board, ram.system).items():
             tftp.write_entry(path, text)
         return ram
@@ -111,6 +154,8 @@ def _ready(work):
 
 def _act(act, ram):
     try:
+        ram.must_be_the_board()
+        ram.outer.key_proof = ram.key
         act(ram.outer, ram.driver.shell(ram.board, ram.system))
     except (Lost, TimedOut) as error:
         remedy = "look at its power and its console, and run this again: it goes on where it was"
@@ -121,7 +166,7 @@ def _act(act, ram):
 
 
 def _clear(ram):
-    """Its files hold the host key of that one boot."""
+    """Its files are of that one boot."""
     remove_entry(ram)
     files = tftp.BoardFiles(ram.proxy.config["tftp_root"], ram.board.ip)
     for name in ram.driver.files(ram.board):

@@ -4,7 +4,7 @@
 """The records of a proxy's boards against what is true: outlets, ssh, roots, exports, boot files and entries.
 
 Says what it found of each board and mends what is safe; a tenant's running board, one in error and one in maintenance
-are looked at only. Observed truth beats the record.
+are looked at only. Observed truth beats the record, and what a board proves beats what its outlet says.
 """
 
 from __future__ import annotations
@@ -15,22 +15,30 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from ..boot.registry import BootDrivers
-from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import HeteroError
 from ..images.exports import exporter
+from ..images.ownership import whose_root
 from ..images.provision import leftovers, put_back
-from . import states
+from ..images.roots import OLDER, ROOTS
+from . import power_proof, presence, states
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
 from .lifecycle import Options
 from .outlet_power import outlet_power
+from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .release import release
 
 PHASE = "reconcile"
-#: How long a board that has power may take to prove its key (seconds): starting.py's patience with a busy tenant.
+#: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
 PATIENCE = 6.0
-OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
+#: Boards that are asked at one time.
+MOST_ASKED = 64
+PUT_BACK = (
+    "put a newer backup of the database back; or, once its owner agrees, stop and clean the board (modules tilera_boot "
+    "with state=stopped, board_image with state=absent)"
+)
+CABLING = "see which outlet feeds it (playbook hetero.compute.cabling)"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
@@ -55,6 +63,11 @@ class Look:
         self.note(found, done)
         self.work.changed = True
         self.work.say(PHASE, f"{found}: {done}")
+
+    @property
+    def lives_without_power(self):
+        """Whether another outlet feeds it than its wiring names."""
+        return self.power == "off" and self.ssh == OWN_KEY
 
     @property
     def result(self):
@@ -91,9 +104,10 @@ def reconcile(proxy, ids, change, timeout):
         with change.step("ssh"):
             _ask_boards(proxy, looked)
         with change.step("mend"):
+            crossed = [look for look in looked if look.lives_without_power]
             for look in looked:
                 try:
-                    _judge(proxy, look)
+                    _judge(proxy, look, crossed)
                 except HeteroError as error:
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
@@ -119,33 +133,28 @@ def _ask_outlets(proxy, looks, deadline):
 
 
 def _ask_boards(proxy, looks):
-    """Who answers ssh, all boards at once."""
+    """Who answers ssh, on all boards that have a key to be known by: also where the outlet is off, or not known."""
     drivers = BootDrivers(proxy)
-    asked = [look for look in looks if look.power == "on" and look.work.claim and look.work.claim.host_key]
+    asked = [look for look in looks if look.work.claim and look.work.claim.host_key]
     for look in looks:
         look.work.driver = drivers.of(look.work.board)
-    with ThreadPoolExecutor(max_workers=max(1, len(asked))) as threads:
+    with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
         for look, answer in zip(asked, threads.map(_answer, asked)):
             look.ssh = answer
 
 
 def _answer(look):
     work = look.work
-    try:
-        proven = work.driver.answers(work.board, work.system, Deadline(PATIENCE), threading.Event(), _unheard)
-    except WrongHostKey:
-        return OTHER_KEY
-    return OWN_KEY if proven else SILENT
-
-
-def _unheard(phase, text):
-    """A driver's steps on the way to an answer are not what is asked here."""
+    looks = (work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
+    if look.power == "off" and not any(looks):
+        return None  # as it should be
+    return presence.look(work, threading.Event(), PATIENCE * presence.strain())
 
 
 # ---- one board
 
 
-def _judge(proxy, look):
+def _judge(proxy, look, crossed):
     work = look.work
     if look.power is None:
         return
@@ -153,17 +162,32 @@ def _judge(proxy, look):
         why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
         look.note(f"{why}, its outlet is on" if look.power == "on" else why)
     elif work.claim is None:
-        _nobodys(proxy, look)
+        _nobodys(proxy, look, crossed)
+    elif look.lives_without_power:
+        look.note(
+            f"its outlet is off, and it runs {work.instance} and shows its own key: nothing is switched: {CABLING}"
+        )
     else:
-        if _put_back(proxy, look) and look.ssh == SILENT:
+        if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # it may have waited for just that
         _power_of_somebodys(look)
         _entry_of_somebodys(look)
 
 
-def _nobodys(proxy, look):
-    """A board that nobody has is off and clean; one that is not gets freed with the others."""
+def _nobodys(proxy, look, crossed):
+    """A board that nobody has is off and clean; one that is not gets freed with the others.
+
+    :param crossed: looks at boards that run without their outlets: any outlet that is on may be one of theirs.
+    """
     work = look.work
+    if look.power == "on" and crossed:
+        names = ", ".join(one.work.board.name for one in crossed)
+        look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {CABLING}")
+        return
+    whose = whose_root(proxy, work.board)
+    if whose:
+        look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}")
+        return
     done = "would be freed" if work.change.check else "off, cleaned, free"
     left = leftovers(proxy, work.board)
     if look.power == "on":
@@ -205,7 +229,7 @@ def _power_of_somebodys(look):
             work.move(states.RUNNING)
     elif look.power == "on" and look.ssh == OTHER_KEY:
         look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
-    elif look.power == "on" and look.ssh == SILENT:
+    elif look.power == "on" and look.ssh in (ALIVE, SILENT):
         look.note(f"recorded as {state}, it is on and does not answer ssh: not touched")
     elif look.power == "on" and look.ssh is None:
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
@@ -252,13 +276,18 @@ def _others(proxy):
     """What lies here for boards that the boards file does not name, as texts; only a person can say what it is."""
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
-    roots = proxy.folder("roots")
+    roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
     found = [
         f"claim of {claim.instance} ({claim.owner}) on board{claim.board}"
         for claim in proxy.store.claims()
         if claim.board not in proxy.boards
     ]
-    found += [f"folder {os.path.join(roots, name)}" for name in _names(roots, ROOT_NAME) if name not in known]
+    found += [
+        f"folder {os.path.join(folder, name)}"
+        for folder in roots
+        for name in _names(folder, ROOT_NAME)
+        if name not in known
+    ]
     tftp_root = proxy.config["tftp_root"]
     names = _names(tftp_root, FILES_NAME)
     found += [f"folder {os.path.join(tftp_root, name)}" for name in names if name not in addresses]
@@ -267,8 +296,8 @@ def _others(proxy):
         exports = server.show().values()
     except HeteroError as error:
         return [*found, str(error)]
-    below = {export for export in exports if export.path.startswith(f"{roots}/")}
-    own = {os.path.join(roots, name, "root") for name in known}
+    below = {export for export in exports if export.path.startswith(tuple(f"{folder}/" for folder in roots))}
+    own = {os.path.join(folder, name, "root") for folder in roots for name in known}
     return found + sorted(f"export {export.id} {export.pseudo}" for export in below if export.path not in own)
 
 

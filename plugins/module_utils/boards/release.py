@@ -9,7 +9,7 @@ Playbook terminate_instance takes the same steps as modules of their own, so tha
 
 from __future__ import annotations
 
-from ..errors import HeteroError
+from ..errors import HeteroError, naming
 from ..images.provision import remove
 from .free import give_back
 from .lifecycle import switch_off
@@ -33,7 +33,8 @@ def _each(works, step):
     for work in works:
         if not work.failed:
             try:
-                step(work)
+                with naming(work.board.name):
+                    step(work)
             except HeteroError as error:
                 work.fail(None, error, **error.facts)
 

@@ -17,17 +17,22 @@ from functools import partial
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import StepFailed
-from . import blame, power_proof, states
+from . import blame, console, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
-from .booting import ASKED, BEGINS, BOOTING, DECIDING, SWITCHING, Boot
+from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
 from .pdu_loop import PduLoop
 from .store import STATE_PHASE
 
-#: How long a board that is on may take to prove its key before its power is cut. A board in state running is
-#: somebody's, so it gets time for a busy moment, and so does one whose boot nobody saw the end of; else nobody uses it.
-PATIENCE = {states.RUNNING: 6.0, states.BOOTING: 6.0}
+#: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
+SOMEBODYS = (states.RUNNING, states.BOOTING)
+#: How long any other board that is on may take to prove its key before its power is cut (seconds).
 SHORT_PATIENCE = 2.0
+NOT_PROVEN = "a machine answers at its address and has not proven its key"
+HOW_TO_CUT = (
+    "look at its console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} "
+    "-e how=hard"
+)
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
 
@@ -63,8 +68,7 @@ class Starting(PduLoop):
                 if not boot.work.system.host_key:
                     boot.probe = False  # a dry run on a board that is not made ready
                 elif not self.reboot and self._resumes(boot) is None:
-                    patience = PATIENCE.get(boot.work.state, SHORT_PATIENCE)
-                    self._wait_for_ssh(boot, Deadline(patience), self._on_probe)
+                    self._probe(boot)
             while not all(boot.work.over for boot in self.boots.values()):
                 self._turn()
                 self._close_lines()
@@ -107,6 +111,18 @@ class Starting(PduLoop):
         if boot.watching is watching and boot.stage == BOOTING and not boot.work.over:
             boot.phase(phase, text, at)
 
+    def _probe(self, boot):
+        """Ask a board that may be on whether it runs what it is to run."""
+        if boot.work.state not in SOMEBODYS:
+            self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
+            return
+        boot.watching = boot.cancelled
+        self._spawn(self._look, boot, boot.watching)
+
+    def _look(self, boot, watching):
+        seen = presence.look(boot.work, watching)
+        self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
+
     def _on_ssh(self, boot, watching, handler, answer, at):
         if boot.watching is watching and not boot.work.over:
             handler(boot, answer, at)
@@ -120,11 +136,13 @@ class Starting(PduLoop):
                 if boot.outlet_now is None:
                     boot.work.fail(blame.PROXY, no_outlet(boot.work, outlets))
                     continue
+                if boot.work.as_rebuilt:
+                    boot.outlet_now = "off"
                 boot.work.power_seen(boot.outlet_now)
                 self._decide(boot)
 
     def _on_probe(self, boot, answer, at):
-        boot.probe = answer is True
+        boot.probe = answer if answer == presence.ALIVE else answer in (True, presence.OWN_KEY)
         self._decide(boot)
 
     def _decide(self, boot):
@@ -132,16 +150,41 @@ class Starting(PduLoop):
         work = boot.work
         if boot.stage != DECIDING or boot.outlet_now is None:
             return
-        if boot.outlet_now == "off" or self.reboot:
+        if self.reboot:
             self._cold_start(boot)
+        elif boot.outlet_now == "off":
+            self._found_off(boot)
         elif self._resumes(boot) is not None:
             self._resume(boot, self._resumes(boot))
+        elif boot.probe == presence.ALIVE:
+            work.say("error", f"the board is left as it is: {NOT_PROVEN}")
+            work.fail(None, f"{work.board.name}: {NOT_PROVEN}: {HOW_TO_CUT.format(name=work.instance)}")
         elif boot.probe:
             work.move(states.RUNNING)
             work.line("running", "already running, ssh answers with its own host key")
             work.over = True
         elif boot.probe is not None:
             self._cold_start(boot)
+
+    def _found_off(self, boot):
+        """An outlet that is off feeds nobody who is at work; where the board lives on, it is another's."""
+        if boot.work.state != states.RUNNING or self.check:
+            self._cold_start(boot)
+            return
+        boot.stage, boot.watching = LISTENING, None
+        boot.cancelled.set()
+        self._spawn(lambda: self._post(self._on_signs, boot, power_proof.Silence(boot.work).life()))
+
+    def _on_signs(self, boot, signs):
+        if boot.work.over:
+            return  # its PDU went away
+        if signs:
+            note = power_proof.contradiction(boot.work, signs)
+            boot.work.say("error", f"nothing is switched: {note}")
+            boot.work.fail(None, f"{boot.work.board.name}: {note}")
+            return
+        boot.stage = DECIDING
+        self._cold_start(boot)
 
     def _cold_start(self, boot):
         """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""
@@ -169,6 +212,10 @@ class Starting(PduLoop):
         boot.stage = SWITCHING
         boot.tries += 1
         boot.forget()
+        boot.work.before_boot()
+        if boot.work.over:
+            return
+        console.begin(self.proxy, boot.board)
         boot.work.move(states.BOOTING)
         self._ask(boot, "on")
 
@@ -243,7 +290,8 @@ class Starting(PduLoop):
 
     # ---- phases
 
-    def _on_seen(self, board_id, kind, name, at):
+    def _on_seen(self, board_id, kind, name, at, sender):
+        self.boots[board_id].work.seen(kind, name, sender)
         self._post(self._seen, board_id, kind, name, at)
 
     def _seen(self, board_id, kind, name, at):
@@ -255,6 +303,7 @@ class Starting(PduLoop):
     def _on_answer(self, boot, answer, at):
         if answer is True:
             boot.progress()
+            boot.work.came_up()
             boot.work.move(states.RUNNING)
             boot.phase(*boot.work.up, at)
             power_proof.of_running(boot)
@@ -273,12 +322,14 @@ class Starting(PduLoop):
         self._spawn(self._self_test, boot, wrong_key)
 
     def _self_test(self, boot, wrong_key):
-        self._post(self._judge, boot, wrong_key, boot.work.driver.self_test(boot.board))
+        driver, seen = boot.work.driver, list(boot.strangers)
+        faults = driver.self_test(boot.board)
+        self._post(self._judge, boot, wrong_key, faults, [] if faults else driver.strangers(boot.board, seen))
 
-    def _judge(self, boot, wrong_key, faults):
+    def _judge(self, boot, wrong_key, faults, strangers):
         work = boot.work
         spent = time.monotonic() - boot.powered
-        who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds)
+        who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds, strangers)
         note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
         root = work.system.root
         note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
@@ -292,14 +343,20 @@ class Starting(PduLoop):
             console=boot.console,
             console_tail=blame.console_tail(boot.console, boot.console_from),
             self_test=faults,
+            strangers=strangers,
             **(boot.failed_step.facts if boot.failed_step else {}),
         )
         if who == blame.PROXY:
             text = "; ".join(faults)
             work.say("error", f"the proxy's fault, the board is left as it is: {text}")
             work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
+        elif who == blame.NETWORK and boot.tries > self.options.retries:
+            self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))
+        elif who == blame.NETWORK:
+            work.say("error", f"{note}; {'; '.join(strangers)}; trying again")
+            self._off(boot, self._on)
         elif who == blame.IMAGE:
-            self._off(boot, partial(self._prove_off, note=note))
+            self._off(boot, partial(self._prove_off, end=partial(self._end_image, note=note)))
         elif not wrong_key and boot.tries <= self.options.retries:
             work.say("error", f"{note}; trying again")
             self._off(boot, self._on)
@@ -307,16 +364,28 @@ class Starting(PduLoop):
             boot.doomed = note
             self._off(boot, self._quarantine)
 
-    def _prove_off(self, boot, note):
-        self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), note))
+    def _prove_off(self, boot, end):
+        self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
 
-    def _give_back(self, boot, signs, note):
-        """The image's fault: the board is sound, off and without a boot entry; its claim waits for who asked."""
-        work = boot.work
+    def _give_back(self, boot, signs, end):
+        """Not the board's fault: it is sound, off and without a boot entry; its claim waits for who asked."""
         if signs:
-            boot.doomed = power_proof.contradiction(work, signs)
+            boot.doomed = power_proof.contradiction(boot.work, signs)
             self._quarantine(boot)
             return
+        end(boot.work)
+
+    @staticmethod
+    def _end_network(work, note, strangers):
+        text = "; ".join(strangers)
+        work.move(states.SHUTTING_DOWN, f"its network is not the proxy's alone: {text}")
+        remove_entry(work)
+        work.say("error", f"the network's fault, the board is switched off: {text}")
+        what = f"{work.board.name}: {note}; not the board's fault, {text}"
+        work.fail(blame.NETWORK, f"{what}: take that machine off the boards' network, then ask again")
+
+    @staticmethod
+    def _end_image(work, note):
         work.move(states.SHUTTING_DOWN, f"its image does not boot: {note}")
         remove_entry(work)
         tail = "\n".join(work.evidence["console_tail"])

@@ -15,11 +15,20 @@ from dataclasses import dataclass
 from ..claims_store import ClaimsStore
 from ..errors import NoneFree, Refused
 from ..instances import key_body, valid_instance
+from ..owners import must_be_made, refuse_taken
+from ..printable import printable
 from . import states
 from .tables import LAYOUT
 
 #: Phase of the event that each change of state leaves.
 STATE_PHASE = "state"
+#: What helps an instance whose board or root does not come up again.
+AGAIN = (
+    "when the fault is mended, stop_instance and start_instance -e instance={name} bring it up; rebuild_instance gives "
+    "it a new root, terminate_instance ends it"
+)
+#: Phase of the event with which a claim gets its board.
+CLAIM_PHASE = "claim"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
@@ -71,14 +80,18 @@ class Event:
     seconds: float | None
 
 
-def must_be_of(claim, instance, board_name):
-    """Refused where a board was given to another instance meanwhile.
+def must_be_of(claim, instance, board_name, created=()):
+    """Refused where a board was given to another instance meanwhile, or to another one of that name.
 
     :param instance: name of an instance or request; None asks for nothing. A board that nobody claims passes.
+    :param created: see must_be_made.
     """
-    if instance is not None and claim is not None and instance not in (claim.instance, claim.request):
+    if claim is None:
+        return
+    if instance is not None and instance not in (claim.instance, claim.request):
         what = f"is not {instance}'s any more, it was given to {claim.instance} meanwhile"
         raise Refused(what, board_name, f"run this again, which looks up where {instance} is")
+    must_be_made(claim, created)
 
 
 def why_not_free(record, now):
@@ -179,6 +192,8 @@ class Store(ClaimsStore):
             for claim in held.values():
                 _refuse_other(claim, wanted)
             missing = [instance for instance in instances if instance not in held]
+            if missing:
+                refuse_taken(map(vars, self._claims()), request, instances, owner)
             free, rejected = self._free(candidates, len(missing))
             if len(free) < len(missing) and not (partial and (free or held)):
                 raise _none_free(request, len(missing), len(free), rejected)
@@ -188,7 +203,7 @@ class Store(ClaimsStore):
                 held[instance] = Claim(board, instance, request, created=now, expires=expires, **wanted)
                 self._insert(held[instance])
                 self._look_again(board)
-                self.event(board, "claim", f"claimed for {instance} by {owner}", instance=instance)
+                self.event(board, CLAIM_PHASE, f"claimed for {instance} by {owner}", instance=instance)
         return [held[instance] for instance in instances if instance in held]
 
     def move_claim(self, instance, candidates):
@@ -196,7 +211,7 @@ class Store(ClaimsStore):
 
         The host key goes with the root it was made for.
 
-        :raises Refused: no such instance, or its board is not in error.
+        :raises Refused: no such instance, its board is not in error, or it ran there: its root would stay behind.
         :raises NoneFree: no candidate is free; the claim stays where it is.
         """
         with self._db.transaction():
@@ -205,13 +220,15 @@ class Store(ClaimsStore):
             if state != states.ERROR:
                 what = f"is on board{old.board}, which is in state {state!r}, not in error"
                 raise Refused(what, instance, "leave it there")
+            if self.has_run(old):
+                raise Refused(f"ran on board{old.board}, where its root is", instance, AGAIN.format(name=instance))
             free, rejected = self._free([board for board in candidates if board != old.board], 1)
             if not free:
                 raise _none_free(instance, 1, 0, rejected)
             self._db.write("UPDATE claims SET board = ?, host_key = NULL WHERE instance = ?", (free[0], instance))
             self._look_again(free[0])
-            self.event(old.board, "claim", f"{instance} moved to board{free[0]}", instance=instance)
-            self.event(free[0], "claim", f"{instance} moved here from board{old.board}", instance=instance)
+            self.event(old.board, CLAIM_PHASE, f"{instance} moved to board{free[0]}", instance=instance)
+            self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
             return self._must_have(instance)
 
     def release(self, board):
@@ -270,7 +287,7 @@ class Store(ClaimsStore):
                 instance = rows[0]["instance"] if rows else None
             return self._db.write(
                 "INSERT INTO events (time, actor, board, instance, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (time.time(), self.actor, board, instance, phase, text, seconds),
+                (time.time(), self.actor, board, instance, phase, printable(text), seconds),
             )
 
     def events(self, after=0, boards=None, instance=None, limit=500):
@@ -283,6 +300,19 @@ class Store(ClaimsStore):
     def newest_events(self, board, limit):
         """The last `limit` events of a board, the oldest of them first."""
         return self._events("id > ?", [0], [board], None, "DESC", limit)[::-1]
+
+    def has_run(self, claim):
+        """Whether an instance ever ran on the board that it has: what it left there is its tenant's."""
+        return self.first_since_claim(claim, states.RUNNING) is not None
+
+    def first_since_claim(self, claim, phase):
+        """The first event of a phase since a claim has its board; None where there is none."""
+        rows = self._db.rows(
+            "SELECT * FROM events WHERE board = ? AND phase = ? AND id > ("
+            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
+            (claim.board, phase, claim.board, claim.instance, CLAIM_PHASE),
+        )
+        return Event(**dict(rows[0])) if rows else None
 
     def _events(self, where, values, boards, instance, order, limit):
         if boards is not None:

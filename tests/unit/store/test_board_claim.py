@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,8 @@ class Node:
             "state_folder": str(folder / "hetero"),
             "run_folder": str(folder / "run"),
             "credentials": str(folder / "etc" / "credentials.json"),
+            # ten flavors promise more than a test machine has
+            "roots_overcommit": 10000,
             "pdus": {
                 name: {"driver": "fake", "path": str(folder / "etc" / f"{name}.state")} for name in ("pdu-a", "pdu-b")
             },
@@ -83,6 +86,7 @@ class Node:
         self.write("etc", "proxy.json", json.dumps(config))
         self.write("bin", "busctl", BUSCTL)
         (folder / "bin" / "busctl").chmod(0o755)
+        self.image("debian", "tilepro64")
 
     def write(self, place, name, text):
         (self.folder / place).mkdir(exist_ok=True)
@@ -94,6 +98,8 @@ class Node:
         (self.folder / "hetero" / "images" / hash).mkdir(parents=True)
         (self.folder / "hetero" / "images" / "names").mkdir(exist_ok=True)
         self.write(f"hetero/images/{hash}", "image.json", json.dumps({"arch": arch}))
+        self.write(f"hetero/images/{hash}", "kernel", "")
+        (self.folder / "hetero" / "images" / hash / "root").mkdir()
         self.write("hetero/images/names", name, f"{hash}\n")
 
     def start(self, module, args, check=False):
@@ -239,10 +245,43 @@ def test_an_image_for_other_boards_is_refused_before_anything_is_claimed(node):
     result = node.claim(instance="bob", image="arm")
     assert result["failure"]["rejected_lines"] == ["10 boards: image arm is for aarch64, the board is TILEPro64"]
     assert node.info()["claims"] == []
-    node.image("debian", "tilepro64")
     assert node.claim()["boards"][0]["board"] == 0
     node.image("debian", "aarch64")
     assert not node.claim()["changed"], "an instance keeps the image it was made from"
+
+
+def test_no_image_of_that_name_is_said_before_anything_is_claimed(node):
+    """Before, a board was claimed, and given back when its root was to be made."""
+    result = node.claim(image="nope")
+    assert result["failure"]["rejected_lines"] == ["10 boards: no image nope in its store (known: debian)"]
+    assert sorted(result["failure"]["unfit"]) == sorted(TEN)
+    assert node.info()["claims"] == []
+    assert node.info()["images"] == {"debian": {"arch": "tilepro64", "ram": False}}
+
+
+def test_no_room_for_a_root_is_said_before_anything_is_claimed(node):
+    """Before, a board was claimed, and given back when its root was to be made."""
+    roots = node.info()["roots"]
+    path = node.folder / "etc" / "proxy.json"
+    # room for two of 500 GiB and a bit
+    ratio = 1100 * 2**30 / roots["there"]
+    config = dict(json.loads(path.read_text()), roots_overcommit=max(1, ratio))
+    path.write_text(json.dumps(config))
+    result = node.claim(count=3)
+    [line] = result["failure"]["rejected_lines"]
+    # what others write meanwhile moves the limit a little
+    assert re.match(
+        r"8 boards: no room for a root of 500 GiB: 1000 GiB of the 1\d\d\d GiB for roots are promised", line
+    )
+    assert not result["failure"]["unfit"]
+    assert node.info()["claims"] == []
+    assert node.claim(count=3, partial=True)["boards"][1]["board"] == 1
+    result = node.claim(instance="eve", flavor=dict(FLAVOR, local_gb=900), check=True)
+    assert result["changed"]
+    path.write_text(json.dumps(dict(config, roots_overcommit=max(1, ratio / 2))))
+    result = node.claim(instance="eve", flavor=dict(FLAVOR, local_gb=900))
+    assert re.search(r"10 boards: no room for a root of 900 GiB: all roots together have 5\d\d GiB", result["msg"])
+    assert len(result["failure"]["unfit"]) == 10
 
 
 def test_the_next_gets_the_next_board_and_is_told_of_the_others(node):
@@ -562,7 +601,7 @@ def test_the_pdus_are_asked_and_one_that_is_silent_does_not_hide_the_other(node)
 
 
 def test_a_database_that_is_none_is_an_error_and_stays(node):
-    node.state_db.parent.mkdir()
+    node.state_db.parent.mkdir(exist_ok=True)
     node.state_db.write_text("not a database, but somebody's text\n" * 99)
     for result in (node.claim(), node.claim(check=True), node.info()):
         assert "state.db: is no SQLite database" in result["msg"]

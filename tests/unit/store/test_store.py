@@ -172,6 +172,28 @@ def test_one_refused_name_of_several_takes_no_board(store):
     assert [one.instance for one in store.claims()] == ["lab-2"]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "name"),
+    [
+        (("lab", ["lab-1", "lab-2"]), ("lab-2", ["lab-2"]), "lab-2"),
+        (("lab-2", ["lab-2"]), ("lab", ["lab-1", "lab-2", "lab-3"]), "lab-2"),
+        (("lab", ["lab-1", "lab-2"]), ("lab", ["lab"]), "lab"),
+        (("lab", ["lab"]), ("lab", ["lab-1", "lab-2"]), "lab"),
+        (("lab", ["lab-1", "lab-2"]), ("lab-1", ["lab-1-1", "lab-1-2"]), "lab-1"),
+        (("lab-1", ["lab-1-1", "lab-1-2"]), ("lab", ["lab-1", "lab-2"]), "lab-1"),
+        (("lab", ["lab-2"]), ("lab", ["lab-7", "lab-8"]), "lab"),
+    ],
+)
+def test_a_name_is_one_owners_as_an_instance_and_as_a_request(store, theirs, ours, name):
+    """Lost: verbs take either, so that bob could make what ann asked for as one partly his, and nobody could end it."""
+    claim(store, theirs[0], instances=theirs[1], owner="ann")
+    before = store.claims()
+    with pytest.raises(Refused, match=rf"^{name}: belongs to ann: choose another name$"):
+        claim(store, ours[0], instances=ours[1], owner="bob", boards=[4, 5, 6])
+    assert store.claims() == before
+    assert claim(store, "lab-9", owner="bob", boards=[7])[0].owner == "bob"
+
+
 def test_a_board_in_error_keeps_its_claim_until_it_is_moved(store):
     [first] = claim(store)
     store.put("jackie", host_key="ssh-ed25519 HOST", image_hash="abc", boot_source="nfs")

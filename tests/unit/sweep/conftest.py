@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import presence, starting
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
@@ -19,7 +19,8 @@ def site(tmp_path, monkeypatch):
     """A proxy whose NFS server is images/fake_busctl.py, started as `busctl`."""
     place = Site(tmp_path, Points())
     # A played boot answers at once or never: it is not driven by the outlet, but by the process that was killed.
-    monkeypatch.setattr(starting, "PATIENCE", dict.fromkeys(starting.PATIENCE, 0.3))
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))

@@ -16,9 +16,10 @@ import time
 from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.reap import reap
+from ansible_collections.hetero.compute.tests.unit.images.devices import devices_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free, run, run_alone
 
@@ -43,6 +44,7 @@ class Site:
             tftp_root=str(self.tftp),
             state_folder=str(self.state),
             run_folder=str(self.run_folder),
+            roots_overcommit=10000,  # the boards' 917 GB each are more than a test machine has
             credentials=str(folder / "credentials.json"),
             pdus={"pdu-a": {"driver": "fake", "path": str(folder / "pdu-a.json")}},
             boards={
@@ -153,13 +155,17 @@ class Site:
         return json.loads((self.folder / "ganesha.json").read_text())
 
     def mounts(self):
-        """Mount points, one a mount: two at one point are two."""
+        """Mount points of roots, one a mount: two at one point are two. Images stay mounted, once each."""
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
-        return sorted(line.split()[4] for line in lines if line.split()[4].startswith(f"{self.folder}/"))
+        points = sorted(line.split()[4] for line in lines if line.split()[4].startswith(f"{self.folder}/"))
+        images = [point for point in points if point.startswith(f"{self.state}/images/")]
+        assert len(images) == len(set(images))
+        return [point for point in points if point not in images]
 
     @staticmethod
     def _tree(folder):
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+        names = (str(path.relative_to(folder)) for path in folder.rglob("*"))
+        return sorted(name for name in names if "mounted" not in name.split("/"))
 
     @staticmethod
     def _names(folder):
@@ -177,13 +183,15 @@ class Site:
         db = sqlite3.connect(self.params["state_db"])
         whole = db.execute("PRAGMA integrity_check").fetchone()[0]
         db.close()
+        roots = self.state / "board-roots"
         return dict(
             claims=claims,
             states=states,
             power=self.outlets(),
             exports=self.exports(),
             mounts=self.mounts(),
-            roots={name: self._names(self.state / "roots" / name) for name in self._names(self.state / "roots")},
+            loops=devices_of(self.state / "board-roots"),
+            roots={name: self._names(roots / name) for name in self._names(roots) if name != ".lock"},
             restore=self._names(self.state / "exports"),
             tftp={name: self._names(self.tftp / name) for name in self._names(self.tftp)},
             images=self._tree(self.state / "images") == self.stored,
@@ -200,6 +208,7 @@ class Site:
             power={str(board + 1): "off" for board in boards},
             exports={},
             mounts=[],
+            loops=[],
             roots={},
             restore=[],
             tftp={},
@@ -212,25 +221,26 @@ class Site:
         """`what_is_there` where instances run on the first boards, in that order."""
         there = self.clean()
         for board, name in enumerate(names):
-            root = str(self.state / "roots" / f"fs_{board}" / "root")
+            root = str(self.state / "board-roots" / f"fs_{board}" / "root")
             there["claims"][name] = board
             there["states"][board] = "running"
             there["power"][str(board + 1)] = "on"
             clients = [f"10.0.2.{board + 1}"]
             there["exports"][str(board + 1)] = dict(path=root, pseudo=f"/tftpboot/fs_{board}", clients=clients)
             there["mounts"].append(root)
-            there["roots"][f"fs_{board}"] = ["made.json", "root", "upper", "work"]
+            there["loops"].append(str(self.state / "board-roots" / f"fs_{board}" / "root.ext4"))
+            there["roots"][f"fs_{board}"] = ["layers", "made.json", "root", "root.ext4"]
             there["restore"].append(f"fs_{board}.conf")
             entry = f"01-00-1a-ca-00-57-{board:02x}.ipxe"
             there["tftp"][f"10.0.2.{board + 1}"] = [entry, f"initrd_{board}", f"vmlinux_{board}"]
         return there
 
     def root_is_whole(self, board=0):
-        root = self.state / "roots" / f"fs_{board}" / "root"
+        root = self.state / "board-roots" / f"fs_{board}" / "root"
         files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
         return files - {"root/data"} == ROOT_FILES
 
     def tear_down(self):
         """Leave no mount behind, whatever a test did."""
-        for point in reversed(self.mounts()):
+        for point in reversed(mounts_below(str(self.folder))):
             unmount(point)

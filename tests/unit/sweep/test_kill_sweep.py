@@ -46,7 +46,7 @@ def prepare(site, play):
     if play == "provision":
         return
     succeed(site, "provision", "preparing")
-    (site.state / "roots" / "fs_0" / "root" / "root" / "data").write_text("the tenant's own")
+    (site.state / "board-roots" / "fs_0" / "root" / "root" / "data").write_text("the tenant's own")
     if play == "reap":
         site.expire()
 
@@ -78,7 +78,7 @@ def check(site, killed, follows, why):
     assert site.what_is_there() == site.running("jackie"), why
     assert site.root_is_whole(), why
     if killed == "rebuild":
-        root = site.state / "roots" / "fs_0" / "root"
+        root = site.state / "board-roots" / "fs_0" / "root"
         assert not (root / "root" / "data").exists(), why
         keys = (root / "root" / ".ssh" / "authorized_keys").read_text().splitlines()
         assert [line.partition("restrict,")[0] for line in keys] == [OTHER_KEY, ""], why
@@ -87,7 +87,7 @@ def check(site, killed, follows, why):
         again = succeed(site, "rebuild", why)
         assert [result["changed"] for result in again] == [False, False, False], why
     elif killed == "reboot":
-        data = site.state / "roots" / "fs_0" / "root" / "root" / "data"
+        data = site.state / "board-roots" / "fs_0" / "root" / "root" / "data"
         assert data.read_text() == "the tenant's own", why
     else:
         again = succeed(site, "provision", why)

@@ -108,7 +108,7 @@ def test_terminate_against_provision_of_one_name_and_of_another(site, capsys, ro
         for name in ("jackie", "bob"):
             board = site.board_of(name)
             if board is not None and site.root_is_whole(board):
-                root = site.state / "roots" / f"fs_{board}" / "root" / "etc" / "hostname"
+                root = site.state / "board-roots" / f"fs_{board}" / "root" / "etc" / "hostname"
                 assert root.read_text() == f"{name}\n"
         for name in ("jackie", "bob"):
             assert not any(result.get("failed") for result in site.terminate(name))
@@ -121,7 +121,7 @@ def test_a_board_that_was_given_to_another_meanwhile_is_not_touched(site):
     """Jackie's play looked up board 0; then it was bob's. Neither his power nor his root are jackie's any more."""
     assert not any(result.get("failed") for result in site.provision("bob"))
     before = site.what_is_there()
-    key = site.state / "roots" / "fs_0" / "root" / "root" / ".ssh" / "authorized_keys"
+    key = site.state / "board-roots" / "fs_0" / "root" / "root" / ".ssh" / "authorized_keys"
     keys = key.read_text()
     late = (
         ("board_image", dict(image="debian", ssh_public_key=OTHER_KEY)),

@@ -46,6 +46,12 @@ class VerbSite(Site):
         data["outlets"].update({str(int(name[5:]) + 1): state for name, state in outlets.items()})
         path.write_text(json.dumps(dict(data, faults=faults or {})))
 
+    def cut(self, board):
+        """Turn an outlet off by hand, and with it the board that it feeds."""
+        self.pdu(**{f"board{board}": "off"})
+        boot = self.run_folder / "fake-boots" / f"board{board}"
+        boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
+
     def record(self, board):
         with self.proxy() as proxy:
             return proxy.store.record(board)

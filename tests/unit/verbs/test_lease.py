@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import release
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
@@ -123,4 +124,26 @@ def test_the_others_are_ended_although_one_cannot_be(jackie):
     assert "board1 is not in the boards file" in result["said"][0]
     (jackie.folder / "tilera_boards").write_text("".join(rows))
     assert not turn(jackie)["failed"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), OSError(40, "Too many links"), SystemExit(7)])
+def test_the_others_are_ended_although_one_ends_the_process(jackie, monkeypatch, error):
+    """Lost: all lease endings of a proxy, for ever, by what one tenant left where nobody foresaw it."""
+    assert not any(result.get("failed") for result in jackie.provision("bob"))
+    for name in ("jackie", "bob"):
+        jackie.expire(name)
+    real = release.remove
+
+    def breaking(proxy, board, *rest):
+        if board.id == 0:
+            raise error
+        return real(proxy, board, *rest)
+
+    monkeypatch.setattr(release, "remove", breaking)
+    assert not reap.turn(jackie.params)
+    assert (jackie.record(0).claim.instance, jackie.record(1).claim) == ("jackie", None)
+    assert "could not be ended" in jackie.events(0, "reap")[-1].text
+    monkeypatch.setattr(release, "remove", real)
+    assert reap.turn(jackie.params)
     assert jackie.what_is_there() == jackie.clean()

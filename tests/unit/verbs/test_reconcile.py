@@ -62,8 +62,24 @@ def test_a_board_that_is_on_for_nobody_is_switched_off(site):
     assert site.what_is_there() == site.clean()
 
 
+def test_the_root_of_an_instance_without_a_claim_is_kept(jackie):
+    """A database that was put back from a backup knows nothing of jackie: her board is on and stays hers."""
+    with jackie.proxy() as proxy:
+        proxy.store._db.write("DELETE FROM claims")
+    there = jackie.what_is_there()
+    result = reconcile(jackie)
+    ((text, done),) = found(result)
+    assert text.startswith("has the root of jackie, of which no claim is known: nothing of it is touched")
+    assert (done, result["changed"]) == (None, False)
+    assert jackie.what_is_there() == there
+    assert not any(result.get("failed") for result in jackie.provision("bob"))
+    assert jackie.what_is_there()["claims"] == {"bob": 1}
+
+
 def test_what_nobody_has_left_is_removed(jackie):
-    """A database that was put back from a backup knows nothing of jackie; her board is on, her export open."""
+    """What is not whole any more is what a terminate that was cut off has left: her board is on, her export open."""
+    made = jackie.state / "board-roots" / "fs_0" / "made.json"
+    made.write_text(made.read_text().replace('"whole": true', '"whole": false'))
     with jackie.proxy() as proxy:
         proxy.store._db.write("DELETE FROM claims")
     result = reconcile(jackie)
@@ -78,7 +94,7 @@ def test_what_nobody_has_left_is_removed(jackie):
 
 def test_recorded_as_running_but_off(jackie):
     """The claim, the root and what is in it stay; the outlet stays as somebody has put it."""
-    jackie.pdu(board0="off")
+    jackie.cut(0)
     result = reconcile(jackie)
     assert found(result) == [
         (
@@ -104,9 +120,29 @@ def test_recorded_as_off_but_running(jackie):
     assert jackie.what_is_there() == jackie.running("jackie")
 
 
+@pytest.mark.parametrize("verb", ["reconcile", "start"])
+def test_outlets_that_were_swapped_are_not_switched(jackie, verb):
+    """Lost: a tenant's machine, switched off by whoever tidies up or starts it again after two plugs were swapped."""
+    jackie.pdu(board0="off", board1="on")
+    before = jackie.what_is_there()
+    if verb == "reconcile":
+        result = reconcile(jackie)
+        (own, done), (other, other_done) = found(result, 0)[0], found(result, 1)[0]
+        assert "its outlet is off, and it runs jackie and shows its own key: nothing is switched" in own
+        assert "it may feed board0: not switched: see which outlet feeds it" in other
+        assert (done, other_done) == (None, None)
+    else:
+        result = jackie.module("tilera_boot", boards=[0], timeout=10)
+        assert result["failed"]
+        assert "something answers at 10.0.2.1" in result["msg"]
+    assert not result["changed"]
+    assert jackie.what_is_there() == before
+    assert jackie.record(0).state == "running"
+
+
 @pytest.mark.parametrize("lost", ["export", "mount", "entry", "kernel"])
 def test_what_a_running_board_boots_from_is_put_back(jackie, lost):
-    root = jackie.state / "roots" / "fs_0" / "root"
+    root = jackie.state / "board-roots" / "fs_0" / "root"
     keys = root / "root" / ".ssh" / "authorized_keys"
     keys.write_text("the tenant's own business\n")
     said, done = f"missing: {lost}", "put back"
@@ -179,7 +215,7 @@ def test_what_is_of_no_board_is_named_and_left(jackie):
     there = (jackie.exports(), jackie.mounts(), jackie.outlets())
     result = reconcile(jackie)
     assert not result["changed"]
-    for part in ("claim of jackie (jackie) on board0", "roots/fs_0", "/10.0.2.1", "export 1 /tftpboot/fs_0"):
+    for part in ("claim of jackie (jackie) on board0", "board-roots/fs_0", "/10.0.2.1", "export 1 /tftpboot/fs_0"):
         assert any(part in text for text in result["others"]), (part, result["others"])
     assert (jackie.exports(), jackie.mounts(), jackie.outlets()) == there
 

@@ -15,7 +15,7 @@ def start(site):
 
 
 def test_stopped_keeps_board_and_root_and_starts_again(jackie):
-    data = jackie.state / "roots" / "fs_0" / "root" / "root" / "data"
+    data = jackie.state / "board-roots" / "fs_0" / "root" / "root" / "data"
     data.write_text("mine")
     before = jackie.what_is_there()
     assert stop(jackie, check=True)["changed"]

@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is there on a board that has power. If these fail, the power of a board in use is cut because it was busy."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import presence
+from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
+
+
+class Played:
+    """A driver whose board is there at the looks in `heard`, and proves its key at one from the `proves`-th on."""
+
+    def __init__(self, proves=None, heard=range(10**9), other=False):
+        self.proves, self.heard, self.other = proves, heard, other
+        self.looks = 0
+
+    def alive(self, board, limit):
+        self.looks += 1
+        return self.looks in self.heard
+
+    def answers(self, board, system, deadline, cancelled, report):
+        if self.other:
+            raise WrongHostKey("another host key answers there", "10.0.2.1")
+        return self.proves is not None and self.looks >= self.proves
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(presence, "NAP", 0.01)
+    monkeypatch.setattr(presence, "QUIET", 0.2)
+    monkeypatch.setattr(presence, "LONGEST", 0.5)
+
+
+def seen(driver, **more):
+    work = SimpleNamespace(driver=driver, board=None, system=None)
+    return presence.look(work, threading.Event(), **more)
+
+
+def test_who_is_there():
+    assert seen(Played(proves=1)) == presence.OWN_KEY
+    assert seen(Played(proves=8)) == presence.OWN_KEY
+    assert seen(Played(other=True)) == presence.OTHER_KEY
+    assert seen(Played(heard=())) == presence.SILENT
+    assert seen(Played()) == presence.ALIVE
+
+
+def test_silence_begins_after_the_last_sign_of_life():
+    """A board that took a connection a moment ago is no board that hangs."""
+    start = time.monotonic()
+    assert seen(Played(heard={5})) == presence.SILENT
+    assert time.monotonic() - start >= 0.05 + 0.2 - 0.01
+
+
+def test_a_node_at_work_waits_longer(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.0 * os.cpu_count(), 0.0, 0.0))
+    start = time.monotonic()
+    assert seen(Played(heard=())) == presence.SILENT
+    assert time.monotonic() - start >= 0.6 - 0.02
+    monkeypatch.setattr(os, "getloadavg", lambda: (1e6, 0.0, 0.0))
+    assert presence.strain() == presence.MOST_STRAIN
+
+
+def test_the_time_of_one_that_waits_for_its_turn_has_not_begun(monkeypatch):
+    """Lost: the power of boards in use that were asked last of many."""
+    monkeypatch.setattr(presence, "AT_ONCE", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(Played, "answers", lambda self, *_asked: time.sleep(0.3) or self.looks > 1)
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(seen(Played()))) for _one in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [presence.OWN_KEY] * 4
+
+
+def test_what_is_not_asked_any_more_ends():
+    over = threading.Event()
+    over.set()
+    assert presence.look(SimpleNamespace(driver=Played(), board=None, system=None), over) is None
