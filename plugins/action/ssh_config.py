@@ -43,10 +43,13 @@ class ActionModule(ActionBase):
         _spec, arguments = self.validate_argument_spec(SPEC)
         result.update(changed=False, diff=[])
         for instance in arguments["instances"]:
-            path = os.path.join(arguments["folder"], named(instance))
+            name = named(instance)
+            path = os.path.join(arguments["folder"], name)
             wanted = text_for(instance, arguments["options"]) if arguments["state"] == "present" else None
             try:
                 before = read(path)
+                if before is not None and not is_ours(before, name):
+                    raise AnsibleActionFail(f"{path} is no file of an instance: move it away, or set another folder")
                 if before != wanted and not self._task.check_mode:
                     write(path, wanted)
             except OSError as error:
@@ -75,6 +78,12 @@ def text_for(instance, options):
         if not value or len(value.splitlines()) > 1:
             raise AnsibleActionFail(f"{values['instance']}: {key} is not one line: give what tilera_boot returned")
     return TEXT.format(**values) + "".join(f"  {option}\n" for option in options)
+
+
+def is_ours(text, name):
+    """Whether `read` gave what this wrote for an instance; a file of ~/.ssh may be called as somebody's instance is."""
+    written = text.partition("\n")[2] if text.startswith("mode ") else text
+    return written.startswith(TEXT.partition("{ip}")[0].format(instance=name))
 
 
 def read(path):

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running another program: an argument list, never a shell; always a limit; its words in the error."""
+"""Running another program: an argument list, never a shell; a limit of time and of bytes; its words in the error."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import subprocess
 
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
-
-#: How often a program is looked at that somebody wants to look at (seconds).
-LOOK = 0.3
+from .output import MOST, TooMuch, collect
 
 
-def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None, look=None):
+def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None, look=None, most=MOST):
     """Run `argv` to its end, whatever its exit code; a CompletedProcess with stdout and stderr as text.
 
     :param env: variables that it has besides ours.
-    :param look: called with its process id every LOOK seconds while it runs.
+    :param look: called with its process id a few times a second while it runs.
+    :param most: bytes that it may print.
     :raises TimedOut: the limit passed; the program is killed with all that it started. What it had said is in the fact
         `said`.
-    :raises HeteroError: it is missing, or cannot be run.
+    :raises HeteroError: it is missing, cannot be run, or printed too much, for which it is killed likewise.
     """
     try:
         with subprocess.Popen(
@@ -31,13 +30,11 @@ def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None, look=
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            universal_newlines=True,
-            errors="replace",
             env={**os.environ, **(env or {})},
             start_new_session=True,
         ) as process:
             try:
-                stdout, stderr = _communicate(process, stdin, timeout, look)
+                stdout, stderr = collect(process, Deadline(timeout), stdin, most, look)
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
@@ -46,24 +43,9 @@ def ended(argv, thing=None, remedy=None, timeout=30.0, stdin="", env=None, look=
         raise HeteroError(what, thing or argv[0], "install it, or run the set-up playbook") from error
     except OSError as error:
         raise HeteroError(f"program {argv[0]} cannot be run ({error.strerror})", thing or argv[0], remedy) from error
-    except subprocess.TimeoutExpired as error:
-        said = b"".join(part or b"" for part in (error.stderr, error.stdout)).decode("utf-8", "replace")
-        raise TimedOut(f"{argv[0]} did not end within {timeout:g} s", thing or argv[0], remedy, said=said) from error
+    except (TimedOut, TooMuch) as error:
+        raise type(error)(f"{argv[0]} {error.what}", thing or argv[0], remedy, **error.facts) from error
     return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
-
-
-def _communicate(process, stdin, timeout, look):
-    if look is None:
-        return process.communicate(stdin, timeout)
-    deadline = Deadline(timeout)
-    while True:
-        try:
-            return process.communicate(stdin, min(LOOK, deadline.left))
-        except subprocess.TimeoutExpired:
-            if deadline.passed:
-                raise
-            stdin = None  # it is given once
-            look(process.pid)
 
 
 def last_words(done):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from .printable import printable
+
 
 class HeteroError(Exception):
     """Something a person must know: which thing, what is wrong with it, and what to do next.
@@ -25,13 +27,21 @@ class HeteroError(Exception):
         super().__init__(str(self))
 
     def __str__(self):
+        """In one piece, for people: what others said in it shows its control characters escaped."""
         text = f"{self.thing}: {self.what}" if self.thing else self.what
-        return f"{text}: {self.remedy}" if self.remedy else text
+        return printable(f"{text}: {self.remedy}" if self.remedy else text)
 
     @property
     def failure(self):
         """The error as the `failure` field of a module's result."""
         return dict(self.facts, what=self.what, thing=self.thing, remedy=self.remedy)
+
+
+def told(error, thing):
+    """Any error in words, for whoever goes on with other things; of one that nobody foresaw its kind, too."""
+    if isinstance(error, HeteroError):
+        return str(error)
+    return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {error})")
 
 
 class BadInput(HeteroError):

@@ -19,6 +19,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
+from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
 
 display = Display()
 
@@ -84,7 +85,7 @@ class Follows(ShowsLines):
         command = " ".join(shlex.quote(word) for word in words)
         said = self._low_level_execute_command(command, in_data=program.encode() if by_input else None)
         if said["rc"] != 0:
-            words = (said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
+            words = printable(said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
             raise AnsibleActionFail(
                 f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it."
             )
@@ -101,9 +102,8 @@ def outcome(text):
     if isinstance(result, dict):
         return result
     said = lines[-1] if lines else "nothing"
-    return dict(
-        failed=True, msg=f"the work in the background was killed or broke (it said: {said}). Run this again.", said=text
-    )
+    what = f"the work in the background was killed or broke (it said: {said}). Run this again."
+    return printable_data(dict(failed=True, msg=what, said=text))
 
 
 def show(lines):
@@ -116,11 +116,12 @@ def as_text(line):
     """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4
     s").
 
-    Further lines of its text are evidence, for events and results. A string is a line already.
+    Further lines of its text are evidence, for events and results. A string is a line already, and stays one: what
+    others say in it cannot go on with a line that looks like ours.
     """
     if not isinstance(line, dict):
-        return str(line)
-    text = (line["text"].splitlines() or [""])[0]
+        return one_line(str(line))
+    text = one_line(line["text"].partition("\n")[0])
     phase = f"{line['phase']:<9} " if line.get("phase") else ""
     where = f"{line['node']:<7} {phase}" if line.get("node") else ""
     said = f"{line['instance'] or '-':<7} {where}{text}"

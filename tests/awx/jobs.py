@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ansible_runner
+import yaml
 
 from ansible_collections.hetero.compute.tests.awx.rules import extra_vars_file, inject, launch, of_the_job
 
@@ -76,6 +78,12 @@ class Job:
     output: str
     stats: dict
     artifacts: dict
+    kept: Path
+
+    @property
+    def everything(self):
+        """All that AWX keeps of it and shows to whoever may see the job: output, events, facts, artifacts."""
+        return "\n".join(path.read_text(errors="replace") for path in self.kept.rglob("*") if path.is_file())
 
     @property
     def changed(self):
@@ -122,4 +130,22 @@ class Awx:
             output = file.read()
         last = [event["event_data"] for event in ended.events if event["event"] == "playbook_on_stats"]
         assert last, output
-        return Job(ended.rc, output, last[0], last[0].get("artifact_data") or {})
+        return Job(ended.rc, output, last[0], last[0].get("artifact_data") or {}, Path(ended.config.artifact_dir))
+
+
+def on_lab(lab, folder):
+    """AWX with a lab's inventory, less the way in that is the credential's there."""
+    shutil.copytree(lab.folder / "inventory", folder / "inventory")
+    path = folder / "inventory" / "lab.yml"
+    text = yaml.safe_load(path.read_text())
+    for group in ("proxies", "hypervisor_lxc", "hypervisor_kvm"):
+        for node in text.get(group, {}).get("hosts", {}).values():
+            del node["ansible_ssh_private_key_file"], node["ansible_control_path_dir"]
+            (proxy_command,) = re.findall(r'-o ProxyCommand="[^"]+"', node["ansible_ssh_common_args"])
+            node["ansible_ssh_common_args"] = proxy_command
+    path.write_text(yaml.safe_dump(text))
+    way = lab.folder / "ssh"
+    held = {"ssh_private_key": (way / "id_ed25519").read_text(), "known_hosts": (way / "known_hosts").read_text()}
+    (folder / "tables").mkdir()
+    env = dict(environment(), HOME=str(folder), ANSIBLE_SSH_CONTROL_PATH_DIR=str(folder / "first"))
+    return Awx(folder, tables(folder / "tables"), folder / "inventory", env, {"nodes": held})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from zlib import crc32
 
 import jinja2
 import yaml
@@ -171,8 +172,9 @@ def inject(credential_type, inputs, folder):
 
 
 def of_the_job(user):
-    """What AWX tells each job of itself."""
-    both = {"job_id": 42, "job_launch_type": "manual", "user_id": 7, "user_name": user, "user_email": ""}
+    """What AWX tells each job of itself; each user has a number of their own."""
+    number = crc32(user.encode())
+    both = {"job_id": 42, "job_launch_type": "manual", "user_id": number, "user_name": user, "user_email": ""}
     return {f"{prefix}_{name}": value for prefix in ("tower", "awx") for name, value in both.items()}
 
 

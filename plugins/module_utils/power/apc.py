@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from typing import Any
 
 from ..deadline import Deadline
@@ -33,8 +34,8 @@ HOPELESS = (
     ),
     (
         re.compile(r"host identification has changed|host key verification failed", re.I),
-        "shows another ssh host key than before",
-        "find out why; if it was replaced, remove its lines from {known_hosts}",
+        "shows another ssh host key than {before}",
+        "find out why; if it was replaced, {mend}",
     ),
     (
         re.compile(r"unable to negotiate|invalid key length|no matching", re.I),
@@ -51,9 +52,10 @@ TWO_DIALECTS = re.compile(r"\bAOS\s+v3\.")
 class Apc(PowerDriver):
     """A session with an APC PDU.
 
-    Settings: host, port, transport (telnet, ssh), legacy_ssh, known_hosts (file of ssh's host keys; a first one is
-    taken and kept), command_line (AOS 3: whether to use the command line that it has beside its slow menus; without
-    it, by telnet, for several outlets and only if it shows the same outlets as the menus).
+    Settings: host, port, transport (telnet, ssh), legacy_ssh, host_key (its public keys by ssh, a line each; no other
+    is taken), known_hosts (where there is no host_key: the file in which the first key that it shows is kept),
+    command_line (AOS 3: whether to use the command line that it has beside its slow menus; without it, by telnet, for
+    several outlets and only if it shows the same outlets as the menus).
     """
 
     _line: Any = None  # terminal.Line, from login to logout
@@ -61,6 +63,7 @@ class Apc(PowerDriver):
     #: Whether the firmware has both, whether we went over from the menus, and the outlets that we then must see.
     _both = _went_over = False
     _listed: Any = None
+    _folder: Any = None  # with its pinned key, while there is a session
 
     def login(self):
         if self._listed:
@@ -86,10 +89,8 @@ class Apc(PowerDriver):
             raise BadInput(f"'{user}' is no user name", self.name, "correct username")
         password = self.secrets.get("password") or ""
         self._speak = None
-        argv = terminal.argv(self.name, self.settings, user)
+        argv = terminal.argv(self.name, self._with_key(), user)
         again = "password" if argv[0] == "ssh" else "user"
-        if again == "password":
-            self._keep_host_keys()
         self._line = terminal.Line(self.name, argv, password, self.deadline)
         if again == "password":
             self._await("password")
@@ -106,6 +107,20 @@ class Apc(PowerDriver):
             raise self._refused()
         self.dialect = mark
         self._speak = DIALECTS[mark](self._line)
+
+    def _with_key(self):
+        """The settings, with a place for its host keys where there is need of one."""
+        if self.settings.get("transport") != "ssh":
+            return self.settings
+        if not self.settings.get("host_key"):
+            self._keep_host_keys()
+            return self.settings
+        text = terminal.known_hosts(self.name, self.settings)
+        self._folder = tempfile.TemporaryDirectory(prefix="hetero-pdu-")
+        path = os.path.join(self._folder.name, "known_hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return dict(self.settings, known_hosts=path)
 
     def _keep_host_keys(self):
         """A place for them, without which ssh would take any key each time."""
@@ -130,8 +145,13 @@ class Apc(PowerDriver):
         screen, words = lost.facts["screen"], self._line.words
         for sign, what, remedy in HOPELESS:
             if sign.search(screen):
-                remedy = remedy.format(known_hosts=self.settings.get("known_hosts") or "known_hosts")
-                return HeteroError(f"{what}: {words}", self.name, remedy, screen=screen)
+                pinned = self.settings.get("host_key")
+                mend = f"remove its lines from {self.settings.get('known_hosts') or 'known_hosts'}"
+                named = dict(
+                    before="the one pinned" if pinned else "before",
+                    mend="correct its host_key in tftp_proxy_pdus" if pinned else mend,
+                )
+                return HeteroError(f"{what.format(**named)}: {words}", self.name, remedy.format(**named), screen=screen)
         if DENIED.search(screen):
             return self._refused()
         if TAKEN.search(screen) or (lost.ended and not after):
@@ -168,6 +188,9 @@ class Apc(PowerDriver):
         self.login()
 
     def logout(self):
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
         if self._line is None:
             return
         farewell = Deadline(max(1.0, min(FAREWELL, self.deadline.left)))

@@ -13,6 +13,7 @@ import shutil
 
 from ..command import ended, last_words
 from ..errors import BadInput, HeteroError, Lost, TimedOut
+from ..output import MOST_OF_OTHERS
 from .driver import Answer, PowerDriver
 
 #: Our words for what fence agents call differently (FenceAgentAPI.md, and `fence_apc -o metadata`).
@@ -83,7 +84,8 @@ class Fence(PowerDriver):
         """The agent's end. :raises Lost: it lost the PDU."""
         if self.deadline.passed:
             raise TimedOut(f"no time left to ask {self.dialect}", self.name, "raise timeout")
-        done = ended([self._agent], self.name, "look at the PDU", self.deadline.left, self._options(action, outlet))
+        options, limit = self._options(action, outlet), self.deadline.left
+        done = ended([self._agent], self.name, "look at the PDU", limit, options, most=MOST_OF_OTHERS)
         if done.returncode not in STATES and LOST.search(done.stderr):
             raise Lost(f"{self.dialect}: {last_words(done)}", self.name, "look at the PDU, or raise timeout")
         return done

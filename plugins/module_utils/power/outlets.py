@@ -58,6 +58,7 @@ class Session:
     def __init__(self, driver, deadline, turn):
         self._driver, self._deadline, self._turn = driver, deadline, turn
         self._pause = PAUSES[0]
+        self._said = None  #: the last error
         self.name = driver.name
 
     @property
@@ -98,6 +99,8 @@ class Session:
 
     def _wait(self, error):
         """Leave the PDU alone for a while, longer each time; give up at the deadline."""
+        # What the deadline cut off says less than what the PDU said before.
+        self._said = error = self._said if self._said and self._deadline.passed else error
         self._driver.logout()
         pause = self._deadline.within(self._pause)
         while not pause.passed:

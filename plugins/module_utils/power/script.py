@@ -13,6 +13,7 @@ import os
 
 from ..command import ended, last_words
 from ..errors import BadInput, HeteroError, TimedOut
+from ..output import MOST_OF_OTHERS
 from .driver import Answer, PowerDriver
 
 #: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_reboot, tile_pdu_status).
@@ -62,4 +63,5 @@ class Script(PowerDriver):
             raise TimedOut("no time left to run its script", self.name, "raise timeout")
         # A script that wants the credentials reads them; one that does not, does not see them.
         secrets = "".join(f"{name}={secret}\n" for name, secret in self.secrets.items() if secret)
-        return ended([*self._argv, outlet, mode], self.name, "look at its script", self.deadline.left, secrets)
+        argv, limit = [*self._argv, outlet, mode], self.deadline.left
+        return ended(argv, self.name, "look at its script", limit, secrets, most=MOST_OF_OTHERS)

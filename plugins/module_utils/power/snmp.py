@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..command import ended
 from ..errors import BadInput, HeteroError, Lost, TimedOut
+from ..output import MOST_OF_OTHERS
 from .driver import Answer, PowerDriver
 
 APC = "1.3.6.1.4.1.318"
@@ -140,7 +141,8 @@ class Snmp(PowerDriver):
         argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
         where = {"SNMPCONFPATH": self._folder.name, "SNMP_PERSISTENT_DIR": self._folder.name}
         try:
-            done = ended(argv, self.name, "look at the PDU", max(0.5, self.deadline.left), env=where)
+            limit = max(0.5, self.deadline.left)
+            done = ended(argv, self.name, "look at the PDU", limit, env=where, most=MOST_OF_OTHERS)
         except TimedOut as error:
             raise Lost(f"no answer by SNMP ({error.what})", self.name, NO_ANSWER) from error
         if done.returncode == 0:

@@ -38,16 +38,23 @@ TELNET = ("telnet", "-E", "{host}", "{port}")
 SSH = (
     *("ssh", "-F", "/dev/null", "-tt", "-e", "none", "-p", "{port}", "-l", "{user}"),
     *("-o", "ControlPath=none", "-o", "ConnectTimeout=10"),
-    *("-o", "StrictHostKeyChecking=accept-new", "-o", "CheckHostIP=no"),
+    *("-o", "CheckHostIP=no"),
     *("-o", "PubkeyAuthentication=no", "-o", "PreferredAuthentications=password,keyboard-interactive"),
     *("-o", "NumberOfPasswordPrompts=1"),  # three bad logins close a PDU for two minutes
 )
+#: A key that is pinned is the only one; without, the first one that the PDU shows is taken and kept.
+PINNED = ("-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null")
+FIRST_SEEN = ("-o", "StrictHostKeyChecking=accept-new")
 #: What network cards of before 2014 offer, and OpenSSH no longer does by itself.
 LEGACY = (
     *("-o", "KexAlgorithms=+diffie-hellman-group14-sha1,diffie-hellman-group1-sha1"),
     *("-o", "HostKeyAlgorithms=+ssh-rsa", "-o", "Ciphers=+aes256-cbc,aes128-cbc,3des-cbc", "-o", "MACs=+hmac-sha1"),
     *("-o", "IgnoreUnknown=RequiredRSASize", "-o", "RequiredRSASize=1024"),
 )
+#: Characters that may come before the screen that is waited for; one of 24 outlets has 2,000.
+MOST = 1 << 18
+#: A public key, as sshd(8) has it in SSH_KNOWN_HOSTS FILE FORMAT behind the host.
+PUBLIC_KEY = re.compile(r"(ssh|ecdsa)-[\w.@-]+ AAAA[\w+/=]+( |$)")
 TRANSPORTS = {"telnet": (TELNET, 23), "ssh": (SSH, 22)}
 
 
@@ -61,10 +68,22 @@ def argv(name, settings, user):
     parts, port = TRANSPORTS[transport]
     words = [part.format(host=host, port=settings.get("port") or port, user=user) for part in parts]
     if transport == "ssh":
+        words += PINNED if settings.get("host_key") else FIRST_SEEN
         if settings.get("known_hosts"):
             words += ["-o", f'UserKnownHostsFile="{settings["known_hosts"]}"']
         words += [*(LEGACY if settings.get("legacy_ssh") else ()), "--", host]
     return words
+
+
+def known_hosts(name, settings):
+    """The text of a known_hosts file with the PDU's pinned keys. :raises BadInput: they are none."""
+    host, port = settings["host"], settings.get("port") or TRANSPORTS["ssh"][1]
+    where = host if port == TRANSPORTS["ssh"][1] else f"[{host}]:{port}"
+    lines = str(settings["host_key"]).strip().splitlines()
+    if not all(PUBLIC_KEY.match(line) for line in lines):
+        remedy = "give host_key as ssh-keyscan prints it behind the address: ssh-rsa AAAA…"
+        raise BadInput("its host_key is no public key", name, remedy)
+    return "".join(f"{where} {line}\n" for line in lines)
 
 
 class Line:
@@ -76,11 +95,13 @@ class Line:
         self.name, self._password, self._deadline = name, password, deadline
         self.screen = ""
         self.answers = 0
+        self._came = 0
         try:
             self._child = pexpect.spawn(argv[0], argv[1:], encoding="utf-8", codec_errors="replace", echo=False)
         except pexpect.ExceptionPexpect as error:
             raise HeteroError(f"program {argv[0]} is not installed", name, f"install {argv[0]}") from error
         self._child.delaybeforesend = None
+        self._child.logfile_read = self  # pexpect hands it all that it reads
         # A session ends by the PDU's hanging up, after which there is nothing to be patient with.
         self._child.ptyproc.delayafterclose = self._child.ptyproc.delayafterterminate = 0.02
 
@@ -93,7 +114,7 @@ class Line:
     def read(self, *marks, within=None):
         """(mark, text before and with it) for whichever of the marks comes first. :raises Lost:"""
         limit = min(ANSWER, (within or self._deadline).left)
-        start = time.monotonic()
+        start, self._came = time.monotonic(), 0
         try:
             found = self._child.expect_list([MARKS[mark] for mark in marks], timeout=limit)
         except pexpect.EOF as error:
@@ -106,8 +127,19 @@ class Line:
         self.screen = self._plain(self._child.before + self._child.after)
         return marks[found], self.screen
 
+    def write(self, text):
+        """What came, counted. :raises HeteroError: too much for a screen."""
+        self._came += len(text)
+        if self._came > MOST:
+            what = f"says more than {MOST} characters and no screen that is known"
+            raise HeteroError(what, self.name, "see what answers at its address", screen=self._plain(text)[-2000:])
+
+    def flush(self):
+        """Nothing is kept here; pexpect asks for it."""
+
     def hung_up(self, deadline):
         """Wait until the PDU has ended the session."""
+        self._came = 0
         return self._child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=deadline.left) == 0
 
     def close(self):

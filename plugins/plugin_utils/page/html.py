@@ -11,12 +11,14 @@ from __future__ import annotations
 import html
 import unicodedata
 
+from ansible_collections.hetero.compute.plugins.module_utils.printable import printable
+
 #: Elements without an end tag (HTML standard, void elements) that are used here.
 VOID = {"meta"}
 #: Characters of one text; a page must not be as long as what somebody put into a note.
 MOST = 4000
-#: Unicode categories that are not shown as they are: control, format (which turns text around), surrogate, private,
-#: unassigned.
+#: Unicode categories that are not shown as they are, beside what printable() escapes: other format characters, and
+#: private and unassigned ones, which may look like anything.
 UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
@@ -27,8 +29,8 @@ class Html(str):
 
 
 def clean(value, most=MOST):
-    """Any value as text that can be shown: cut where it is long, without characters that do something."""
-    text = str(value)
+    """Any value as text that can be shown: cut where it is long, with characters that do something escaped."""
+    text = printable(str(value))
     if len(text) > most:
         text = f"{text[: most - 1]}…"
     if text.isprintable():

@@ -85,8 +85,9 @@ def test_every_answer_is_one_that_the_playbook_takes(read):
             assert re.search(rf"\b{asked['variable']}=", header), (name, asked["variable"])
 
 
-#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and no JSON.
-BY_HAND = {"force", "html", "json", "events"}
+#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and no JSON, and
+#: it has files of the site's in it that no user may have read.
+BY_HAND = {"force", "all", "html", "json", "events", "key_file"}
 
 
 def test_everything_that_a_playbook_takes_is_asked(read):
@@ -108,9 +109,12 @@ def test_who_may_do_what(read):
     for name, template in read["templates"].items():
         assert template["for"] in ("users", "operators")
         variables = {asked["variable"] for asked in template["survey"]}
-        assert not variables & {"force", "owner"}, name
+        assert not variables & {"force", "owner", "key_file", "html"}, name
         if template["for"] == "users":
-            assert "force" not in template["extra_vars"], name
+            assert not {"force", "all"} & set(template["extra_vars"]), name
+            # who leaves a node out may take a name that somebody has there; who imports, what a name stands for
+            assert (template["playbook"], "without" in variables) != ("provision_instance", True), name
+            assert template["playbook"] not in ("image", "proxy", "gpu_host", "kvm_host"), name
         assert template.get("credentials", []) == (["pdus"] if template["playbook"] == "proxy" else []), name
     with pytest.raises(ValueError, match="owner is not asked for"):
         rules.launch(read["templates"]["stop an instance"], {"instance": "jackie", "owner": "eve"})

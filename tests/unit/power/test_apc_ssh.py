@@ -72,6 +72,33 @@ def test_another_host_key_gets_no_password(over_ssh):
     assert "Accepted password" not in (ssh.folder / "sshd.log").read_text()
 
 
+def test_a_pinned_key_and_no_other_gets_the_password(over_ssh, tmp_path):
+    """Without it, whoever answers at a new PDU's address first is given its password."""
+    pdu, ssh = over_ssh()
+    public = " ".join(ssh.host_key.with_suffix(".pub").read_text().split()[:2])
+    with apc(pdu, ssh, host_key=public) as session:
+        assert session.status()
+    assert not Path(ssh.settings["known_hosts"]).exists(), "nothing is taken at first sight"
+    ssh.stop()
+    ssh.new_host_key()
+    ssh.start()
+    with pytest.raises(HeteroError, match="another ssh host key than the one pinned") as caught:
+        apc(pdu, ssh, host_key=public).__enter__()
+    assert (caught.value.thing, "correct its host_key in tftp_proxy_pdus" in caught.value.remedy) == ("pdu-t", True)
+    assert "Accepted password" not in (ssh.folder / "sshd.log").read_text()
+    with pytest.raises(BadInput, match="its host_key is no public key"):
+        apc(pdu, ssh, host_key="SHA256:abc").__enter__()
+
+
+def test_the_module_says_how_a_pdu_proved_itself(over_ssh, tmp_path):
+    """Without it, nobody knows which PDUs were taken at their word."""
+    pdu, ssh = over_ssh()
+    given = dict(host="127.0.0.1", port=ssh.port, transport="ssh", username="apc", password=PASSWORD)
+    public = ssh.host_key.with_suffix(".pub").read_text()
+    result, _text = run(tmp_path, **given, host_key=public, timeout=20)
+    assert (result["host_key"], result["outlets"]["1"]["after"]) == ("pinned", "off")
+
+
 def test_a_wrong_password_is_said_once(over_ssh):
     """Without it, the two ways in which ssh asks for a password would be two bad logins of the three."""
     pdu, ssh = over_ssh("LogLevel VERBOSE")

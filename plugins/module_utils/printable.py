@@ -1,0 +1,56 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Text that others wrote, made safe to print: what a terminal obeys or an eye cannot see is shown escaped.
+
+Boards, consoles, PDUs and tenants' files say what they like. A control sequence of theirs would move the cursor, set
+the title or type into the terminal of whoever reads it; a bidirectional override would show a line as another one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: C0 but newline and tab, DEL and C1; soft hyphen; Arabic letter mark, zero width and direction marks, line and
+#: paragraph separators, bidirectional embeddings, overrides and isolates (Unicode Standard Annex 9), invisible
+#: operators; byte order mark, interlinear annotation; tag characters; lone surrogates, which no UTF-8 output takes.
+_UNSAFE = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
+)
+_TEXT = re.compile(f"[{_UNSAFE}]")
+_LINE = re.compile(f"[\t\n{_UNSAFE}]")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    r"""`text` with its control and invisible characters as `\x1b`, `\u202e`; newlines and tabs stay.
+
+    Printable text comes back as it is, so doing it twice is doing it once.
+    """
+    # str.isprintable knows all of these and more, and is four times as fast.
+    return text if text.isprintable() else _TEXT.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    r"""The same for a place that holds one line, a field of a table: newlines and tabs are `\x0a` and `\x09` too.
+
+    Otherwise what others say could go on with a line that looks like one of ours.
+    """
+    return text if text.isprintable() else _LINE.sub(_escaped, text)
+
+
+def printable_data(value: Any) -> Any:
+    """A module's result, or any part of one, with all texts in it printable: keys too, at any depth."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable_data(key): printable_data(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [printable_data(part) for part in value]
+    return value
