@@ -42,7 +42,7 @@ options:
     choices: [auto, soft, hard]
     default: auto
   soft_timeout:
-    description: Seconds that its init has to end.
+    description: Seconds that its init has to end, 1 to 600.
     type: float
     default: 30
   fresh:

@@ -23,6 +23,8 @@ ENDING_TIME = 0.01
 #: clone3(2), the same number on every architecture; <linux/sched.h>. Its cgroup came with Linux 5.7.
 CLONE3, CLONE_INTO_CGROUP = 435, 0x200000000
 NO_CLONE3 = (errno.ENOSYS, errno.E2BIG, errno.EINVAL, errno.EPERM)
+#: A cgroup whose pids.max is reached: who is moved there is not counted.
+FULL = errno.EAGAIN
 
 
 def in_child(work, deadline, thing, remedy, cgroup=None):
@@ -75,7 +77,7 @@ def _clone_into(cgroup):
     syscall = ctypes.PyDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
     child = syscall(ctypes.c_long(CLONE3), arguments, ctypes.c_size_t(len(arguments)))
-    if child < 0 and ctypes.get_errno() not in NO_CLONE3:
+    if child < 0 and ctypes.get_errno() not in (*NO_CLONE3, FULL):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "clone3")
     return child if child >= 0 else None
 
@@ -105,8 +107,21 @@ def _child(work, writer):
         data = json.dumps(answer).encode()
         while data:
             data = data[os.write(writer, data) :]
+    except BaseException as error:
+        os.write(2, _where(error).encode())  # the caller learns only that there was no answer
+        raise
     finally:
         os._exit(0)
+
+
+def _where(error: BaseException) -> str:
+    """A traceback without the lines of the source: files are not read, for the root may be a tenant's by now."""
+    calls, text = error.__traceback__, f"{type(error).__name__}: {error}\n"
+    while calls:
+        code = calls.tb_frame.f_code
+        text += f"  in {code.co_name}, line {calls.tb_lineno} of {code.co_filename}\n"
+        calls = calls.tb_next
+    return text
 
 
 def _collect(reader, thing, deadline):

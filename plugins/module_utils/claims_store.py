@@ -13,6 +13,7 @@ import os
 from typing import Any
 
 from .database import Database
+from .images.names import default_name, is_source
 
 
 class ClaimsStore:
@@ -20,6 +21,7 @@ class ClaimsStore:
 
     :param actor: who acts, for the events (default: user and process).
     :param create: see Database: with False a missing file reads as empty and stays missing.
+    :param write: see Database: whether a file of an older release is upgraded (default: as `create`).
     """
 
     #: What its database consists of, the table of claims and the column they are sorted by, and what a row becomes.
@@ -28,10 +30,10 @@ class ClaimsStore:
     order: str
     claim_type: Any
 
-    def __init__(self, path, actor=None, create=True, busy=10.0):
+    def __init__(self, path, actor=None, create=True, busy=10.0, write=None):
         self.path = path
         self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
-        self._db = Database(path, self.layout, create=create, busy=busy)
+        self._db = Database(path, self.layout, create=create, busy=busy, write=write)
 
     def __enter__(self):
         return self
@@ -56,4 +58,12 @@ class ClaimsStore:
 
     def _claims(self, where="", values=()):
         rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)
-        return [self.claim_type(**dict(row, flavor=json.loads(row["flavor"]))) for row in rows]
+        return [self.claim_type(**_read(row)) for row in rows]
+
+
+def _read(row):
+    """A claim as it is stored. One from before images were names has the path that its image was imported from, by
+    the name of the file.
+    """
+    image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
+    return dict(row, flavor=json.loads(row["flavor"]), image=image)

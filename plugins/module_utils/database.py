@@ -14,9 +14,10 @@ import os
 import sqlite3
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from . import backups
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 
@@ -28,12 +29,15 @@ class Layout:
     :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version.
     :param set_up: what a person does about a file of another schema.
     :param restore: from the path of a damaged file to what a person does about it.
+    :param upgrades: {schema: statements that make the next one of it}; a file of an older one is made anew by them when
+        it is first opened to be written, after a copy.
     """
 
     schema: int
     tables: tuple
     set_up: str
     restore: Callable[[str], str]
+    upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 #: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
@@ -48,6 +52,7 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
+UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
 
@@ -57,21 +62,26 @@ class Database:
     :param layout: its tables.
     :param create: make a missing file (0600) and its folder (0700). With False a missing or still empty file reads as
         empty and nothing written is kept, so that check mode and information leave no trace.
+    :param write: upgrade a file of an older schema (default: as `create`). With False such a file is read as a copy in
+        memory, which refuses what would be written: it would be lost.
     :param busy: seconds to wait for another process's transaction.
     :raises HeteroError: locked, damaged, unreadable, or of another schema; the file is left as it is.
     """
 
-    def __init__(self, path, layout, create=True, busy=10.0):
+    def __init__(self, path, layout, create=True, busy=10.0, write=None):
         self.path = path
         self.layout = layout
         self.busy = busy
+        self._is_copy = False
         self._turn = threading.RLock()
         self._db: Any = None  # a sqlite3.Connection, until close
         with self._explained():
             if create:
                 self._create_file()
             self._db = self._connect(path if create or os.path.exists(path) else ":memory:")
-            if not self._is_ready():
+            if self._upgradable():
+                self._upgrade(create if write is None else write)
+            elif not self._is_ready():
                 if create:
                     self._create_tables()
                 else:
@@ -102,8 +112,12 @@ class Database:
                 yield
                 return
             self._db.execute(begin)
+            before = self._db.total_changes
             try:
                 yield
+                if self._is_copy and not dry and self._db.total_changes != before:
+                    what = "is of an older release and was opened only to be read: nothing is written"
+                    raise HeteroError(what, self.path, UPGRADE)
                 self._db.execute("ROLLBACK" if dry else "COMMIT")
             finally:
                 if self._db.in_transaction:
@@ -140,10 +154,40 @@ class Database:
             remedy = f"make {self._folder} writable for user id {os.geteuid()}"
             raise HeteroError(what, self.path, remedy) from error
 
+    def _number(self):
+        return self._db.execute("PRAGMA user_version").fetchone()[0]
+
+    def _upgradable(self):
+        """Whether it is of an earlier release, from which there is a way."""
+        number = self._number()
+        return 0 < number < self.layout.schema and {*range(number, self.layout.schema)} <= {*self.layout.upgrades}
+
+    def _upgrade(self, write):
+        """Have the tables as they are now; where nothing is to be written, in memory only."""
+        if not write:
+            memory = self._connect(":memory:")
+            self._db.backup(memory)
+            self._db.close()
+            self._db = memory
+            self._write_upgrades()
+            self._is_copy = True
+            return
+        with self._alone():
+            if self._upgradable():
+                backups.make(self.path)
+                self._write_upgrades()
+
+    def _write_upgrades(self):
+        with self.transaction():
+            for number in range(self._number(), self.layout.schema):
+                for statement in self.layout.upgrades[number]:
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
+
     def _is_ready(self):
         """True: our tables, our number. False: a new file. Anything else is an error."""
         with self.snapshot():  # another process may be writing the tables just now
-            number = self._db.execute("PRAGMA user_version").fetchone()[0]
+            number = self._number()
             tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if number == self.layout.schema:
             return True
@@ -157,9 +201,7 @@ class Database:
 
     def _create_tables(self):
         """Switch to WAL and write the tables, one process at a time: the switch does not wait for a lock by itself."""
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._take_turn(folder)
+        with self._alone():
             mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
                 raise HeteroError(
@@ -169,6 +211,14 @@ class Database:
                 )
             if not self._is_ready():
                 self._write_tables()
+
+    @contextmanager
+    def _alone(self):
+        """No other process makes or upgrades this file meanwhile."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._take_turn(folder)
+            yield
         finally:
             os.close(folder)
 
@@ -181,7 +231,7 @@ class Database:
             except BlockingIOError as error:
                 if deadline.passed:
                     raise TimedOut(
-                        f"another process has been creating it for {self.busy:g} s",
+                        f"another process has been making it for {self.busy:g} s",
                         self.path,
                         HOLDER.format(path=self.path),
                     ) from error

@@ -13,6 +13,9 @@ from .errors import BadInput
 INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+#: Longest wait for an instance that was told to reboot or to end (seconds). Its lock is held, and what it says is
+#: listened to, for as long; a board at 300 MHz takes a minute to end its services.
+MOST_SOFT_TIMEOUT = 600
 
 
 def valid_instance(name):
@@ -22,6 +25,12 @@ def valid_instance(name):
             "is no instance name", repr(name), "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
         )
     return name
+
+
+def must_be_soft_timeout(seconds):
+    """BadInput for a time that is none, or longer than a reboot may keep others waiting."""
+    if not 1 <= seconds <= MOST_SOFT_TIMEOUT:
+        raise BadInput(f"is {seconds:g}", "soft_timeout", f"give 1 to {MOST_SOFT_TIMEOUT} seconds")
 
 
 def age(seconds):
@@ -51,3 +60,9 @@ def key_body(text):
                 keys.append((word, following))
                 break
     return keys or text.split()
+
+
+def gibibytes(size: float) -> str:
+    """Bytes for people."""
+    gigabytes = size / (1 << 30)
+    return f"{gigabytes:.1f} GiB" if gigabytes < 10 else f"{gigabytes:.0f} GiB"

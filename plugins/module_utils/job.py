@@ -12,6 +12,8 @@ import sys
 from .background import detach, finish
 from .errors import HeteroError
 from .following import look
+from .module import failed
+from .printable import printable_data
 
 
 def in_background(module, prepare, work):
@@ -29,8 +31,8 @@ def in_background(module, prepare, work):
             follow = dict(follow, job=job, python=sys.executable)
             module.exit_json(changed=False, follow=follow, news=look(follow))
     except HeteroError as error:
-        module.fail_json(msg=str(error), failure=error.failure)
+        module.fail_json(**failed(error))
     try:
-        finish(work())
+        finish(printable_data(work()))
     except HeteroError as error:
-        finish(dict(failed=True, msg=str(error), failure=error.failure))
+        finish(failed(error))

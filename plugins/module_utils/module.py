@@ -1,13 +1,16 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one place where errors become fail_json. Utilities below never see AnsibleModule."""
+"""The one place where errors become fail_json, and where what others said in a result is made printable. Utilities
+below never see AnsibleModule.
+"""
 
 from __future__ import annotations
 
 import json
 
 from .errors import BadInput, HeteroError
+from .printable import printable_data
 
 
 def utf8(params):
@@ -30,7 +33,13 @@ def run(module, work):
     try:
         result = work(utf8(module.params), module.check_mode)
     except HeteroError as error:
-        module.fail_json(msg=str(error), failure=error.failure)
+        module.fail_json(**failed(error))
+    result = printable_data(result)
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def failed(error: HeteroError) -> dict:
+    """An error as the result of a module that failed."""
+    return printable_data(dict(failed=True, msg=str(error), failure=error.failure))

@@ -9,10 +9,15 @@ The owners' clocks decide, so they keep one time (NTP); of equal ones the first 
 
 from __future__ import annotations
 
-from .errors import BadInput
+from itertools import takewhile
+
+from .errors import BadInput, Refused
 
 #: What an instance is → what its claims call that; a board's have no kind.
 KINDS = {"lxc": "container", "kvm": "guest"}
+
+#: Names that an answer tells one by one.
+TOLD = 4
 
 
 def names_of(request, count, numbers=()):
@@ -37,10 +42,57 @@ def is_of(claim, request, numbers=()):
     return request == claim["request"] and (not numbers or number_of(claim["instance"], request) in numbers)
 
 
+def must_be_made(claim, created):
+    """Refused where a claim is none of those that were looked up: its name was claimed anew since.
+
+    :param created: when these were made; none asks for nothing.
+    """
+    if created and claim.created not in created:
+        what = f"was given back meanwhile, and claimed anew by {claim.owner}"
+        raise Refused(what, claim.instance, "run this again, which looks up whose it is")
+
+
 def number_of(instance, request):
     """N of an instance NAME-N of a request NAME; None of another."""
     tail = instance[len(request) + 1 :] if instance.startswith(f"{request}-") else ""
     return int(tail) if tail.isdigit() else None
+
+
+def refuse_taken(claims, request, instances, owner):
+    """Refused where a name that is asked for is another owner's, of an instance or of a request: verbs take either."""
+    for claim in claims:
+        name = shared_name(claim, {request, *instances})
+        if name and claim["owner"] != owner:
+            raise Refused(f"belongs to {claim['owner']}", name, "choose another name")
+
+
+def shared_name(claim, names):
+    """The name of a claim's instance or request that is among `names`; None where none of them is."""
+    return next((claim[key] for key in ("instance", "request") if claim[key] in names), None)
+
+
+def taken(results, request, count, owner):
+    """Whose the names of a request are, where they are another's and were before any claim of `owner` for them.
+
+    :returns: dicts: name, owner, item (the node that has it).
+    """
+    names = {request, *names_of(request, count)}
+    found = []
+    for result in results:
+        for claim in result["claims"]:
+            name = shared_name(claim, names)
+            if name:
+                found.append((claim["created"], str(result["item"]), claim["owner"], name))
+    found.sort()
+    others = takewhile(lambda one: one[2] != owner, found)
+    return [dict(name=name, owner=whose, item=item) for _created, item, whose, name in others]
+
+
+def as_text(others):
+    """What `taken` found, for who asked."""
+    told = ", ".join(f"{one['name']}: belongs to {one['owner']} ({one['item']})" for one in others[:TOLD])
+    more = f" and {len(others) - TOLD} more" if len(others) > TOLD else ""
+    return f"{told}{more}: choose another name"
 
 
 def holders(results, request, count=None, owner=None, keep=None):

@@ -20,6 +20,7 @@ description:
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.created
   - hetero.compute.proxy
 attributes:
   check_mode:
@@ -51,7 +52,7 @@ options:
     type: dict
   image:
     description:
-      - The image that the instance is to run, as M(hetero.compute.board_image) takes it. Needed for O(state=present).
+      - The image that the instance is to run, by its name in the store. Needed for O(state=present).
       - Boards of another architecture than that of an image in the store do not fit.
     type: str
   ssh_public_key:
@@ -171,6 +172,7 @@ boards:
     image_hash: {description: 'Hash of the image, once it is in place.', type: str}
     boot_source: {description: 'Where the root lies, once it is in place.', type: str}
     state: {description: State of the board., type: str}
+    ran: {description: Whether the instance ever ran there; not of one that was given back., type: bool}
   sample:
     - instance: jackie
       request: jackie
@@ -231,9 +233,9 @@ from ..module_utils.boards.proxy import Proxy
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
-SPEC = PROXY + ArgumentSpec(
+SPEC = PROXY_CLAIMS + ArgumentSpec(
     {
         "instance": {"type": "str"},
         "owner": {"type": "str"},
@@ -266,7 +268,7 @@ def work(params, check):
         else:
             deadline = Deadline(params["timeout"])
             given = (params["instance"], params["owner"], params["board"])
-            result = absent(proxy, *given, deadline, change, params["numbers"])
+            result = absent(proxy, *given, deadline, change, params["numbers"], params["created"])
     return dict(result, **change.result)
 
 

@@ -13,7 +13,10 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Shows the last lines of the log that a board's wiring names as its C(console), without control characters.
+  - Shows the last lines of the log that a board's wiring names as its C(console). Colours are left out, other control
+    characters are shown escaped.
+  - The log goes on from tenant to tenant. Shown is the part of the claim that has the board, which begins where the
+    log ended before the board got power for it the first time.
   - Where the wiring names a C(console_command), tells how to attach to the live console.
 options:
   board:
@@ -24,6 +27,18 @@ options:
     description: How many lines.
     type: int
     default: 20
+  instance:
+    description:
+      - The instance or request that the board is to be of. A board that was given to another one since it was looked up
+        is refused.
+    type: str
+  owner:
+    description: Where given, a board of another owner is refused.
+    type: str
+  all:
+    description: All of the log, with what was said before this claim, and of a board that nobody has. For operators.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
@@ -45,6 +60,11 @@ EXAMPLES = r"""
   hetero.compute.board_console:
     board: 3
     last: 50
+
+- name: What did it say to those who had it before
+  hetero.compute.board_console:
+    board: 3
+    all: true
 """
 
 RETURN = r"""
@@ -96,13 +116,17 @@ SPEC = PROXY + ArgumentSpec(
     dict(
         board=dict(type="int", required=True),
         last=dict(type="int", default=20),
+        instance=dict(type="str"),
+        owner=dict(type="str"),
+        all=dict(type="bool", default=False),
     )
 )
 
 
 def work(params, check):
     with Proxy(params, create=False) as proxy:
-        return dict(console(proxy, params["board"], params["last"]), changed=False)
+        shown = console(proxy, params["board"], params["last"], params["instance"], params["owner"], params["all"])
+        return dict(shown, changed=False)
 
 
 def main():

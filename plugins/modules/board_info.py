@@ -138,6 +138,22 @@ claims:
   elements: dict
   sample:
     - {instance: jackie, board: 3, name: board3, owner: alice, flavor: tp64.8x8, state: running}
+roots:
+  description: What the boards' roots on the proxy are promised, take, and could take.
+  returned: always
+  type: dict
+  contains:
+    promised: {description: Bytes that they may take together., type: int}
+    there: {description: Bytes that there are for them., type: int}
+    taken: {description: Bytes that they take., type: int}
+    overcommit: {description: How many times what is there may be promised., type: float}
+    root_gb: {description: Size of a root where neither flavor nor board says one (GiB)., type: int}
+  sample: {promised: 536870912000, there: 1099511627776, taken: 9437184, overcommit: 1.0, root_gb: 8}
+images:
+  description: Name of each image in the proxy's store, with its C(arch), and whether it is a RAM image (C(ram)).
+  returned: always
+  type: dict
+  sample: {debian-12: {arch: tilepro64, ram: false}}
 pdu_errors:
   description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
   returned: always

@@ -46,6 +46,7 @@ options:
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.created
   - hetero.compute.proxy
 attributes:
   check_mode:
@@ -127,9 +128,9 @@ from ..module_utils.boards.rebuilding import rebuild
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
-SPEC = PROXY + ArgumentSpec(
+SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(
         instance=dict(type="str", required=True),
         image=dict(type="str"),
@@ -143,7 +144,7 @@ SPEC = PROXY + ArgumentSpec(
 
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
-        wanted = [params[name] for name in ("instance", "owner", "image", "ssh_public_key", "fresh")]
+        wanted = [params[name] for name in ("instance", "owner", "image", "ssh_public_key", "fresh", "created")]
         return rebuild(proxy, *wanted, Change(check), Deadline(params["timeout"]))
 
 

@@ -12,8 +12,9 @@ short_description: Say what is wrong with an accelerator host
 version_added: 0.1.0
 description:
   - With O(stage=machine), says all at once what keeps a machine from giving GPUs to LXC containers.
+  - With O(stage=bridge), returns the rules of nftables that keep instances to their addresses, and away from the host.
   - With O(stage=services), fails where a host lacks LXC, its bridge, or a device node of a GPU.
-  - Changes nothing. Used by role P(hetero.compute.gpu_lxc#role).
+  - Changes nothing. Used by roles P(hetero.compute.gpu_lxc#role) and P(hetero.compute.kvm_guests#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -25,9 +26,9 @@ attributes:
     support: full
 options:
   stage:
-    description: V(machine) before the set-up, V(services) after it.
+    description: V(machine) before the set-up, V(bridge) for a part of it, V(services) after it.
     type: str
-    choices: [machine, services]
+    choices: [machine, bridge, services]
     default: machine
   lxcpath:
     description: Folder of the containers.
@@ -58,6 +59,9 @@ options:
     type: list
     elements: str
     default: []
+  local_gb:
+    description: Disk space in GiB that instances may have together; a promise of more than there is is a note.
+    type: int
   unprivileged:
     description: Whether containers are to be unprivileged.
     type: bool
@@ -68,6 +72,32 @@ options:
     default: {}
   packages:
     description: Debian packages to look for.
+    type: list
+    elements: str
+    default: []
+  kind:
+    description: Whether the bridge is that of containers or of guests, for O(stage=bridge).
+    type: str
+    choices: [lxc, kvm]
+    default: lxc
+  nat:
+    description: Whether instances on a bridge that the role makes reach other networks by the host's address.
+    type: bool
+    default: true
+  open_ports:
+    description: Ports of the host that instances may use, as C(tcp/PORT) or C(udp/PORT).
+    type: list
+    elements: str
+    default: []
+  closed_networks:
+    description:
+      - Networks that the host does not forward to from instances.
+      - Those that it is in itself, and C(169.254.0.0/16), are closed anyway.
+    type: list
+    elements: str
+    default: []
+  open_networks:
+    description: Networks, or addresses, that are open although they lie in a closed one.
     type: list
     elements: str
     default: []
@@ -93,7 +123,7 @@ defects:
   elements: dict
 notes:
   description: What is worth knowing and stops nothing.
-  returned: when O(stage=machine)
+  returned: when O(stage) is V(machine) or V(bridge)
   type: list
   elements: str
 check_mode:
@@ -139,6 +169,14 @@ missing_packages:
   returned: when O(stage=machine)
   type: list
   elements: str
+rules:
+  description: The text that nftables loads.
+  returned: when O(stage=bridge)
+  type: str
+rules_loaded:
+  description: Whether just these rules are loaded.
+  returned: when O(stage=bridge)
+  type: bool
 liblxc:
   description: Version of liblxc.
   returned: when O(stage=services)
@@ -153,7 +191,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import preflight, selftest
+from ..module_utils.accelerator_host import bridge, preflight, selftest
 from ..module_utils.change import Change
 from ..module_utils.module import run
 from ..module_utils.node.findings import outcome
@@ -161,7 +199,7 @@ from ..module_utils.spec import ArgumentSpec
 
 SPEC = ArgumentSpec(
     dict(
-        stage=dict(type="str", choices=["machine", "services"], default="machine"),
+        stage=dict(type="str", choices=["machine", "bridge", "services"], default="machine"),
         lxcpath=dict(type="path", default="/var/lib/lxc"),
         state_folder=dict(type="path", default="/var/lib/hetero"),
         bridge=dict(type="str", default="hetero0"),
@@ -169,18 +207,33 @@ SPEC = ArgumentSpec(
         network=dict(type="str", default="10.0.80.0/24"),
         gateway=dict(type="str", default=""),
         addresses=dict(type="list", elements="str", default=[]),
+        local_gb=dict(type="int"),
         unprivileged=dict(type="bool", default=True),
         gpu_overrides=dict(type="dict", default={}),
         packages=dict(type="list", elements="str", default=[]),
+        kind=dict(type="str", choices=["lxc", "kvm"], default="lxc"),
+        nat=dict(type="bool", default=True),
+        open_ports=dict(type="list", elements="str", default=[]),
+        closed_networks=dict(type="list", elements="str", default=[]),
+        open_networks=dict(type="list", elements="str", default=[]),
     )
 )
 
 
+def plan_of(params):
+    return preflight.Plan(**{name: value for name, value in params.items() if name != "stage"})
+
+
 def machine(params, change):
-    plan = preflight.Plan(**{name: value for name, value in params.items() if name != "stage"})
     with change.step("machine"):
-        found = preflight.look(plan)
+        found = preflight.look(plan_of(params))
     return outcome(found, "an accelerator host", dict(change.result, check_mode=change.check))
+
+
+def rules(params, change):
+    with change.step("bridge"):
+        facts = bridge.look(plan_of(params))
+    return dict(change.result, **facts)
 
 
 def services(params, change):
@@ -193,7 +246,7 @@ def main():
     module = AnsibleModule(**SPEC.kwargs)
 
     def work(params, check):
-        result = dict(machine=machine, services=services)[params["stage"]](params, Change(check))
+        result = dict(machine=machine, bridge=rules, services=services)[params["stage"]](params, Change(check))
         for note in result.get("notes", ()):
             module.warn(note)
         return result

@@ -86,6 +86,11 @@ capacity:
   returned: always
   type: dict
   sample: {memory_mb: {total: 65536, free: 49152}, vcpus: {total: 32, free: 24}, local_gb: {total: 640, free: 480}}
+disk_gb:
+  description: GiB that the file system of the instances' disks has; C(capacity) may promise more, as disks are sparse.
+  returned: always
+  type: int
+  sample: 640
 gpus:
   description: The GPUs.
   returned: always

@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host
   - hetero.compute.host
+  - hetero.compute.created
   - hetero.compute.instance
 attributes:
   check_mode:
@@ -64,8 +65,8 @@ options:
     type: dict
   image:
     description:
-      - The image that the container is made from, by its name in the host's store, or by a path on the host. Without
-        it, the host's default.
+      - The image that the container is made from, by its name in the host's store. Without it, the host's
+        default.
     type: str
 seealso:
   - module: hetero.compute.host_info

@@ -64,10 +64,16 @@ options:
   transport:
     description:
       - How it is reached. Default is V(telnet).
-      - With V(ssh), a PDU's first host key is taken and kept, in the proxy node's state or, with O(host), in the user's
-        C(known_hosts). Another key later on is an error.
+      - With V(ssh) and without O(host_key), a PDU's first host key is taken and kept, in the proxy node's state or,
+        with O(host), in the user's C(known_hosts). Another key later on is an error.
     type: str
     choices: [telnet, ssh]
+  host_key:
+    description:
+      - With O(transport=ssh), the PDU's public host key, as C(ssh-keyscan) prints it behind the address; of several, a
+        line each. It gets its password only where it proves one of these.
+      - Without, RV(host_key) says so.
+    type: str
   legacy_ssh:
     description: With O(transport=ssh), allow the old algorithms that cards of before 2014 offer.
     type: bool
@@ -221,6 +227,13 @@ dialect:
   returned: once the PDU was read
   type: str
   sample: menu
+host_key:
+  description: >-
+    How the PDU proves by ssh who it is, V(pinned) by a key that was given, or V(first seen) by the key that it showed
+    at first, when any machine at its address could have shown one. Null without ssh.
+  returned: once the PDU was read
+  type: str
+  sample: pinned
 seconds:
   description: Seconds of the whole session, login, waiting and logout included, under C(session).
   returned: once the PDU was read
@@ -261,6 +274,7 @@ SETTINGS = (
     "port",
     "driver",
     "transport",
+    "host_key",
     "legacy_ssh",
     "command_line",
     "snmp_version",
@@ -277,6 +291,7 @@ SPEC = ArgumentSpec(
         port=dict(type="int"),
         driver=dict(type="str", choices=["apc", "command", "fake", "fence", "snmp"]),
         transport=dict(type="str", choices=["telnet", "ssh"]),
+        host_key=dict(type="str", no_log=False),
         legacy_ssh=dict(type="bool"),
         command_line=dict(type="bool"),
         username=dict(type="str"),
@@ -350,7 +365,8 @@ def work(params, check):
         elif state == "cycled" and seen["before"] == "on":
             after = "on, cycled"
         change.note(f"{name} outlet {outlet}", dict(power=seen["before"]), dict(power=after))
-    return dict(change.result, outlets=outlets, dialect=dialect, **failed)
+    key = ("pinned" if settings.get("host_key") else "first seen") if settings.get("transport") == "ssh" else None
+    return dict(change.result, outlets=outlets, dialect=dialect, host_key=key, **failed)
 
 
 def main():

@@ -47,15 +47,18 @@ options:
     description: Folder of images, roots and the state database.
     type: path
     default: /var/lib/hetero
-  roots_size:
-    description: Size of the file system for the boards' roots; empty for a plain folder.
-    type: str
-    default: ""
+  roots_overcommit:
+    description: How many times what there is for roots may be promised to them.
+    type: float
+    default: 1
+  root_gb:
+    description: Size of a root (GiB) whose flavor and board name none.
+    type: int
+    default: 8
   exports:
     description:
       - The NFS server, V(ganesha) or V(nfsd), the kernel's.
-      - V(auto) is what the node has been set up with; on a new node V(nfsd) where the kernel has it and is too old for
-        more than one overlay under nfs-ganesha, else V(ganesha).
+      - V(auto) is what the node has been set up with; on a new node V(ganesha).
     type: str
     choices: [auto, ganesha, nfsd]
     default: auto
@@ -105,7 +108,6 @@ EXAMPLES = r"""
 - name: Can this machine be a proxy node?
   hetero.compute.proxy_check:
     server: 10.0.2.254
-    roots_size: 8G
     boards_text: "{{ lookup('ansible.builtin.file', 'tilera_boards') }}"
 
 - name: Does it serve its boards?
@@ -121,8 +123,10 @@ defects:
   type: list
   elements: dict
 notes:
-  description: What is worth knowing and stops nothing.
-  returned: when O(stage=machine)
+  description:
+    - What is worth knowing and stops nothing. With O(stage=services) and O(interface), other machines on the network
+      that offer any board an address, where O(dhcp) is true, or say that they have the address of O(server).
+  returned: success
   type: list
   elements: str
 check_mode:
@@ -130,7 +134,7 @@ check_mode:
   returned: when O(stage=machine)
   type: bool
 boards:
-  description: The boards of the file, with id, name, ip and mac.
+  description: The boards of the file, with id, name, ip, mac, and whether they are C(near), in O(server)'s network.
   returned: when O(stage=machine)
   type: list
   elements: dict
@@ -160,10 +164,23 @@ nfs_server:
   type: str
   sample: ganesha
 roots:
-  description: Whether the roots have a file system of their own mounted, its size asked for and its file's, in bytes.
+  description: What the roots of boards are promised, take, and could take.
   returned: when O(stage=machine)
   type: dict
-  sample: {mounted: true, bytes: 8589934592, file: 8589934592}
+  contains:
+    promised: {description: Bytes that the roots may take together., type: int}
+    there: {description: Bytes that there are for them., type: int}
+    taken: {description: Bytes that they take., type: int}
+    overcommit: {description: How many times what is there may be promised., type: float}
+    sharing:
+      description: Roots that an older release made on one file system.
+      type: list
+      elements: str
+    shared_file:
+      description: >-
+        That file system is in use (V(kept)), or none of its roots is left (V(empty)); empty where there is none.
+      type: str
+  sample: {promised: 536870912000, there: 1099511627776, taken: 9437184, overcommit: 1.0, sharing: [], shared_file: ''}
 exports:
   description: Pseudo paths that NFS exports.
   returned: when O(stage=services)
@@ -194,7 +211,8 @@ SPEC = ArgumentSpec(
         interface=dict(type="str", default=""),
         tftp_root=dict(type="path", default="/tftpboot"),
         state_folder=dict(type="path", default="/var/lib/hetero"),
-        roots_size=dict(type="str", default=""),
+        roots_overcommit=dict(type="float", default=1),
+        root_gb=dict(type="int", default=8),
         exports=dict(type="str", choices=["auto", *preflight.SERVERS], default="auto"),
         dhcp=dict(type="bool", default=False),
         boards_text=dict(type="str", default=""),
@@ -225,8 +243,12 @@ def services(params, change):
         exports = selftest.check_nfs(params["server"], chosen, deadline)
     if params["dhcp"]:
         with change.step("dhcp"):
-            selftest.check_dhcp(params["server"], deadline)
-    return dict(change.result, exports=exports)
+            selftest.check_dhcp(params["server"], params["tftp_root"], deadline)
+    with change.step("network"):
+        selftest.check_filter()
+        interface = params["interface"]
+        notes = selftest.strangers(params["server"], interface, params["dhcp"]) if interface else []
+    return dict(change.result, exports=exports, notes=notes)
 
 
 def main():

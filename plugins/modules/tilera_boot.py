@@ -16,7 +16,8 @@ description:
   - What is observed beats what is recorded. A board that runs with the right host key is left alone, a missing boot
     entry is written again, a board found off is switched on, and one that is on without an answer is switched off and
     on.
-  - When a boot stalls, the fault is looked for in the proxy first, then in the image, then in the board. Only a board
+  - When a boot stalls, the fault is looked for in the proxy first, then on the network, then in the image, then in the
+    board. Only a board
     at fault goes to state C(error).
   - Many boards are worked on at once. The failure of one does not stop the others.
   - The action plugin of the same name runs the module in the background and prints each phase as it happens. The work
@@ -24,6 +25,7 @@ description:
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.created
   - hetero.compute.proxy
 attributes:
   check_mode:
@@ -101,6 +103,14 @@ options:
       - Name of the image for boards that are not claimed yet.
       - Only check mode needs it, to show their boot entries.
     type: str
+  rebuilt:
+    description:
+      - Ids of boards that are to be taken as off, and their claims as M(hetero.compute.board_rebuild) leaves them, with
+        O(image) where it is given.
+      - Only check mode looks at it, in which the tasks before left them as they were.
+    type: list
+    elements: int
+    default: []
   how:
     description:
       - How O(state=rebooted) does it.
@@ -112,7 +122,7 @@ options:
     choices: [auto, soft, hard]
     default: auto
   soft_timeout:
-    description: Seconds that a board told by ssh to reboot may take to its boot request.
+    description: Seconds that a board told by ssh to reboot may take to its boot request, 1 to 600.
     type: int
     default: 30
   instance:
@@ -217,7 +227,10 @@ boards:
       description: Whether this board failed.
       type: bool
     blame:
-      description: Whose fault it was, C(proxy), C(image) or C(board).
+      description: >-
+        Whose fault it was, C(proxy), C(network) (another machine stands in the proxy's place, and is named), C(image)
+        or C(board). C(instance) where the fault would be the image's or the board's, and the instance ran there before,
+        so that nothing of it is given up without its owner's word.
       type: str
     error:
       description: What went wrong, and what to do.
@@ -227,7 +240,7 @@ boards:
         What was seen of the boot, the last lines of the console, and a failed step with its command and output.
       type: dict
 blame:
-  description: The worst of the boards' blames. C(proxy) is worse than C(image), C(image) worse than C(board).
+  description: The worst of the boards' blames. The worst first, C(proxy), C(network), C(image), C(board), C(instance).
   returned: always
   type: str
 lines:
@@ -279,9 +292,9 @@ from ..module_utils.boards import lifecycle
 from ..module_utils.boards.job import in_background
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.module import run, utf8
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
-SPEC = PROXY + ArgumentSpec(
+SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", required=True),
         state=dict(type="str", choices=["running", "stopped", "rebooted"], default="running"),
@@ -296,6 +309,7 @@ SPEC = PROXY + ArgumentSpec(
         soft_timeout=dict(type="int", default=30),
         instance=dict(type="str"),
         keep=dict(type="bool", default=False),
+        rebuilt=dict(type="list", elements="int", default=[]),
         background=dict(type="bool", default=False),
     )
 )

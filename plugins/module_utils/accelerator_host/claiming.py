@@ -11,7 +11,6 @@ for instances.py.
 from __future__ import annotations
 
 import ipaddress
-import os
 from dataclasses import dataclass
 
 from ..errors import BadInput, NoneFree
@@ -20,11 +19,11 @@ from ..flavors.extra_specs import satisfies
 from ..flavors.fit import AMOUNTS, describe, summary
 from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
+from ..images.names import valid_image
 from ..images.personal import parse_key
-from ..images.store import is_source
 from ..instances import valid_instance
 from ..leases import as_date, must_be_hours
-from ..lxc import images, liblxc
+from ..lxc import id_maps, liblxc
 from ..owners import must_be_numbers, names_of
 from .config import SET_UP
 from .guest_claiming import Guests
@@ -73,6 +72,7 @@ class Wish:
             raise BadInput("is empty", "owner", "say who asks")
         if not self.image.strip():
             raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
+        valid_image(self.image)
         validate(self.flavor)
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
@@ -173,11 +173,9 @@ def _claims(host, wish, kind, before):
 
 
 def _without_image(host, name):
-    """Why containers of this image cannot be made here; what a path holds is seen when it is taken in."""
-    if is_source(name):
-        return [] if "://" in name or os.path.exists(name) else [f"no image {name} on this host"]
+    """Why containers of this image cannot be made here."""
     try:
-        image = images.resolve(host.folder("images"), name)
+        image = host.images.get(name)
     except BadInput as error:
         return [f"image {name}: {error.what}"]
     return [wrong_arch(host, image)] if image.arch != host.cpu_arch else []
@@ -228,10 +226,24 @@ def _address(host, addresses):
     )
 
 
+def free_ids(host):
+    """The first id of a range that no container's users have on this host; called in the transaction that takes it.
+
+    A container that is there has its range, whatever the database says.
+    """
+    own = [(claim.first_id, id_maps.COUNT) for claim in host.store.claims() if claim.first_id is not None]
+    first = id_maps.free([*own, *id_maps.mapped(host.config["lxc"]["lxcpath"])])
+    if first is None:
+        why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"
+        remedy = "terminate something, or give root a wider range there"
+        raise NoneFree(why, host.name, remedy, rejected={"ids": f"{why}: {remedy}"})
+    return first
+
+
 def _reasons(kind, none):
     """What the store or an allocation refused, for people; equal reasons of devices together."""
     rejected = none.facts["rejected"]
-    if not rejected or set(rejected) & {*AMOUNTS, "address", "name", "alias"}:
+    if not rejected or set(rejected) & {*AMOUNTS, "address", "ids", "name", "alias"}:
         return list(rejected.values()) or [none.what]
     groups = {}
     for address, why in sorted(rejected.items()):
@@ -286,7 +298,9 @@ class Containers:
         return None
 
     def allocate(self, claim):
-        """The store has done it."""
+        """Ids for its users; GPUs are the store's to give, which has done it."""
+        if self.host.config["lxc"]["unprivileged"]:
+            self.host.store.put(claim.instance, first_id=free_ids(self.host))
 
 
 #: What an instance runs in → what is claimed for one; and what its devices are called.

@@ -42,6 +42,8 @@ DEFAULTS: dict[str, Any] = {
     # of containers
     "lxcpath": "/var/lib/lxc",
     "unprivileged": True,
+    "pids": 4096,  # processes of a container, each of their threads counted
+    "root_gb": 10,  # of a container whose flavor has no local_gb
     "gpu_overrides": {},
     # of guests
     "aliases": {},  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
@@ -85,9 +87,19 @@ def _of_machine(key, said, sections, path):
     return MACHINE[key] if found in (None, "") else found
 
 
+def tenants_paths(config):
+    """Folders in which tenants write, or files of ours hold what tenants said: no image is taken from there."""
+    return [config["state_folder"], config["run_folder"], *(config[kind][FOLDERS[kind]] for kind in FOLDERS)]
+
+
 def capacity(config):
     """What instances may have together."""
     return {key: config[key] for key in AMOUNTS}
+
+
+def disk_gb(config):
+    """What the smallest file system has that instances have their disks on; these are sparse, and may promise more."""
+    return _local_gb(config, MEMINFO)
 
 
 def state_db(config):
@@ -114,11 +126,11 @@ def _vcpus(_config, _meminfo):
 
 def _local_gb(config, _meminfo):
     """The smallest file system that instances have their disks on."""
-    return min(_file_system_gb(config[kind][FOLDERS[kind]]) for kind in config["offers"] or SECTIONS)
+    return min(file_system_gb(config[kind][FOLDERS[kind]]) for kind in config["offers"] or SECTIONS)
 
 
-def _file_system_gb(folder):
-    """The folder may be yet to be made."""
+def file_system_gb(folder):
+    """How much the file system has that a folder lies on (GiB); the folder may be yet to be made."""
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     with naming(folder):

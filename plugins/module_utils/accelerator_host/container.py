@@ -13,10 +13,10 @@ import time
 from ..change import Change
 from ..errors import Refused
 from ..gpus import attaching, reach
-from ..lxc import creating, identity, limits, private_nodes
+from ..lxc import creating, disks, id_maps, identity, limits, private_nodes
 from ..lxc.liblxc import Container
 from . import states
-from .claiming import wanted_of
+from .claiming import free_ids, wanted_of
 from .work import Work
 
 
@@ -50,8 +50,9 @@ class ContainerWork(Work):
             return
         self._refuse_stranger()
         self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
+        self._settle_ids()
         host_key = creating.create(self._spec(image), self.deadline)
-        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus)
+        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config["lxc"]["pids"])
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
@@ -63,17 +64,40 @@ class ContainerWork(Work):
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
+    def _settle_ids(self):
+        """One that is made anew is as the host makes containers now, whatever it was before."""
+        wanted = self.host.config["lxc"]["unprivileged"]
+        if wanted != (self.claim.first_id is not None):
+            with self.host.store.transaction():
+                self.put(first_id=free_ids(self.host) if wanted else None)
+
+    @property
+    def _id_map(self):
+        """What its files are shifted to: one that was made without ids of its own keeps what its configuration says."""
+        if self.claim.first_id is not None:
+            return id_maps.of(self.claim.first_id)
+        return tuple(self.container.id_map) if self.is_made else ()
+
     def correct(self, parts, say):
         """Have these parts of a container that is there as its claim says.
 
         :param say: called with those that are put back, or would be.
         """
-        missing = [part for part in creating.missing(self._spec()) if part in parts]
+        first = (creating.DISK, creating.CHECKED)
+        missing = [part for part in creating.missing(self._spec()) if part in (*parts, *first)]
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
             say(missing)
             if not self.change.check:
                 creating.put_back(self._spec(), missing)
+                if missing[0] in first:  # before, the rest was not to be seen
+                    self.correct(parts, say)
+
+    @property
+    def harm(self):
+        if self.is_made and disks.has_errors(self.container) and self.container.running:
+            return "its file system has errors and takes no writes: reboot_instance has it checked"
+        return None
 
     def _say_put_back(self, missing):
         if self.claim.state == states.STOPPED and missing == [creating.CONFIGURATION]:
@@ -93,9 +117,12 @@ class ContainerWork(Work):
             gateway=config["gateway"],
             memory_mb=self.claim.memory_mb,
             vcpus=self.claim.vcpus,
-            unprivileged=config["unprivileged"],
+            disk_gb=self.claim.local_gb or config["root_gb"],
+            pids=config["pids"],
+            id_map=self._id_map,
             autostart=self.autostart,
             command=self.host.machine.command,
+            disks=self.host.machine.disks,
         )
 
     def start(self):
@@ -133,7 +160,7 @@ class ContainerWork(Work):
     def remove(self):
         """The container with its processes, its root and its nodes; nothing of it can open a GPU afterwards."""
         self._refuse_stranger()
-        creating.remove(self.container)
+        creating.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
 

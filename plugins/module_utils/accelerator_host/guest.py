@@ -14,10 +14,12 @@ import os
 import time
 from dataclasses import replace
 
+from .. import pinning
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import Refused
 from ..gpus.allocation import ATTACHED
+from ..images.file_system import has_errors
 from ..libvirt import guests
 from ..libvirt.attaching import holder_of
 from ..libvirt.domain import Libvirt
@@ -26,10 +28,7 @@ from ..pci import sysfs
 from ..pci.changing import change_driver
 from ..pci.sysfs import STUBS
 from . import states
-from .work import Work
-
-#: Seconds to take a guest back, also where all the time that there was is spent on its start.
-BACK = 60.0
+from .work import BACK, Work
 
 
 class Running:
@@ -118,6 +117,13 @@ class GuestWork(Work):
         if not self.change.check and self.domain.autostart(self.autostart):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
 
+    @property
+    def harm(self):
+        """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged."""
+        if self.is_made and has_errors(os.path.join(self.folder, guests.DISK)):
+            return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
+        return None
+
     def _spec(self, image=None):
         config, claim = self.host.config["kvm"], self.claim
         network = ipaddress.ip_interface(f"{claim.address}/{config['prefix_length']}")
@@ -151,6 +157,7 @@ class GuestWork(Work):
             return
         if self.claim.state not in (states.BUILDING, states.REBUILDING):
             self.move(states.STARTING)
+        pinning.must_hold("kvm", self.claim.address, self.claim.instance)
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
@@ -176,9 +183,10 @@ class GuestWork(Work):
 
     def remove(self):
         """Guest, domain and disk; then its devices are put back on what they were on before."""
-        self.libvirt = Libvirt(Deadline(max(BACK, self.deadline.left)), self.libvirt.uri)
+        deadline = self.time_to_remove
+        self.libvirt = Libvirt(deadline, self.libvirt.uri)
         self._refuse_stranger()
-        guests.remove(self.claim.instance, self.folder, self.libvirt)
+        guests.remove(self.claim.instance, self.folder, self.libvirt, deadline)
         self.put(container=None, host_key=None, image_hash=None)
 
     def give_back(self):

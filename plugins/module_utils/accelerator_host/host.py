@@ -15,8 +15,9 @@ from dataclasses import asdict
 from ..gpus import attaching, discovery
 from ..gpus.paths import HERE
 from ..lxc import persistence
+from ..lxc.images import image_store
 from ..pci.paths import Paths
-from .config import SECTIONS, capacity, read_config, state_db
+from .config import SECTIONS, capacity, read_config, state_db, tenants_paths
 from .store import Store
 
 
@@ -26,13 +27,14 @@ class Host:
     :param path: the configuration file.
     :param actor: who acts, for events and locks (default: the process).
     :param create: False reads a missing database as empty and does not make it.
+    :param write: whether one of an older release is upgraded (default: as `create`).
     :param paths: where the kernel shows devices.
     :param machine: what of this machine a container's file is good for.
     :param pci: where it shows PCI devices and libvirt's domains; the database is the configuration's.
     :raises BadInput: the file is missing or wrong.
     """
 
-    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None):
+    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None, write=None):
         self.config = read_config(path)
         self.name = self.config["name"]
         #: What it is in lists of hosts: one that has both gives GPUs to containers and cards to guests.
@@ -43,7 +45,7 @@ class Host:
         self.paths, self.machine = paths, machine
         self.pci = (pci or Paths())._replace(state_db=state_db(self.config))
         self._found = None
-        self.store = Store(state_db(self.config), self.actor, create=create)
+        self.store = Store(state_db(self.config), self.actor, create=create, write=write)
 
     def __enter__(self):
         return self
@@ -77,6 +79,11 @@ class Host:
         """Where GPUs are given to containers."""
         folders, run_folder = (self.config["lxc"]["lxcpath"],), self.config["run_folder"]
         return attaching.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
+
+    @property
+    def images(self):
+        """The image store."""
+        return image_store(self.folder("images"), tenants_paths(self.config))
 
     def folder(self, *parts):
         """A path below the state folder."""

@@ -14,7 +14,7 @@ from ..gpus.allocation import short
 from ..pci import sysfs
 from ..pci.allocation import fits, known_aliases, why_not
 from ..pci.holders import holders as pci_holders
-from .config import FOLDERS
+from .config import FOLDERS, disk_gb
 
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
@@ -47,6 +47,7 @@ def information(host, instance=None, events=0):
         driver_version=host.found.driver_version,
         unsupported=host.found.unsupported,
         capacity=capacity_fields(host.capacity, everybody),
+        disk_gb=disk_gb(host.config),
         gpus=_of(gpus, instance, claims),
         devices=_of(devices, instance, claims),
         instances=instances,

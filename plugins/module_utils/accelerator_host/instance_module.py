@@ -12,12 +12,16 @@ import os
 from dataclasses import fields
 
 from ..change import Change
-from ..spec import HOST, ArgumentSpec
+from ..errors import BadInput
+from ..images.names import is_source
+from ..instances import must_be_soft_timeout
+from ..spec import HOST_CLAIMS, ArgumentSpec
 from . import instances
 from .claiming import Wish, line, present
+from .config import SET_UP
 from .host import Host
 
-SPEC = HOST + ArgumentSpec(
+SPEC = HOST_CLAIMS + ArgumentSpec(
     {
         "instance": {"type": "str", "required": True},
         "state": {
@@ -81,10 +85,19 @@ def work(params, check, kind, planned):
 
 
 def _options(params):
+    must_be_soft_timeout(params["soft_timeout"])
     return instances.Options(**{one.name: params[one.name] for one in fields(instances.Options) if one.name in params})
 
 
 def _wish(params, config, kind):
     given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
     given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
-    return Wish(params["instance"], **dict(given, image=params["image"] or config["default_image"] or ""))
+    return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(config)))
+
+
+def _default_image(config):
+    name = config["default_image"] or ""
+    if is_source(name):
+        what = f"default_image is {name!r}, and requests give images by name"
+        raise BadInput(what, "host.json", f"{SET_UP}, which imports it")
+    return name

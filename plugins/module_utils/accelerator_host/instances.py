@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..deadline import Deadline
-from ..errors import HeteroError, Refused, TimedOut
+from ..errors import HeteroError, Refused, TimedOut, naming
+from ..images.names import valid_image
 from ..leases import as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
-from ..owners import is_of
+from ..owners import is_of, must_be_made
 from . import states
 from .claiming import line, shown
 from .container import ContainerWork
@@ -36,6 +37,7 @@ class Options:
     """How to do it.
 
     :param owner: where given, another owner's instance is refused.
+    :param created: where given, an instance that was claimed at another time is refused.
     :param timeout: seconds for each instance.
     :param how: a reboot by its own init ("soft"), by force ("hard"), or the second where the first fails.
     :param soft_timeout: seconds that its init has to end.
@@ -48,6 +50,7 @@ class Options:
     """
 
     owner: str | None = None
+    created: tuple = ()
     timeout: float = 300.0
     how: str = AUTO
     soft_timeout: float = 30.0
@@ -91,12 +94,13 @@ def stopped(host, request, options, change):
 
 def rebuilt(host, request, options, change):
     """Made anew, of another image or with another key where one was given; address, flavor, GPUs and lease stay."""
+    if options.image is not None:
+        valid_image(options.image)
 
     def one(work):
         old = work.claim
         new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
-        image = work.image(new["image"])
-        hash = image.hash if image else None
+        hash = work.image(new["image"]).hash
         same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and hash == old.image_hash
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
@@ -160,6 +164,8 @@ def _up(work):
         work.make()
         if work.change.check and not work.is_made:
             return
+        if work.harm:
+            work.report("disk", work.harm)
         work.start()
         work.give_devices()
         work.answer()
@@ -216,7 +222,8 @@ def _each(host, request, verb, options, change, one, must_be=True):
         try:
             if options.owner not in (None, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
-            with held(work, verb, work.deadline):
+            must_be_made(claim, options.created)
+            with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()
                 one(work)
         except HeteroError as error:

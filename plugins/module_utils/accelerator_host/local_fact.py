@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 
+from ..printable import printable_data
 from . import gpu_facts
 from .config import CONFIG
 
@@ -17,7 +18,7 @@ VERB = "gpu-facts"
 
 def local_fact(config=CONFIG, paths=gpu_facts.HERE):
     """The text of the local fact: the list that module gpu_facts sets as hetero_gpus."""
-    return json.dumps(gpu_facts.look(config, paths=paths)["gpus"], sort_keys=True)
+    return json.dumps(printable_data(gpu_facts.look(config, paths=paths)["gpus"]), sort_keys=True)
 
 
 def main(arguments):

@@ -18,6 +18,8 @@ from ..command import command
 SYS = "/sys/class/net"
 #: Below it are addresses that people give to machines of their own.
 FIRST = 10
+#: As many they get of a network that is larger; each has its rules on the bridge (pinning.py).
+MOST = 4096
 IFF_UP = 1  # linux/if.h
 
 
@@ -35,7 +37,7 @@ def look(plan, found):
         found.defect("gpu_lxc_network", f"{network} has no room for containers", "give it a prefix from /8 to /28")
         return {}
     gateway = plan.gateway or (str(network[1]) if plan.make_bridge else "")
-    addresses = plan.addresses or [str(network[FIRST]), str(network[-2])]
+    addresses = plan.addresses or [str(network[FIRST]), str(network[min(FIRST + MOST - 1, network.num_addresses - 2)])]
     for name, address in [("gpu_lxc_gateway", gateway), *(("gpu_lxc_addresses", address) for address in addresses)]:
         if address and not _within(address, network):
             found.defect(name, f"{address} is not an address of {network}", "correct it, or gpu_lxc_network")

@@ -11,18 +11,22 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 from dataclasses import dataclass, field
 
 from ..cgroup import bpf, mounts
 from ..cgroup.program import compile_rules, mark_of
 from ..command import command
-from ..errors import BadInput
+from ..errors import BadInput, HeteroError
 from ..gpus import discovery
 from ..gpus.paths import HERE, text_of
-from ..lxc import kernel
+from ..images.loop import attached
+from ..lxc import identity, kernel
+from ..lxc.disks import FILE as DISK
 from ..node.findings import Findings, system
 from ..node.machine import existing, missing_packages, mount_of
 from . import gpu_nodes, id_maps, network
+from .config import file_system_gb
 
 #: The first liblxc that limits devices on cgroup v2 (its release notes).
 LIBLXC = (4, 0)
@@ -39,9 +43,15 @@ class Plan:
     network: str = "10.0.80.0/24"
     gateway: str = ""
     addresses: list = field(default_factory=list)
+    local_gb: int | None = None
     unprivileged: bool = True
     gpu_overrides: dict = field(default_factory=dict)
     packages: list = field(default_factory=list)
+    kind: str = "lxc"
+    nat: bool = True
+    open_ports: list = field(default_factory=list)
+    closed_networks: list = field(default_factory=list)
+    open_networks: list = field(default_factory=list)
 
 
 def look(plan, paths=HERE):
@@ -60,6 +70,8 @@ def look(plan, paths=HERE):
     found.facts["network"] = facts = network.look(plan, found)
     found.facts["bridge_stands"] = bool(facts) and network.stands(plan.bridge, facts["gateway"])
     folders(plan, found)
+    disks(plan, found)
+    earlier(plan, found)
     gpus(plan, found, paths)
     return found
 
@@ -124,8 +136,9 @@ def unprivileged(found, proc="/proc"):
     try:
         os.close(kernel.clone_mount("/dev/null"))
     except OSError as error:
-        what = f"open_tree(2) does not work here ({error.strerror}): no device gets into an unprivileged container"
-        remedy = "use Linux 5.2 or newer, or set gpu_lxc_unprivileged: false"
+        why = f"({error.strerror}): no device gets into an unprivileged container"
+        what = f"open_tree(2) or mount_setattr(2) does not work here {why}"
+        remedy = "use Linux 5.12 or newer, or set gpu_lxc_unprivileged: false"
         if error.errno != errno.ENOSYS:
             remedy = "run on the machine itself, or give the container CAP_SYS_ADMIN; or gpu_lxc_unprivileged: false"
         found.defect(f"Linux {os.uname().release}", what, remedy)
@@ -140,6 +153,36 @@ def folders(plan, found):
             found.defect(folder, what, "mount ext4 or XFS there")
         if os.statvfs(existing(folder)).f_flag & os.ST_NODEV:
             found.defect(folder, f"{point} is mounted nodev: no device below it opens", "mount it with option dev")
+
+
+def disks(plan, found):
+    """Each container has a file system of its own in a file."""
+    nodes = os.listdir("/dev")
+    with tempfile.NamedTemporaryFile(prefix="hetero-preflight-") as file:
+        file.truncate(1 << 20)
+        try:
+            with attached(file.name) as device:
+                pass
+            # On a /dev that is not the kernel's own, the node was made for this look.
+            if os.path.basename(device) not in nodes and mount_of("/dev")[1] != "devtmpfs":
+                os.unlink(device)
+        except HeteroError as error:
+            found.defect("containers' disks", error.what, error.remedy)
+    there = file_system_gb(plan.lxcpath)
+    if plan.local_gb and plan.local_gb > there:
+        what = f"{plan.local_gb} GiB are promised to instances, and its file system has {there}"
+        remedy = "where all use what they have, writes fail: set gpu_lxc_local_gb lower to promise what there is"
+        found.note(plan.lxcpath, what, remedy)
+
+
+def earlier(plan, found):
+    """Containers of an earlier release have neither ids nor a disk of their own."""
+    for name in sorted(os.listdir(plan.lxcpath)) if os.path.isdir(plan.lxcpath) else []:
+        folder = os.path.join(plan.lxcpath, name)
+        ours = identity.ID.search(text_of(folder, "config") or "")
+        if ours and not os.path.exists(os.path.join(folder, DISK)):
+            what = "was made by an earlier release: its disk has no limit, and its ids are those of others made then"
+            found.note(f"container {name}", what, "rebuild it when its owner can spare what is in it")
 
 
 def gpus(plan, found, paths=HERE):

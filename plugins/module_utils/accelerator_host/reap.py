@@ -4,7 +4,8 @@
 """`hetero gpu-reap`: ends the containers and guests whose lease is over, as terminate does. Roles gpu_lxc and
 kvm_guests have a timer each, for their own kind.
 
-One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again.
+One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again. Each is ended
+by a process of its own: what a tenant left, and nobody foresaw, keeps no other from its end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import sys
 import time
 
 from ..change import Change
+from ..child import in_child
+from ..deadline import Deadline
+from ..errors import HeteroError
 from ..instances import left
 from .config import CONFIG
 from .host import Host
@@ -22,23 +26,36 @@ from .instances import KINDS, Options, absent
 VERB = "gpu-reap"
 #: Seconds for each instance: others' work on it, and its end by force.
 PATIENCE = 60.0
+#: Seconds for the process that ends one; each of its steps has a limit of its own, and is done long before.
+LONGEST = 3600.0
+UNFORESEEN = "see the traceback in the journal: systemctl status hetero-gpu-reap (or hetero-guests-reap)"
 
 
-def reap(host, say, kinds=tuple(KINDS)):
-    """End each instance of these kinds whose lease is over; True where all of them could be ended."""
+def over(host, kinds=tuple(KINDS)):
+    """Claims of these kinds whose lease is over."""
+    now = time.time()
+    return [
+        claim
+        for claim in host.store.claims()
+        if claim.kind in kinds and claim.expires is not None and claim.expires <= now
+    ]
+
+
+def reap(host, say, kinds=tuple(KINDS), only=None):
+    """End each instance of these kinds, or this one, whose lease is over; True where all of them could be ended."""
     ended = True
-    for claim in host.store.claims():
+    for claim in over(host, kinds):
         now = time.time()
-        if claim.kind not in kinds or claim.expires is None or claim.expires > now:
+        if only not in (None, claim.instance):
             continue
         result = absent(host, claim.instance, Options(timeout=PATIENCE, over=True), Change())
-        over = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
+        lease = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
         if result.get("failed"):
-            say(f"{over}, and it could not be ended: {result['msg']}; it is tried again")
+            say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
             ended = False
         elif host.store.claim_of(claim.instance) is None:
-            host.store.event(claim.instance, VERB, f"{over}; ended, its devices are free")
-            say(f"{over}; ended, its devices are free")
+            host.store.event(claim.instance, VERB, f"{lease}; ended, its devices are free")
+            say(f"{lease}; ended, its devices are free")
     return ended
 
 
@@ -50,5 +67,28 @@ def main(arguments):
     parser.add_argument("--kind", choices=sorted(KINDS), help="only containers (lxc) or guests (kvm)")
     options = parser.parse_args(arguments)
     with Host(options.config, VERB, create=False) as host:
-        kinds = [options.kind] if options.kind else list(KINDS)
-        return 0 if reap(host, lambda text: sys.stdout.write(f"{text}\n"), kinds) else 1
+        claims = over(host, [options.kind] if options.kind else list(KINDS))
+    ended = [_apart(options.config, claim) for claim in claims]
+    return 0 if all(ended) else 1
+
+
+def _apart(config, claim):
+    """End one in a process of its own; True where it could be ended."""
+
+    def one():
+        with Host(config, VERB, create=False, write=True) as host:
+            return reap(host, _say, only=claim.instance)
+
+    try:
+        return in_child(one, Deadline(LONGEST), claim.instance, UNFORESEEN)
+    except HeteroError as error:
+        text = f"its lease is over, and it could not be ended: {error}; it is tried again"
+        with Host(config, VERB, create=False, write=True) as host:
+            host.store.event(claim.instance, VERB, text)
+        _say(f"{claim.instance} of {claim.owner}: {text}")
+        return False
+
+
+def _say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

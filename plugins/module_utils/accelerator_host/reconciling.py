@@ -76,6 +76,8 @@ def _judge(work, look):
         _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched")
     work.autostart = work.claim.state != states.STOPPED
     work.correct([creating.CONFIGURATION], partial(_put_back, work, look))
+    if work.harm:
+        _note(look, f"{work.harm}: not touched")
 
 
 def _mend(work, look, state, found, more=""):

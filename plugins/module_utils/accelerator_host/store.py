@@ -18,6 +18,8 @@ from ..errors import BadInput, NoneFree, Refused
 from ..flavors.fit import AMOUNTS
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
+from ..owners import refuse_taken
+from ..printable import printable
 from .tables import LAYOUT
 
 STATE_DB = "/var/lib/hetero/host.db"
@@ -29,7 +31,7 @@ STATE_PHASE = "state"
 #: What `put` may change of a claim.
 FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
-    *("flavor", *AMOUNTS),
+    *("first_id", "flavor", *AMOUNTS),
 )
 
 
@@ -38,6 +40,8 @@ class Claim:
     """A part of this host given to an instance of an owner.
 
     :param container: key of its container (lxc/identity.py), None until it has one.
+    :param first_id: the first of the host's ids that are its container's users; None for a guest, for a privileged
+        container, and for one of an earlier release, whose configuration alone says it.
     """
 
     instance: str
@@ -59,6 +63,7 @@ class Claim:
     address: str | None = None
     host_key: str | None = None
     image_hash: str | None = None
+    first_id: int | None = None
 
     @property
     def holder(self):
@@ -90,8 +95,8 @@ class Store(ClaimsStore):
 
     layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
 
-    def __init__(self, path=STATE_DB, actor=None, create=True, busy=10.0):
-        super().__init__(path, actor, create, busy)
+    def __init__(self, path=STATE_DB, actor=None, create=True, busy=10.0, write=None):
+        super().__init__(path, actor, create, busy, write)
 
     def snapshot(self):
         """Reads in the block see one moment of the database; nobody is kept from writing."""
@@ -134,6 +139,7 @@ class Store(ClaimsStore):
             if old is not None:
                 _refuse_other(old, asked)
             else:
+                refuse_taken(map(vars, self._claims()), request or instance, [instance], owner)
                 takes = self._fitting(instance, flavor, capacity)
                 self._insert(instance, request or instance, takes, lease_hours, asked)
             claim = self._must_have(instance)
@@ -243,7 +249,7 @@ class Store(ClaimsStore):
         """Write an event down and return its id."""
         return self._db.write(
             "INSERT INTO events (time, actor, instance, address, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (time.time(), self.actor, instance, address, phase, text, seconds),
+            (time.time(), self.actor, instance, address, phase, printable(text), seconds),
         )
 
     def events(self, after=0, instance=None, address=None, limit=500):

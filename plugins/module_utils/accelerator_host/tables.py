@@ -18,15 +18,18 @@ def _restore(path):
     return f"{aside}; who owned which instance must be claimed again"
 
 
+ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
-    schema=1,
+    schema=2,
     tables=(
         """CREATE TABLE instances (
             instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
             flavor TEXT NOT NULL, image TEXT NOT NULL, ssh_public_key TEXT NOT NULL,
             memory_mb INTEGER NOT NULL, vcpus INTEGER NOT NULL, local_gb INTEGER NOT NULL,
             state TEXT NOT NULL, since REAL NOT NULL, note TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
-            expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT)""",
+            expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT, first_id INTEGER)""",
+        # Whatever else goes wrong: no two containers share the ids of their users.
+        ONE_RANGE,
         """CREATE TABLE allocations (
             address TEXT NOT NULL, holder TEXT NOT NULL, uuid TEXT, share INTEGER NOT NULL, state TEXT NOT NULL,
             since REAL NOT NULL, wanted TEXT NOT NULL, nodes TEXT NOT NULL, persistent INTEGER NOT NULL,
@@ -38,6 +41,8 @@ LAYOUT = Layout(
             id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, instance TEXT, address TEXT,
             phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
     ),
+    # 2: each container has ids of its own; those made before have none here.
+    upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE)},
     set_up=SET_UP,
     restore=_restore,
 )

@@ -8,14 +8,16 @@ container.py's, those of a KVM guest guest.py's.
 from __future__ import annotations
 
 import time
-from functools import partial
 
 from ..boot import ssh
+from ..deadline import Deadline
 from ..errors import Refused, TimedOut
-from ..lxc import images
 from . import states
 from .claiming import wrong_arch
 from .info import claim_fields
+
+#: Seconds to take an instance back, also where all the time that there was is spent on its start.
+BACK = 60.0
 
 
 class Work:
@@ -53,17 +55,24 @@ class Work:
             self.put(state=state, note=note)
 
     def image(self, name):
-        """The image of that name, of an architecture that runs here; None in a dry run that would take it in first."""
-        folder, say = self.host.folder("images"), partial(self.report, "image")
-        image = images.resolve(folder, name, self.change, say, self.deadline)
-        if image is None:
-            return None
+        """The image of that name, of an architecture that runs here."""
+        image = self.host.images.get(name)
         if image.arch != self.host.cpu_arch:
             raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
         return image
 
     def _say_put_back(self, missing):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
+
+    @property
+    def harm(self):
+        """What is wrong with its disk and cannot be mended while it runs; None where nothing is known."""
+        return None
+
+    @property
+    def time_to_remove(self):
+        """A Deadline; what is not removed by then is by the next try."""
+        return Deadline(max(BACK, self.deadline.left))
 
     def answer(self):
         """Its ssh server shows the host key that was put into it."""

@@ -21,10 +21,13 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils import pinning
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.bridge import bridge_of
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.claiming import Wish, present
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.preflight import Plan
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
@@ -102,6 +105,8 @@ def network():
             shell=True,
             check=True,
         )
+        plan = Plan(network="10.0.81.0/24", addresses=["10.0.81.10", "10.0.81.13"])
+        pinning.load(bridge_of(plan, [], []))
         yield
     finally:
         deadline = Deadline(5.0)
@@ -111,6 +116,10 @@ def network():
                 assert not deadline.passed, os.strerror(ctypes.get_errno())
                 deadline.nap()
             os.close(space)
+
+
+#: What the image is called in the store.
+IMAGE = "box"
 
 
 class Site:
@@ -123,16 +132,23 @@ class Site:
         self.settings = dict(
             name="gpu1", state_folder=str(folder / "state"), run_folder=str(folder / "run"), lxcpath=str(self.lxcpath),
             bridge="hetero0", gateway="10.0.81.1", addresses=["10.0.81.10", "10.0.81.13"], unprivileged=False,
-            memory_mb=65536, vcpus=32, local_gb=640, default_image=str(image),
+            memory_mb=65536, vcpus=32, local_gb=640, default_image=IMAGE,
         )  # fmt: skip
         self.config.write_text(json.dumps(self.settings))
-        self.here = persistence.Host(private=str(folder / "private"), command=str(folder / "hetero"))
+        places = {name: str(folder / name) for name in ("private", "disks")}
+        self.here = persistence.Host(command=str(folder / "hetero"), **places)
         starts = f"from {starting.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
         host = f"HOST = Host(private={self.here.private!r}, command=sys.argv[0])"
         lines = ["import sys", f"sys.path.insert(0, {str(COLLECTIONS)!r})", f"from {persistence.__name__} import Host"]
         code = "\n".join([*lines, host, starts, ""])
         Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
         os.chmod(self.here.command, 0o755)
+        self.take_in(image, IMAGE)
+
+    def take_in(self, folder, name):
+        """What an operator does before anybody asks for it; its name."""
+        with self.host(create=False) as host:
+            return host.images.import_image(str(folder), name, replace=True).name
 
     def host(self, create=True):
         return Host(str(self.config), "test", create, self.machine.paths, self.here)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config, state_db_here
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import id_maps, limits
 
 
@@ -27,14 +28,11 @@ def test_owners_are_shifted_and_modes_stay(tmp_path):
     os.link(root / "su", root / "etc" / "su-too")
     (root / "link").symlink_to("/etc/passwd")
     before = os.stat("/etc/passwd").st_uid
-    files = [("u", tmp_path / "subuid"), ("g", tmp_path / "subgid")]
-    (tmp_path / "subuid").write_text("jo:100000:65536\nroot:200000:10\nroot:1000000:65536\n")
-    (tmp_path / "subgid").write_text("root:2000000:131072\n")
-    id_maps.shift(str(root), id_maps.of_root(files), "image x")
+    id_maps.shift(str(root), id_maps.of(1000000), "image x")
     found = {path.name: path.lstat() for path in [root, *root.rglob("*")]}
     assert {name: (one.st_uid, one.st_gid) for name, one in found.items()} == {
-        "root": (1000000, 2000000), "etc": (1000000, 2000000), "su": (1000000, 2000000), "su-too": (1000000, 2000000),
-        "mail": (1000008, 2000008), "plain": (1001000, 2001000), "link": (1000000, 2000000),
+        "root": (1000000, 1000000), "etc": (1000000, 1000000), "su": (1000000, 1000000), "su-too": (1000000, 1000000),
+        "mail": (1000008, 1000008), "plain": (1001000, 1001000), "link": (1000000, 1000000),
     }  # fmt: skip
     assert [stat.S_IMODE(found[name].st_mode) for name in ("su", "mail", "plain")] == [0o4755, 0o2755, 0o640]
     assert os.stat("/etc/passwd").st_uid == before
@@ -42,33 +40,77 @@ def test_owners_are_shifted_and_modes_stay(tmp_path):
     (tmp_path / "other" / "far").write_text("")
     os.chown(tmp_path / "other" / "far", 70000, 0)
     with pytest.raises(BadInput, match="image x: far belongs to 70000:0"):
-        id_maps.shift(str(tmp_path / "other"), id_maps.of_root(files), "image x")
+        id_maps.shift(str(tmp_path / "other"), id_maps.of(1000000), "image x")
 
 
-def test_no_range_for_root_is_said(tmp_path):
-    (tmp_path / "subuid").write_text("root:100000:1000\n")
-    with pytest.raises(BadInput, match="gives root no 65536 ids: run the set-up playbook"):
-        id_maps.of_root([("u", tmp_path / "subuid")])
+@pytest.fixture
+def subordinate(tmp_path, monkeypatch):
+    """Files like /etc/subuid and /etc/subgid, to be written."""
+    files = (str(tmp_path / "subuid"), str(tmp_path / "subgid"))
+    monkeypatch.setattr(id_maps, "FILES", files)
+
+    def write(*texts):
+        for path, text in zip(files, texts):
+            Path(path).write_text(text)
+
+    return write
+
+
+def test_ranges_of_ids_never_overlap(subordinate, tmp_path):
+    """Lost: who is root in one container owns what lies in the other."""
+    one = id_maps.COUNT
+    users = f"jo:1:9\nroot:1000000:{3 * one + 9}\nroot:9000000:{one}\n"
+    subordinate(users, f"root:1000000:{4 * one}\nroot:1:9000999\n")
+    taken = []
+    while True:
+        first = id_maps.free(taken)
+        if first is None:
+            break
+        taken.append((first, one))
+    assert [first for first, _count in taken] == [1000000, 1000000 + one, 1000000 + 2 * one]
+    # one in the middle is free again; an odd one lies across two
+    assert id_maps.free([taken[0], taken[2]]) == 1000000 + one
+    assert id_maps.free([(1000000 + one - 1, 2)]) == 1000000 + 2 * one
+    subordinate("", "root:1000000:65536\n")
+    assert id_maps.free([]) is None
+
+
+def test_a_container_of_no_claim_keeps_its_ids(tmp_path):
+    """Lost: a database that was restored from an older copy gives a container's ids to another one."""
+    mapped = "lxc.idmap = u 0 1000000 65536\nlxc.idmap = g 0 2000000 10\n"
+    for name, text in (("a", mapped), ("b", "lxc.uts.name = b\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config").write_text(text)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "d" / "config").mkdir(parents=True)
+    assert sorted(id_maps.mapped(str(tmp_path))) == [(1000000, 65536), (2000000, 10)]
+    assert id_maps.mapped(str(tmp_path / "nowhere")) == []
+    (tmp_path / "c" / "config").symlink_to("config")
+    with pytest.raises(HeteroError, match=r"c/config: cannot be read .* which ids its container has: correct it"):
+        id_maps.mapped(str(tmp_path))
 
 
 def test_limits_for_the_controllers_that_are_there(tmp_path):
     """A key for a controller that the host has not stops each start; a missing one lets one tenant eat all."""
     one, two, none = (tmp_path / name for name in ("v1", "v2", "none"))
-    for name in ("memory", "cpu"):
+    for name in ("memory", "cpu", "pids"):
         (one / name).mkdir(parents=True)
         (one / name / "cgroup.procs").write_text("")
     two.mkdir()
     (two / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
     none.mkdir()
     (none / "cgroup.controllers").write_text("\n")
-    assert limits.keys(16384, 8, str(one)) == [
+    assert limits.keys(16384, 8, 99, str(one)) == [
         "lxc.cgroup.memory.limit_in_bytes = 17179869184", "lxc.cgroup.cpu.cfs_quota_us = 800000",
+        "lxc.cgroup.pids.max = 99",
     ]  # fmt: skip
-    assert limits.keys(16384, 8, str(two)) == [
-        "lxc.cgroup2.memory.max = 17179869184", "lxc.cgroup2.cpu.max = 800000 100000",
+    assert limits.keys(16384, 8, 99, str(two)) == [
+        "lxc.cgroup2.memory.max = 17179869184", "lxc.cgroup2.cpu.max = 800000 100000", "lxc.cgroup2.pids.max = 99",
     ]  # fmt: skip
-    assert (limits.keys(16384, 8, str(none)), limits.missing(16384, 8, str(none))) == ([], ["memory", "cpu"])
-    assert (limits.keys(0, 0, str(two)), limits.missing(0, 8, str(two))) == ([], [])
+    assert limits.keys(16384, 8, 99, str(none)) == []
+    assert limits.missing(16384, 8, 99, str(none)) == ["memory", "cpu", "pids"]
+    assert (limits.keys(0, 0, 0, str(two)), limits.missing(0, 8, 99, str(two))) == ([], [])
 
 
 def test_a_host_offers_what_it_has_unless_its_file_says_otherwise(tmp_path):

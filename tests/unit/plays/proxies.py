@@ -21,7 +21,7 @@ from pathlib import Path
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
-from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES, NETWORK
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
@@ -29,8 +29,8 @@ VIRSH = HERE.parent / "libvirt" / "virsh.py"
 BUSCTL = HERE.parent / "images" / "fake_busctl.py"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = "tp64.8x8"
-#: Of the guests' addresses, the beginning: each process of pytest has its own, and other tests' guests have theirs.
-GUESTS = f"127.{143 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}.0"
+#: Of an image that runs on this machine.
+IMAGE_JSON = json.dumps({"arch": platform.machine()})
 #: What `systemctl show UNIT…` says of units that do not run and are not enabled.
 SYSTEMCTL = """#!/bin/sh
 shift 2
@@ -83,7 +83,8 @@ class Proxy:
         wiring = {
             str(n): {"pdu": "pdu-a", "outlet": str(n + 1), "driver": "fake", "fake": quick} for n in range(boards)
         }
-        config = dict(server="10.0.2.254", pdus={"pdu-a": settings}, boards=wiring)
+        # Flavors promise more than a test machine has.
+        config = dict(server="10.0.2.254", pdus={"pdu-a": settings}, boards=wiring, roots_overcommit=10000)
         rows = [
             f"{n} 10.0.{number}.{n + 1} 00:1a:ca:00:{number:02x}:{n:02x} 10 16384 917 500 1 tilera_hv 1 {CPU}"
             for n in range(boards)
@@ -131,8 +132,10 @@ class GpuHost(Proxy):
                 (pci / name).write_text(f"{text}\n")
             (pci / "driver").symlink_to("../../../../bus/pci/drivers/nvidia")
         config = dict(name=self.folder.name, memory_mb=65536, vcpus=32, local_gb=640)
-        config.update(default_image="/var/lib/hetero/container.tar")  # nothing is made from it
-        (self.folder / "var" / "lib" / "hetero" / "container.tar").write_text("")
+        config.update(default_image="container")
+        source = image_tar(self.folder / "container.tar", **{"image.json": IMAGE_JSON})
+        store = ImageStore(str(self.folder / "var" / "lib" / "hetero" / "images"), kernels=False)
+        store.import_image(source, "container")
         config.update(gateway="10.0.81.1", addresses=["10.0.81.10", "10.0.81.20"])
         (self.folder / "etc" / "hetero" / "host.json").write_text(json.dumps(config))
 
@@ -144,24 +147,27 @@ class GpuHost(Proxy):
 class GuestHost(Proxy):
     """A host of guests, a folder as well: its libvirt is virsh.py, and a guest that runs an sshd at its address."""
 
-    addresses = tuple(f"{GUESTS}.{number}" for number in (10, 12))
+    addresses = tuple(f"{NETWORK}.{number}" for number in (10, 12))
 
     def _write(self, number, pdu, boards):
         self._mount("-t", "tmpfs", "devices", at="sys")
         virsh = self.folder / "upper" / "usr" / "local" / "bin" / "virsh"
-        virsh.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -I {VIRSH} / "$@"\n')
+        virsh.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -I {VIRSH} / {os.getpid()} "$@"\n')
         virsh.chmod(0o755)
-        systemctl = virsh.with_name("systemctl")
-        systemctl.write_text(SYSTEMCTL)
-        systemctl.chmod(0o755)
+        # the pins are tried by tests/unit/pinning
+        for name, text in (("systemctl", SYSTEMCTL), ("nft", "#!/bin/sh\n")):
+            virsh.with_name(name).write_text(text)
+            virsh.with_name(name).chmod(0o755)
         (self.root / "capabilities").write_text(CAPABILITIES.format(more=""))
-        image = self.folder / "var" / "lib" / "hetero" / "guest"
+        image = self.folder / "guest"
         for name in ("etc/ssh", "root", "bin"):
             (image / "root" / name).mkdir(parents=True)
         (image / "kernel").write_bytes(b"kernel")
-        (image / "image.json").write_text(json.dumps({"arch": platform.machine()}))
+        (image / "image.json").write_text(IMAGE_JSON)
+        store = ImageStore(str(self.folder / "var" / "lib" / "hetero" / "images"), kernels=False)
+        store.import_image(str(image), "guest")
         guests = dict(name=self.folder.name, memory_mb=2048, vcpus=4, local_gb=10, addresses=self.addresses)
-        guests.update(default_image="/var/lib/hetero/guest", guests_folder="/var/lib/hetero/guests")
+        guests.update(default_image="guest", guests_folder="/var/lib/hetero/guests")
         (self.folder / "etc" / "hetero" / "host.json").write_text(json.dumps({"kvm": guests}))
 
     @property

@@ -54,6 +54,16 @@ def test_three_boards_of_two_proxies(proxies):
     assert claims(folders) == {"p1": [], "p2": []}
 
 
+def test_a_name_of_another_elsewhere(proxies):
+    """Nothing is claimed on the proxy that has room, where the other one has one of the names for somebody else."""
+    folders, plays = proxies
+    take(folders["p2"], "lab-2")
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=2, wait=1)
+    assert (rc, changed(output)) == (2, 0), output
+    assert "lab-2: belongs to alice (p2): choose another name" in output
+    assert claims(folders) == {"p1": [], "p2": ["lab-2"]}
+
+
 @pytest.mark.long
 def test_verbs_go_to_all_owners(proxies):
     folders, plays = proxies

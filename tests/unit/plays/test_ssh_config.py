@@ -59,6 +59,20 @@ def test_the_way_in_for_each_of_a_batch(ways, tmp_path):
     assert ways(state="absent")["changed"] is False
 
 
+@pytest.mark.parametrize("name", ["config", "rc", "environment"])
+def test_a_file_that_is_no_instances_is_left_alone(ways, tmp_path, name):
+    """Lost: an instance called config, in ~/.ssh, would take the place of a user's own settings, or end them."""
+    (tmp_path / "ssh").mkdir()
+    file = tmp_path / "ssh" / name
+    for mode in (0o600, 0o644):
+        file.write_text("Host *\n  User jo\n")
+        file.chmod(mode)
+        for state in ("present", "absent"):
+            result = ways(state=state, instances=[{**BOARDS[0], "instance": name}])
+            assert f"ssh/{name} is no file of an instance" in result["msg"]
+            assert file.read_text() == "Host *\n  User jo\n"
+
+
 @pytest.mark.parametrize(
     ("bad", "words"),
     [

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -85,6 +86,31 @@ def test_a_play_claims_where_it_finds_a_board_and_nowhere_else(proxies):
     assert claims(folders) == {"p1": ["jackie", "full-2"], "p2": ["bob"]}
     with Store(folders["p2"].state_db) as store:
         assert [event.phase for event in store.events(instance="jackie")].count("claim") == 1
+
+
+def test_a_proxy_without_image_or_room_claims_nothing_and_the_other_serves(proxies):
+    """Before, the first proxy claimed, failed, and gave back; the other was not asked."""
+    folders, plays = proxies
+    config = folders["p1"].folder / "etc" / "hetero" / "proxy.json"
+    config.write_text(json.dumps(dict(json.loads(config.read_text()), roots_overcommit=1)))
+    there = folders["p1"].folder / "var" / "lib" / "hetero" / "board-roots" / "fs_9"
+    there.mkdir(parents=True)
+    with (there / "root.ext4").open("wb") as file:
+        file.truncate(8 << 40)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 0, output
+    assert claims(folders)["p2"] == ["jackie"]
+    for extra, why in (
+        (dict(image="nope"), "no image nope in its store (known: debian)"),
+        (dict(without="p2"), "no room for a root of 500 GiB: all"),
+        (dict(without="p2", image="nope"), "2 boards: no image nope in its store (known: debian)"),
+    ):
+        rc, output = plays.play("provision_instance", instance="eve", flavor=FLAVOR, **extra)
+        assert (rc != 0, changed(output)) == (True, 0), output
+        assert why in output.replace("\\n", "\n"), output
+    assert claims(folders)["p2"] == ["jackie"]
+    with Store(folders["p1"].state_db) as store:
+        assert [event for event in store.events(boards=[0, 1]) if event.phase == "claim"] == []
 
 
 def test_the_oldest_claim_stays(proxies, flavor):

@@ -13,7 +13,7 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 
@@ -26,9 +26,11 @@ def jackie(proxies):
     config = json.loads((etc / "proxy.json").read_text())
     config["boards"]["0"].update(console="/etc/hetero/board0.log", console_command="picocom /dev/ttyUSB0")
     (etc / "proxy.json").write_text(json.dumps(config))
-    (etc / "board0.log").write_text("login:\n")
+    (etc / "board0.log").write_text("what its tenant before had\n")
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
     assert rc == 0, output
+    with (etc / "board0.log").open("a") as log:
+        log.write("login:\n")
 
     def look():
         with Store(folders["p1"].state_db, create=False) as store:
@@ -59,6 +61,35 @@ def test_another_owners_instance_is_refused_and_left(jackie):
     assert look() == before
 
 
+#: The last half of a verb, which has looked the instance up before it was given back and claimed by this user.
+SECOND_HALF = """
+- hosts: localhost
+  gather_facts: false
+  vars_files: [{playbooks}/vars/request.yml]
+  vars:
+    instance: jackie
+    force: true
+    _verb: {verb}
+    _parts: [{{item: p1, kind: board, boards: [0], numbers: [], claims: [{{owner: jo, created: {created!r}}}]}}]
+    _part: "{{{{ _parts[0] }}}}"
+  tasks:
+    - ansible.builtin.include_tasks: {playbooks}/tasks/part.yml
+"""
+
+
+@pytest.mark.parametrize("verb", ["terminate", "stop", "reboot", "rebuild"])
+def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, verb):
+    """Also by force, which was meant for the one before."""
+    plays, look = jackie
+    before = look()
+    created = before[0].claim.created - 1
+    text = SECOND_HALF.format(playbooks=PROJECT / "playbooks", verb=verb, created=created)
+    (tmp_path / "second_half.yml").write_text(text)
+    rc, output = plays.end(plays.start_file(str(tmp_path / "second_half.yml"), "-e", "fresh=true"))
+    assert (rc, look()) == (2, before), output
+    assert "jackie: was given back meanwhile, and claimed anew by jo" in output
+
+
 def test_by_force_and_what_is_said(jackie):
     """The owner's second and the operator's forced turn; a name that nobody has is said, not done."""
     plays, look = jackie
@@ -66,10 +97,13 @@ def test_by_force_and_what_is_said(jackie):
     assert (rc, changed(output)) == (0, 0), output
     rc, output = plays.play("extend_instance", instance="jackie", hours="soon")
     assert "Say for how long" in output
-    rc, output = plays.play("console", node="board0", proxy="p1", owner="eve", force="true", lines="1")
+    rc, output = plays.play("console", node="board0", proxy="p1", owner="eve", force="true", lines="2")
     assert rc == 0, output
     assert "  login:\n" in output
+    assert "tenant before" not in output
     assert "  live: ssh -t p1 'picocom /dev/ttyUSB0'" in output
+    rc, output = plays.play("rebuild_instance", instance="jackie", key_file="/srv/nobody.pub")
+    assert (rc != 0, "/srv/nobody.pub: there is no such file: key_file names the .pub file" in output) == (True, True)
     rc, output = plays.play("stop_instance", instance="nobody")
     assert rc != 0
     assert "There is no instance nobody to stop" in output

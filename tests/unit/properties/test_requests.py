@@ -77,7 +77,13 @@ def proxy(tmp_path):
         run_folder=str(tmp_path / "run"),
         pdus={"pdu-a": {"driver": "fake", "path": str(tmp_path / "pdu.json")}},
         boards=wiring,
+        roots_overcommit=10000,
     )
+    image = tmp_path / "state" / "images" / ("1" * 64)
+    image.mkdir(parents=True)
+    (image / "image.json").write_text('{"arch": "tilepro64"}')
+    (image.parent / "names").mkdir()
+    (image.parent / "names" / "debian").write_text(f"{image.name}\n")
     (tmp_path / "pdu.json").write_text('{"outlets": {"0": "off", "1": "off"}}')
     (tmp_path / "proxy.json").write_text(json.dumps(config))
     files = dict(boards_file=str(tmp_path / "tilera_boards"), config=str(tmp_path / "proxy.json"))
