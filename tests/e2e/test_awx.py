@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import pytest
-import yaml
-from conftest import ROOT
+from labs import ROOT
 
 from ansible_collections.hetero.compute.tests.awx import jobs
 
@@ -19,21 +17,7 @@ LOG = ROOT / "build" / "logs" / "awx.log"
 
 @pytest.fixture
 def awx(lab, tmp_path):
-    """AWX with the lab's inventory, less the way in that is the credential's there."""
-    shutil.copytree(lab.folder / "inventory", tmp_path / "inventory")
-    path = tmp_path / "inventory" / "lab.yml"
-    text = yaml.safe_load(path.read_text())
-    node = text["proxies"]["hosts"]["proxy1"]
-    del node["ansible_ssh_private_key_file"], node["ansible_control_path_dir"]
-    (proxy_command,) = re.findall(r'-o ProxyCommand="[^"]+"', node["ansible_ssh_common_args"])
-    node["ansible_ssh_common_args"] = proxy_command
-    path.write_text(yaml.safe_dump(text))
-    way = lab.folder / "ssh"
-    held = {"ssh_private_key": (way / "id_ed25519").read_text(), "known_hosts": (way / "known_hosts").read_text()}
-    (tmp_path / "tables").mkdir()
-    read = jobs.tables(tmp_path / "tables")
-    env = dict(jobs.environment(), HOME=str(tmp_path), ANSIBLE_SSH_CONTROL_PATH_DIR=str(tmp_path / "first"))
-    return jobs.Awx(tmp_path, read, tmp_path / "inventory", env, {"nodes": held})
+    return jobs.on_lab(lab, tmp_path)
 
 
 def test_a_users_day(lab, awx, tmp_path):

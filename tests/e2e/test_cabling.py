@@ -12,7 +12,8 @@ import sys
 
 import pytest
 import yaml
-from conftest import FOLDER, ROOT
+from conftest import FOLDER
+from labs import ROOT
 
 BOARD = 0
 

@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import FOLDER, Lab
+from conftest import FOLDER
+from labs import Lab
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ import pytest
 BOARD = 0
 IP = "10.0.2.1"
 ENTRY = f"/tftpboot/{IP}/01-00-1a-ca-00-57-90.ipxe"
-ROOT = f"/var/lib/hetero/roots/fs_{BOARD}/root"
+ROOT = f"/var/lib/hetero/board-roots/fs_{BOARD}/root"
 
 
 @pytest.fixture(scope="module")

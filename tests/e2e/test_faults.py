@@ -57,16 +57,16 @@ def test_an_outlet_that_does_not_obey(lab, faults):
 def test_an_image_that_does_not_boot(lab):
     """Lost: ten boards out of use because of one bad image."""
     lab.on_proxy(
-        "set -e; mkdir /var/lib/hetero/bad; cd /var/lib/hetero/bad; tar xf /srv/images/debian-12.tar;"
-        "rm root/usr/sbin/sshd; tar cf /var/lib/hetero/no-sshd.tar image.json kernel initrd root;"
-        "rm -r /var/lib/hetero/bad"
+        "set -e; mkdir /srv/bad; cd /srv/bad; tar xf /srv/images/debian-12.tar;"
+        "rm root/usr/sbin/sshd; tar cf /srv/no-sshd.tar image.json kernel initrd root;"
+        "rm -r /srv/bad"
     )
-    lab.module("board_image", image="/var/lib/hetero/no-sshd.tar", name="no-sshd")
+    lab.module("board_image", image="/srv/no-sshd.tar", name="no-sshd")
     played = lab.provision("erin", expect=2, image="no-sshd", hetero_boot_timeout=TIMEOUT)
     assert "image no-sshd does not boot: stalled at running" in played.output
     assert (board(lab, 0)["state"], board(lab, 0)["power"]) == ("power off", "off")
     assert lab.module("board_info")["claims"] == []
-    assert "fs_0" not in lab.on_proxy("ls /var/lib/hetero/roots; find /tftpboot -name vmlinux_0")
+    assert "fs_0" not in lab.on_proxy("ls /var/lib/hetero/board-roots; find /tftpboot -name vmlinux_0")
 
 
 def test_a_tftp_server_that_is_down(lab):
@@ -90,7 +90,7 @@ def test_a_dry_run_touches_nothing(lab):
         assert shown in played.output
     assert lab.module("board_info")["claims"] == []
     assert lab.machine(0) is None
-    assert "fs_0" not in lab.on_proxy("ls /var/lib/hetero/roots")
+    assert "fs_0" not in lab.on_proxy("ls /var/lib/hetero/board-roots")
 
 
 def test_a_boards_file_with_five_defects(lab, tmp_path):

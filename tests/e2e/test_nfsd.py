@@ -14,13 +14,15 @@ import signal
 import time
 
 import pytest
-from conftest import FOLDER, Lab
+from conftest import FOLDER
+from forging import forge, look_for
+from labs import Lab
 from writing import write_on, writing
 
 pytestmark = pytest.mark.long
 
 BOARDS = {"alice": 0, "bert": 1}
-ROOTS = {name: f"/var/lib/hetero/roots/fs_{board}/root" for name, board in BOARDS.items()}
+ROOTS = {name: f"/var/lib/hetero/board-roots/fs_{board}/root" for name, board in BOARDS.items()}
 ADDRESSES = {name: f"10.0.2.{board + 1}" for name, board in BOARDS.items()}
 #: A boot of this machine takes 12 s on two idle cores.
 BOOT_TIME = 240
@@ -33,7 +35,7 @@ def site():
     lab.play("lab_down")
     try:
         lab.play("lab_up", lab_proxy="machine")
-        lab.play("proxy")
+        lab.play("proxy", tftp_proxy_exports="nfsd")
         yield lab
     finally:
         lab.play("lab_down")
@@ -74,8 +76,8 @@ def mount(lab, instance, path):
     )
 
 
-def test_the_machine_is_seen_to_have_a_server(site):
-    """Lost: whoever has a kernel with an NFS server, and gets a copy of the image for each board instead of it."""
+def test_the_machine_keeps_the_server_that_it_was_given(site):
+    """Lost: all boards' open files, when a set-up without the option takes the other server."""
     assert '"exports": "nfsd"' in site.on_proxy("cat /etc/hetero/proxy.json")
     assert site.on_proxy("ss -Htlnp sport = :2049 src 0.0.0.0").split()[5:] == [], "a program holds the port"
     again = site.play("proxy")
@@ -91,6 +93,13 @@ def test_each_board_has_its_root_and_no_other(two):
     assert " overlay " in two.on_proxy(f"grep ' {ROOTS['alice']} ' /proc/self/mountinfo"), "not a copy of the image"
     assert mount(two, "bert", ROOTS["bert"]) == ""
     assert f"cannot mount 10.0.2.254:{ROOTS['alice']}" in mount(two, "bert", ROOTS["alice"])
+
+
+def test_forged_handles_find_nothing_but_the_tenants_own(two):
+    """Lost: another tenant's files, and the proxy's; tests/attack/test_nfs_handles.py does the same to nfs-ganesha."""
+    said = forge(two, "alice", ROOTS["alice"], ROOTS["bert"], look_for(two, ROOTS["bert"], "bert"))
+    assert "works" in said, said
+    assert [line for line in said if line.startswith(("found", "mounts"))] == []
 
 
 def test_groups_are_those_of_the_board(two):
@@ -168,8 +177,9 @@ def test_nothing_is_left(two):
     for name in BOARDS:
         two.terminate(name)
     look = (
-        "exportfs -s; ls /etc/exports.d; grep -o '/roots/fs_[^ ]*' /proc/self/mountinfo;"
-        " find /var/lib/hetero/roots -name 'fs_*'; test ! -e /var/lib/hetero/exports || ls /var/lib/hetero/exports;"
+        "exportfs -s; ls /etc/exports.d; grep -o '/board-roots/fs_[^ ]*' /proc/self/mountinfo;"
+        " find /var/lib/hetero/board-roots -name 'fs_*';"
+        " test ! -e /var/lib/hetero/exports || ls /var/lib/hetero/exports;"
         " find /tftpboot -name '*_[0-9]' -o -name '01-*'"
     )
     assert two.on_proxy(f"{look}; true") == ""

@@ -18,7 +18,8 @@ import sys
 import time
 
 import pytest
-from conftest import FOLDER, ROOT
+from conftest import FOLDER
+from labs import ROOT
 
 #: Seconds from power to ssh that these tests give a boot: an undisturbed one takes a third of it.
 TIMEOUT = 25
@@ -111,11 +112,11 @@ def test_a_database_that_is_damaged(lab):
 
 def test_a_disk_that_is_full(lab):
     """Lost: boards out of use, one after the other, for a file that could not be written."""
-    folder = "/var/lib/hetero/roots"
+    folder = "/var/lib/hetero/board-roots"
     fill = f"mount -t tmpfs -o size=64k none {folder} && ! dd if=/dev/zero of={folder}/fill status=none"
     with undone(lab, fill, f"umount {folder}"):
         output = failed(lab, "jan")
-    assert re.search(r"/var/lib/hetero/roots\S*: .*No space left on device", output), output
+    assert re.search(r"/var/lib/hetero/board-roots\S*: .*No space left on device", output), output
     lab.terminate("jan")
     assert works(lab, "jan") == 0
 
@@ -164,11 +165,11 @@ def test_an_nfs_server_that_stops_under_a_boot(lab):
 def test_a_kernel_that_is_none(lab):
     """Lost: a good board, for a file that is no kernel."""
     lab.on_proxy(
-        "set -e; mkdir /var/lib/hetero/bad; cd /var/lib/hetero/bad; tar xf /srv/images/debian-12.tar;"
-        "head -c 4000000 /dev/urandom > kernel; tar cf /var/lib/hetero/no-kernel.tar image.json kernel initrd root;"
-        "rm -r /var/lib/hetero/bad"
+        "set -e; mkdir /srv/bad; cd /srv/bad; tar xf /srv/images/debian-12.tar;"
+        "head -c 4000000 /dev/urandom > kernel; tar cf /srv/no-kernel.tar image.json kernel initrd root;"
+        "rm -r /srv/bad"
     )
-    lab.module("board_image", image="/var/lib/hetero/no-kernel.tar", name="no-kernel")
+    lab.module("board_image", image="/srv/no-kernel.tar", name="no-kernel")
     output = failed(lab, "olga", image="no-kernel")
     assert "image no-kernel does not boot: stalled at" in output
     assert states(lab) == {"power off": 10}

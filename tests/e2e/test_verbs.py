@@ -14,9 +14,10 @@ import signal
 import subprocess
 
 import pytest
-from conftest import FOLDER, ROOT
+from conftest import FOLDER
+from labs import ROOT
 
-ROOTS = "/var/lib/hetero/roots"
+ROOTS = "/var/lib/hetero/board-roots"
 EXPORTS = "busctl --json=short call org.ganesha.nfsd /org/ganesha/nfsd/ExportMgr org.ganesha.nfsd.exportmgr"
 LOG = ROOT / "build" / "logs" / "verbs.log"
 
@@ -27,11 +28,11 @@ def life(up):
     LOG.parent.mkdir(parents=True, exist_ok=True)
     LOG.write_text("")
     up.on_proxy(
-        "set -e; mkdir /var/lib/hetero/two; cd /var/lib/hetero/two; tar xf /srv/images/debian-12.tar;"
+        "set -e; mkdir /srv/two; cd /srv/two; tar xf /srv/images/debian-12.tar;"
         "echo two > root/etc/which; tar cf ../two.tar image.json kernel initrd root; cd ..; rm -r two"
     )
-    up.module("board_image", image="/var/lib/hetero/two.tar", name="debian-two")
-    up.on_proxy("rm /var/lib/hetero/two.tar")
+    up.module("board_image", image="/srv/two.tar", name="debian-two")
+    up.on_proxy("rm /srv/two.tar")
     up.provision("jackie", board=0)
     up.ssh("jackie", "echo mine > /root/data")
     yield up
@@ -77,7 +78,7 @@ def test_rebuild(life):
     assert "hetero.compute.rebuild_instance" in refused.output
     key = FOLDER / "ssh" / "second"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    other = dict(image="debian-two", key=f"{key}.pub")
+    other = dict(image="debian-two", key_file=f"{key}.pub")
     stranger = play(life, "rebuild_instance", 2, instance="jackie", owner="eve", **other)
     assert "belongs to" in stranger.output
     before = boot_id(life)

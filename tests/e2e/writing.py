@@ -61,6 +61,6 @@ def write_on(lab, boards, seconds=60):
 
 def _lines(lab, boards):
     """How many lines of each board are in its root, as the proxy has it."""
-    logs = [f"/var/lib/hetero/roots/fs_{board}/root/srv/log" for board in boards.values()]
+    logs = [f"/var/lib/hetero/board-roots/fs_{board}/root/srv/log" for board in boards.values()]
     counted = lab.on_proxy(f"for log in {' '.join(logs)}; do cat $log 2> /dev/null | wc -l; done")
     return [int(count) for count in counted.split()]

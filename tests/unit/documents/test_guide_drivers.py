@@ -34,7 +34,8 @@ PDU = """\
 cd "{folder}"
 case $3 in
 1) ip address add 10.0.2.1/24 dev lo
-   {sshd} -h "{folder}/state/roots/fs_0/root/etc/ssh/ssh_host_ed25519_key" -f /dev/null -o ListenAddress=10.0.2.1 \\
+   {sshd} -h "{folder}/state/board-roots/fs_0/root/etc/ssh/ssh_host_ed25519_key" \\
+     -f /dev/null -o ListenAddress=10.0.2.1 \\
      -o PidFile="{folder}/sshd.pid" -E "{folder}/sshd.log" ;;
 2) kill "$(cat sshd.pid)"; while [ -e sshd.pid ]; do sleep 0.05; done
    ip address del 10.0.2.1/24 dev lo ;;
@@ -168,6 +169,7 @@ def test_boot_driver(collection, tmp_path):
         tftp_root=str(tmp_path / "tftpboot"),
         state_folder=str(tmp_path / "state"),
         run_folder=str(tmp_path / "run"),
+        roots_overcommit=10000,  # the boards\' 917 GB each are more than a test machine has
         credentials=str(tmp_path / "credentials.json"),
         pdus={"pdu-a": {"driver": "command", "host": "10.0.100.1", "script": str(script)}},
         boards={"0": {"pdu": "pdu-a", "outlet": "5", "driver": "sd_card"}},

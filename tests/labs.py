@@ -1,0 +1,151 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lab as a user has it: its playbooks, its instances, and looks at it from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ANSIBLE = Path(sys.executable).parent
+FLAVOR = "tp64.8x8"
+
+
+@dataclass
+class Played:
+    """A play that ended: its exit code, what it printed, how many tasks changed something."""
+
+    rc: int
+    output: str
+
+    @property
+    def changed(self):
+        return sum(map(int, re.findall(r" changed=(\d+) ", self.output)))
+
+    def phases(self, instance):
+        """The progress lines of an instance, phase → text."""
+        return dict(re.findall(rf"^{instance} +board\d+ +(\w+) +(.*?)(?: +[\d.]+ s)?$", self.output, re.M))
+
+    def board(self, instance):
+        return int(re.search(rf"^{instance} is running on board(\d+)", self.output, re.M)[1])
+
+
+class Lab:
+    """Playbooks and looks from outside on one lab."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.env = dict(
+            os.environ,
+            ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"),
+            ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
+            # Ansible leaves flushing to the system, which through a pipe keeps lines back until there are 8 KB of them.
+            PYTHONUNBUFFERED="1",
+        )
+        self.env.pop("ANSIBLE_INVENTORY", None)
+
+    def argv(self, name, flags=(), **extra):
+        """The words of a play. Text goes as a user types it, anything else (lists, dicts) as JSON."""
+        words = ["-e", f"lab_folder={self.folder}"]
+        for key, value in extra.items():
+            words += ["-e", f"{key}={value}" if not isinstance(value, (list, dict)) else json.dumps({key: value})]
+        return [ANSIBLE / "ansible-playbook", "-i", self.folder / "inventory", f"hetero.compute.{name}", *flags, *words]
+
+    def start(self, name, **extra):
+        return subprocess.Popen(
+            self.argv(name, **extra),
+            cwd=ROOT,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def end(self, process, timeout=600):
+        try:
+            output, _nothing = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return Played(process.returncode, output)
+
+    def play(self, name, expect=0, **extra):
+        played = self.end(self.start(name, **extra))
+        assert played.rc == expect, played.output
+        return played
+
+    def provision(self, instance, expect=0, **extra):
+        return self.play("provision_instance", expect, instance=instance, flavor=FLAVOR, **extra)
+
+    def terminate(self, instance):
+        return self.play("terminate_instance", instance=instance, force="true")
+
+    def ssh(self, instance, command, timeout=60, stdin=b""):
+        argv = ["ssh", "-F", self.folder / "ssh" / instance, instance, command]
+        return subprocess.run(argv, check=True, input=stdin, stdout=subprocess.PIPE, timeout=timeout).stdout.decode()
+
+    @property
+    def description(self):
+        return json.loads((self.folder / "lab.json").read_text())
+
+    def inside(self, *argv, check=True, timeout=60):
+        """A command in the lab's network namespace."""
+        namespace = f"/run/netns/{self.description['namespace']}"
+        return subprocess.run(
+            ["nsenter", f"--net={namespace}", *argv],
+            check=check,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+        )
+
+    def on_proxy(self, command):
+        """A command on the proxy node, by the way in that its inventory entry names."""
+        return self.on_node("proxy1", command).stdout
+
+    def try_on_proxy(self, command):
+        """The same on a node that may be down; None where it is."""
+        done = self.on_node("proxy1", command, check=False)
+        return None if done.returncode else done.stdout
+
+    def on_node(self, name, command, check=True, timeout=60):
+        """A command on a node, as root; a CompletedProcess."""
+        address = self.description["nodes"][name]["networks"][0]["address"].partition("/")[0]
+        key = ["-i", self.folder / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={self.folder}/ssh/known_hosts"]
+        argv = ["ssh", *key, "-o", "ConnectTimeout=5", f"root@{address}", command]
+        return self.inside(*argv, check=check, timeout=timeout)
+
+    def machine(self, board):
+        """Process id of the machine that plays this board, None while its outlet is off."""
+        for pdu, settings in self.description["pdus"].items():
+            for outlet, fed in settings["outlets"].items():
+                if fed["name"] == f"board{board}":
+                    return json.loads((self.folder / "run" / f"{pdu}.json").read_text())["outlets"][outlet].get("pid")
+        raise LookupError(board)
+
+    def module(self, name, /, node="proxy1", **arguments):
+        """One module on a node; its result."""
+        argv = [ANSIBLE / "ansible", "-i", self.folder / "inventory", node, "-m", f"hetero.compute.{name}"]
+        if arguments:
+            argv += ["-a", json.dumps(arguments)]
+        done = subprocess.run(argv, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+        return json.loads(done.stdout[done.stdout.index("=> ") + 3 :])
+
+    def boot_ids(self, instances):
+        return {name: self.ssh(name, "cat /proc/sys/kernel/random/boot_id") for name in instances}
+
+    def start_proxy(self):
+        """Start the proxy node that was stopped, where it is, and wait for its ssh, as the lab does."""
+        script = ROOT / "roles" / "lab" / "files" / "lab.py"
+        subprocess.run([sys.executable, script, self.folder / "lab.json", "nodes", "up"], check=True, timeout=330)
