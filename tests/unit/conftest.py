@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,14 @@ def pytest_collection_modifyitems(items):
     for item in items if why else []:
         if Path(item.fspath).parent.name in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(autouse=True)
+def unmounted(tmp_path_factory):
+    """What a test mounted in its folder is unmounted after it: each mount holds a loop device of this machine."""
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for line in reversed(Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()):
+        point = line.split()[4]
+        if point.startswith(f"{folder}/"):
+            subprocess.run(["umount", "--lazy", point], check=False, stderr=subprocess.DEVNULL)
