@@ -27,7 +27,7 @@ def token_of(claim):
 
 
 def whose_root(proxy, board):
-    """The instance that a board's root was made for; None where there is no root, or a half made or half removed one."""
+    """The instance that a board's root was made for; None where there is no root, or one half made or half removed."""
     root = Root(proxy.config["state_folder"], board.id)
     made = root.made()
     if made is None:
@@ -40,7 +40,13 @@ def refuse_anothers(proxy, board, claim):
     """Refused where a board's root was made for another claim than the one that the record gives the board to."""
     made = Root(proxy.config["state_folder"], board.id).made() if claim else None
     if made is not None and made.claim != token_of(claim):
-        raise Refused(f"its root is that of {_of(made)}, not of {claim.instance}", board.name, THEIRS)
+        whose = _of(made)
+        same = f"its root was made for another claim of {whose}"
+        raise Refused(
+            same if whose == claim.instance else f"its root is that of {whose}, not of {claim.instance}",
+            board.name,
+            THEIRS,
+        )
 
 
 def refuse_to_replace(proxy, board, claim, fresh):

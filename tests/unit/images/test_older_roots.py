@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
     Place,
     image_of,

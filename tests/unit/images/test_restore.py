@@ -176,7 +176,7 @@ def not_a_board_any_more(site, proxy):
         (nested_deep, None),
         (never_provisioned, None),
         (released, None),
-        (of_another_claim, "board0 of jackie is not exported: board0: its root was made for another claim"),
+        (of_another_claim, "board0 of jackie is not exported: board0: its root was made for another claim of jackie"),
         (without_its_image, "no such image in the store"),
         (not_a_board_any_more, "board0 of jackie is not exported: board 0: no such board"),
     ],
