@@ -48,8 +48,10 @@ def look(follow):
     :param follow: dict of `job` (its file), `state_db`, `after` (the newest event known), and whose events tell of it:
         `boards` (ids), or `instances` (names) with their `node`.
     :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
-        None before its end).
+        None before its end). A job whose file is gone, as after a restart of the node, is done and printed nothing.
     """
+    if not os.path.exists(follow["job"]):
+        return dict(events=[], done=True, result="")
     db = sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
     query, values = _query(follow)
     end = time.monotonic() + LOOK

@@ -9,12 +9,14 @@ writes down. The modules and their events are not known here.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import shlex
+import signal
 import time
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -25,6 +27,14 @@ display = Display()
 
 #: What a job may take longer than it said before it counts as lost (seconds).
 GRACE = 30.0
+#: A look takes 1.5 s (following.LOOK). A node that says nothing for so many times Ansible's connection timeout (which is
+#: 10 s) is asked by a new connection: ssh itself would wait for hours for one whose power or network is gone.
+SILENCE = 3
+LATER = "What was begun goes on there while it has power. Run this again: it waits for that, or goes on where it was."
+
+
+class Silent(BaseException):
+    """The node did not answer. No Exception, for connections that try again catch those."""
 
 
 class ShowsLines(ActionBase):
@@ -83,13 +93,49 @@ class Follows(ShowsLines):
         program, by_input = inspect.getsource(following), self._connection.has_pipelining
         words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
         command = " ".join(shlex.quote(word) for word in words)
-        said = self._low_level_execute_command(command, in_data=program.encode() if by_input else None)
+        said = self._answer(command, program.encode() if by_input else None)
         if said["rc"] != 0:
             words = printable(said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
             raise AnsibleActionFail(
                 f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it."
             )
         return json.loads(said["stdout"].strip().splitlines()[-1])
+
+    def _answer(self, command, data):
+        """What the node says to a command, by a new connection where the one that there is has gone silent.
+
+        :raises AnsibleConnectionFailure: it says nothing by a new one, either; its text says how to go on.
+        """
+        limit = SILENCE * self._play_context.timeout
+        try:
+            with contextlib.suppress(Silent), within(limit):
+                return self._low_level_execute_command(command, in_data=data)
+            display.display(f"the node has said nothing for {limit} s: it is asked by a new connection")
+            with within(limit):
+                self._connection.reset()
+                return self._low_level_execute_command(command, in_data=data)
+        except Silent:
+            raise AnsibleConnectionFailure(f"the node does not answer any more. {LATER}") from None
+        except AnsibleConnectionFailure as error:
+            words = printable(str(error)).strip()
+            raise AnsibleConnectionFailure(f"the node cannot be reached any more: {words}. {LATER}") from error
+
+
+@contextlib.contextmanager
+def within(limit):
+    """End what is done within by Silent after `limit` seconds, as Ansible's own `timeout` of a task does it."""
+
+    def late(_signal, _frame):
+        raise Silent
+
+    start, handler, others = time.monotonic(), signal.signal(signal.SIGALRM, late), signal.alarm(limit)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+        if others:
+            signal.alarm(max(1, round(others - (time.monotonic() - start))))
 
 
 def outcome(text):
@@ -102,7 +148,9 @@ def outcome(text):
     if isinstance(result, dict):
         return result
     said = lines[-1] if lines else "nothing"
-    what = f"the work in the background was killed or broke (it said: {said}). Run this again."
+    what = (
+        f"the work in the background was killed or broke, or its node was restarted (it said: {said}). Run this again."
+    )
     return printable_data(dict(failed=True, msg=what, said=text))
 
 
