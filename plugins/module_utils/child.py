@@ -9,12 +9,12 @@ import ctypes
 import errno
 import json
 import os
-import select
 import signal
 import struct
 
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
+from .ready import readable
 
 #: Seconds for a killed child to be gone; one that waits for a device inside the kernel may outlive us.
 END_TIME = 1.0
@@ -127,7 +127,7 @@ def _where(error: BaseException) -> str:
 def _collect(reader, thing, deadline):
     answer = b""
     while True:
-        if not select.select([reader], [], [], deadline.left)[0]:
+        if not readable([reader], deadline.left):
             raise TimedOut(f"work inside it took longer than {deadline.seconds:g} s", thing, "see dmesg")
         chunk = os.read(reader, 65536)
         if not chunk:

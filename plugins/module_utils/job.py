@@ -8,12 +8,13 @@ caller's.
 from __future__ import annotations
 
 import sys
+import traceback
 
 from .background import detach, finish
 from .errors import HeteroError
 from .following import look
 from .module import failed
-from .printable import printable_data
+from .printable import printable, printable_data
 
 
 def in_background(module, prepare, work):
@@ -36,3 +37,7 @@ def in_background(module, prepare, work):
         finish(printable_data(work()))
     except HeteroError as error:
         finish(failed(error))
+    except Exception as error:  # noqa: BLE001 - whoever follows gets words, and the traceback for a report
+        what = f"a fault of this collection ended the work: {type(error).__name__}: {error}"
+        remedy = "run this again; if it comes again, report it with what -vvv shows"
+        finish(dict(failed=True, msg=printable(f"{what}: {remedy}"), exception=printable(traceback.format_exc())))

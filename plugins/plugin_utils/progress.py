@@ -27,7 +27,7 @@ display = Display()
 
 #: What a job may take longer than it said before it counts as lost (seconds).
 GRACE = 30.0
-#: A look takes 1.5 s (following.LOOK). A node that says nothing for so many times Ansible's connection timeout (which is
+#: A look takes 1.5 s (following.LOOK). A node that says nothing for so many times Ansible's connection timeout (it is
 #: 10 s) is asked by a new connection: ssh itself would wait for hours for one whose power or network is gone.
 SILENCE = 3
 LATER = "What was begun goes on there while it has power. Run this again: it waits for that, or goes on where it was."

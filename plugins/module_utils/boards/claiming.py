@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT
+from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.checking import validate
 from ..flavors.fit import TOLERANCE, describe, rejections, summary
@@ -101,6 +102,7 @@ def present(proxy, wish, change):
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
+    make_room(len(wish.instances))
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)
     unfit = _unfit(proxy, wish, pool, promises, sizes)

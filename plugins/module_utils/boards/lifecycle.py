@@ -15,6 +15,7 @@ from ..boot.driver import NFS_ROOT
 from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
+from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, Refused
 from ..instances import must_be_soft_timeout
 from . import disk_boot, soft_reboot, states
@@ -146,6 +147,7 @@ def _works(proxy, ids, options):
     must_be_soft_timeout(options.soft_timeout)
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
+    make_room(len(ids))
     change = Change(options.check)
     wanted = (options.instance, options.created)
     return [BoardWork(proxy, proxy.board(board_id), change, *wanted) for board_id in ids], change

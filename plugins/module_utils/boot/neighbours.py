@@ -11,12 +11,12 @@ that this machine sends out, and answers a DHCPDISCOVER without keeping anything
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
 import time
 
 from ..deadline import Deadline
+from ..ready import readable
 from . import dhcp, phases
 
 EVERYONE = b"\xff" * 6
@@ -101,7 +101,7 @@ def _asked(ear, deadline, ask):
         if asked is None or time.monotonic() - asked >= AGAIN:
             ask()
             asked = time.monotonic()
-        if select.select([ear], [], [], min(deadline.left, AGAIN))[0]:
+        if readable([ear], min(deadline.left, AGAIN)):
             yield ear.recvfrom(2048)
 
 

@@ -13,7 +13,6 @@ booted kernel asks for its address. What follows from the phases (deadlines, bla
 from __future__ import annotations
 
 import ctypes
-import select
 import socket
 import struct
 import sys
@@ -21,6 +20,7 @@ import threading
 import time
 
 from ..errors import HeteroError
+from ..ready import readable
 from . import dhcp
 from .driver import FIRMWARE, NFS, OTHER_ADDRESS, OTHER_DHCP, SYSTEM, TFTP
 
@@ -170,13 +170,13 @@ class Watcher:
 
     def _read(self):
         while True:
-            ready = select.select([self._socket, self._arp, self._bell_end], [], [])[0]
+            ready = readable([self._socket, self._arp, self._bell_end])
             if self._bell_end in ready:
                 break
             self._take(ready)
         # What came before the end counts, however late it is read.
         for _packet in range(ROOM // 512):
-            ready = select.select([self._socket, self._arp], [], [], 0)[0]
+            ready = readable([self._socket, self._arp], 0)
             if not ready:
                 return
             self._take(ready)

@@ -9,7 +9,6 @@ Each command is a connection of its own, so whoever has much to do says it in on
 from __future__ import annotations
 
 import os
-import select
 import shlex
 import subprocess
 import time
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 
 from ..errors import HeteroError, Lost, TimedOut
 from ..output import MOST_OF_OTHERS, TooMuch, collect
+from ..ready import writable
 from .shell import Shell
 from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
@@ -67,7 +67,7 @@ class SshShell(Shell):
             if deadline.passed:
                 process.kill()
                 raise TimedOut(f"{sent} of {size} bytes arrived in {deadline.seconds:g} s", self.name, "raise timeout")
-            if not select.select([], [pipe], [], min(TELL, max(deadline.left, 0.01)))[1]:
+            if not writable([pipe], min(TELL, max(deadline.left, 0.01))):
                 continue
             try:
                 count = os.write(pipe, data)
