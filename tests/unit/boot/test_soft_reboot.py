@@ -123,6 +123,17 @@ def test_check_mode(keyed):
     assert (result["changed"], keyed.events(0)) == (True, before)
 
 
+@pytest.mark.parametrize(("how", "failed", "power"), [("auto", False, "on"), ("soft", True, "off")])
+def test_a_board_that_is_off_is_told_nothing(keyed, how, failed, power):
+    """Lost: half a minute for a machine without power; and, at its address, some other machine's uptime."""
+    keyed.play(0, soft="boots")
+    keyed.cut(0)
+    result = keyed.run("reboot", 0, how=how)
+    assert (result["failed"], keyed.power(0)) == (failed, power)
+    assert "told by ssh, boot request seen" not in texts(keyed, "reboot")
+    assert "pdu-a outlet 5 is off" in str(result["lines"])
+
+
 @pytest.mark.parametrize("seconds", [0, 601, 10**9])
 def test_bad_limit(site, seconds):
     """Lost: the board's lock, for as long as the tenant who has it reboots likes."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming
+from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, disk_boot
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
-from ansible_collections.hetero.compute.tests.unit.disk.conftest import lost
+from ansible_collections.hetero.compute.tests.unit.disk.conftest import LocalShell, lost
 
 SHOWN = ("image", "power", "tftp", "ram", "upload", "unpack", "running", "error")
 
@@ -223,3 +224,16 @@ def test_dry_run_after_that_of_a_rebuild(disks):
     assert any("would boot into RAM, and unpack its root to /dev/sda1" in text for text in said), said
     assert any(text.endswith("is off: off → on") for text in said), said
     assert (disks.record(0), disks.power(0)) == (before, "on")
+
+
+@pytest.mark.parametrize(
+    ("size", "label"), [(1 << 30, "dos"), ((2 << 40) - 1, "dos"), (2 << 40, "gpt"), (3 << 40, "gpt")]
+)
+def test_a_disk_that_a_dos_table_cannot_hold_gets_another(tmp_path, size, label):
+    """Lost: what a disk has beyond 2 TiB, or a board whose firmware knows no other table."""
+    shell = LocalShell("board0", tmp_path)
+    shell.program("blockdev", f"echo {size}")
+    shell.program("sfdisk", f'cat > {tmp_path}/table; for disk; do :; done; : > "${{disk}}1"')
+    (tmp_path / "dev" / "sda").touch()
+    shell.run(["sh", "-c", disk_boot.FORMAT, "sh", "/dev/sda", "/dev/sda1", "/mnt/new"], Deadline(60))
+    assert (tmp_path / "table").read_text() == f"label: {label}\n,,L\n"

@@ -43,6 +43,17 @@ def test_all_ten_boards_serve_tp64():
     assert [fits(TYPES, board.columns) for board in BOARDS] == [["tp64.8x8"]] * 10
 
 
+def test_two_parts_in_a_hundred_may_be_missing_of_memory_and_of_nothing_else():
+    """Lost: a fifth of the memory that a user asked for, or a board for which only its firmware's share is missing."""
+    wanted = TYPES["tp64.8x8"]["memory_mb"]
+    for lacking, why in ((0.0199, []), (0.0201, ["memory_mb {0} < 16384"]), (0.1, ["memory_mb {0} < 16384"])):
+        have = round(wanted * (1 - lacking))
+        board = replace(BOARDS[0], memory_mb=have)
+        assert rejections(TYPES["tp64.8x8"], board) == [reason.format(have) for reason in why]
+        assert fits(TYPES, board.columns) == ([] if why else ["tp64.8x8"])
+    assert rejections(TYPES["tp64.8x8"], replace(BOARDS[0], local_gb=495)) == ["local_gb 495 < 500"]
+
+
 def test_a_rejected_board_says_why():
     """ "No node" without a reason sends the user to the operator."""
     small = replace(BOARDS[0], memory_mb=8109, vcpus=0, local_gb=499)
@@ -196,8 +207,11 @@ def test_filter_refuses_what_it_cannot_judge():
         fits(["tp64.8x8"], board)
     with pytest.raises(AnsibleFilterError, match="needs a board"):
         fits(TYPES, "board0")
-    with pytest.raises(AnsibleFilterError, match="tolerance is 2"):
-        fits(TYPES, board, 2)
+    for tolerance in (2, 1, -0.1, True):
+        with pytest.raises(AnsibleFilterError, match=f"tolerance is {tolerance}: give a number from 0 to below 1"):
+            fits(TYPES, board, tolerance)
+    assert fits(TYPES, board, 0) == []
+    assert fits(TYPES, board, 0.99) == ["tp64.8x8"]
 
 
 @pytest.mark.parametrize(("same", "said"), [(3, "board0, board1, board2: off"), (4, "4 boards: off")])

@@ -140,3 +140,17 @@ def test_overlays_are_tried_not_guessed():
     found = Findings()
     preflight.kernel(found)
     assert found.defects == []
+
+
+def test_a_kernel_without_overlays_is_said_before_anything_is_set_up(tmp_path, monkeypatch):
+    """Lost: an hour of set-up that ends in boards without roots."""
+    unshare = tmp_path / "unshare"
+    unshare.write_text("#!/bin/sh\necho 'mount: unknown filesystem type overlay' >&2\nexit 32\n")
+    unshare.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = Findings()
+    preflight.kernel(found)
+    (defect,) = map(str, found.defects)
+    assert defect.startswith("overlay mounts: ")
+    assert "unknown filesystem type overlay" in defect
+    assert "a container must be privileged" in defect

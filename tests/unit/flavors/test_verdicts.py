@@ -1,0 +1,25 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One node's verdict on a request. If these fail, a user mends the one reason that was said and is refused again."""
+
+from __future__ import annotations
+
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import board_verdict
+
+FLAVOR = {"name": "big", "memory_mb": 4096, "vcpus": 4, "local_gb": 100}
+
+
+def test_all_reasons_of_a_board_are_said():
+    board = dict(id=0, name="board0", memory_mb=1024, vcpus=1, local_gb=10, state="power off", instance=None)
+    verdict = board_verdict(FLAVOR, board, "proxy1", disk=True)
+    assert verdict.never[:3] == ("memory_mb 1024 < 4096", "vcpus 1 < 4", "local_gb 10 < 100")
+    assert len(verdict.never) == 4, "and that it has no disk"
+    assert (verdict.room, verdict.most) == (0, 0)
+
+
+def test_one_that_is_only_busy_has_room_when_it_is_not():
+    board = dict(id=0, name="board0", memory_mb=8192, vcpus=8, local_gb=100, state="running", instance="jackie")
+    verdict = board_verdict(FLAVOR, board, "proxy1")
+    assert verdict.never == ()
+    assert (len(verdict.busy), verdict.room, verdict.most) == (1, 0, 1)

@@ -1,0 +1,35 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, a user who asks for a kepler gets another chip, or is told that there is none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import architectures
+
+#: Of Debian's package pci.ids.
+PCI_IDS = Path("/usr/share/misc/pci.ids")
+CHIPS = {
+    "GF": "fermi", "GK": "kepler", "GM": "maxwell", "GP": "pascal", "GV": "volta", "TU": "turing", "GA": "ampere",
+    "AD": "ada", "GH": "hopper", "GB": "blackwell",
+}  # fmt: skip
+#: Functions of a card besides its GPU, which have ids of their own.
+BESIDES = re.compile("audio|usb|uscsi|ucsi|bridge|switch|serial|i2c", re.I)
+
+
+def test_each_gpu_that_the_systems_list_names_has_the_architecture_of_its_chip():
+    text = PCI_IDS.read_text(encoding="utf-8", errors="replace")
+    of_nvidia = re.search(r"^10de .*\n((?:[\t#].*\n)+)", text, re.M)[1]
+    named = re.findall(r"^\t([0-9a-f]{4})  ((G[FKMPVAHB]|TU|AD)[0-9]{2,3}.*)", of_nvidia, re.M)
+    gpus = [(int(number, 16), name, CHIPS[chip]) for number, name, chip in named if not BESIDES.search(name)]
+    assert len(gpus) > 500
+    wrong = [f"{number:04x} {name}" for number, name, arch in gpus if architectures.of(number) != arch]
+    assert wrong == []
+
+
+def test_what_the_table_does_not_know_is_nothing():
+    assert architectures.of(0x0001) is None
+    assert architectures.of(0xFFFF) is None

@@ -1,0 +1,37 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ends of leases. If these fail, an hour that a user asked for is not given, or each run of a play says `changed`."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import leases
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize("later", [0, 59, -59])
+def test_the_same_play_twice_in_a_row_changes_nothing(later):
+    old = NOW + 3600
+    assert leases.end(1, old, NOW + later) == old
+
+
+@pytest.mark.parametrize("later", [61, 300, 3600, -61])
+def test_what_is_more_than_a_minute_longer_is_given(later):
+    assert leases.end(1, NOW + 3600, NOW + later) == NOW + later + 3600
+
+
+def test_no_hours_are_no_end():
+    assert leases.end(0, NOW + 3600, NOW) is None
+    assert leases.end(2, None, NOW) == NOW + 7200
+
+
+@pytest.mark.parametrize(("hours", "endless"), [(0, False), (-1, True), (87601, True), (float("nan"), True)])
+def test_what_is_no_lease_is_refused(hours, endless):
+    with pytest.raises(BadInput, match="87600"):
+        leases.must_be_hours(hours, "hours", endless)
+    leases.must_be_hours(87600, "hours")
+    leases.must_be_hours(0, "hours", endless=True)
