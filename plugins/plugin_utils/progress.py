@@ -115,10 +115,12 @@ class Follows(ShowsLines):
                 self._connection.reset()
                 return self._low_level_execute_command(command, in_data=data)
         except Silent:
-            raise AnsibleConnectionFailure(f"the node does not answer any more. {LATER}") from None
+            what = "does not answer any more"
         except AnsibleConnectionFailure as error:
-            words = printable(str(error)).strip()
-            raise AnsibleConnectionFailure(f"the node cannot be reached any more: {words}. {LATER}") from error
+            what = f"cannot be reached any more: {printable(str(error)).strip()}"
+        # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
+        self._connection._shell.tmpdir = None
+        raise AnsibleConnectionFailure(f"the node {what}. {LATER}")
 
 
 @contextlib.contextmanager

@@ -70,3 +70,23 @@ def test_what_it_serves_by_is_started_again(writers, command):
     """Lost: boards whose root is gone ("stale file handle") after an upgrade of a package on the proxy, or a crash."""
     writers.on_proxy(command)
     write_on(writers, BOARDS)
+
+
+def test_a_play_that_follows_a_proxy_whose_network_goes_ends_with_the_way_on(up):
+    """Lost: a user's terminal, or a slot of AWX, for hours, to a proxy that lost its network while a board boots."""
+    link = ["ip", "link", "set", "proxy1-0"]
+    play = up.start("provision_instance", instance="cut", flavor="tp64.8x8", board=2)
+    try:
+        for line in play.stdout:
+            if "off → on, read back" in line:
+                up.inside(*link, "down")
+                break
+        played = up.end(play, timeout=180)
+    finally:
+        up.inside(*link, "up")
+    assert played.rc != 0, played.output
+    assert re.search("the node (does not answer|cannot be reached) any more", played.output), played.output
+    assert "Run this again: it waits for that, or goes on where it was." in played.output
+    again = up.provision("cut", board=2)
+    assert "off → on" not in again.output, "the board was booting all the while"
+    up.terminate("cut")

@@ -17,22 +17,22 @@ from ansible_collections.hetero.compute.plugins.module_utils import descriptors,
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils.ready import readable, writable
 
-BOARDS = 60
-
 
 @pytest.fixture
-def rack(site):
-    """A proxy with BOARDS boards on one PDU, each claimed and ready."""
+def rack(site, request):
+    """(a proxy with boards on one PDU, each claimed and ready; how many)."""
+    count = request.param
     fed = dict(pdu="pdu-r", driver="fake", fake=dict(tftp=0.0, nfs=0.0, running=0.0))
     site.config["pdus"]["pdu-r"] = {"driver": "fake", "path": str(site.folder / "pdu-r.json")}
-    site.config["boards"] = {str(number): dict(fed, outlet=str(number + 1)) for number in range(BOARDS)}
+    site.config["boards"] = {str(number): dict(fed, outlet=str(number + 1)) for number in range(count)}
     row = (site.folder / "tilera_boards").read_text().splitlines()[0].split(maxsplit=3)[3]
-    rows = [f"{n} 10.0.2.{n + 1} 00:1a:ca:00:58:{n:02x} {row}" for n in range(BOARDS)]
+    macs = [f"00:1a:ca:00:{n >> 8:02x}:{n & 255:02x}" for n in range(count)]
+    rows = [f"{n} 10.0.{2 + n // 250}.{n % 250 + 1} {macs[n]} {row}" for n in range(count)]
     (site.folder / "tilera_boards").write_text("\n".join(rows) + "\n")
-    site.pdu("pdu-r", {str(outlet): "off" for outlet in range(1, BOARDS + 1)})
+    site.pdu("pdu-r", {str(outlet): "off" for outlet in range(1, count + 1)})
     site.write()
-    site.claim(*range(BOARDS))
-    return site
+    site.claim(*range(count))
+    return site, count
 
 
 @pytest.fixture
@@ -48,16 +48,18 @@ def few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.parametrize("rack", [60, pytest.param(1000, marks=pytest.mark.long)], indirect=True)
 def test_a_rack_starts_and_stops_where_few_files_may_be_open_at_first(rack, few_files):
     """Lost: all of a request, to a limit that the process itself could have raised."""
-    few_files(BOARDS // 2)
-    started = rack.run("start", *range(BOARDS))
+    site, count = rack
+    few_files(count // 2)
+    started = site.run("start", *range(count))
     assert not started.get("failed"), started.get("msg")
     assert {board["state"] for board in started["boards"]} == {"running"}
-    few_files(BOARDS // 2)
-    stopped = rack.run("stop", *range(BOARDS))
+    few_files(count // 2)
+    stopped = site.run("stop", *range(count))
     assert not stopped.get("failed"), stopped.get("msg")
-    assert {rack.power(number) for number in range(BOARDS)} == {"off"}
+    assert {site.power(number) for number in range(count)} == {"off"}
 
 
 def test_what_would_need_more_than_the_system_gives_is_refused_before_it_begins(monkeypatch):

@@ -62,6 +62,18 @@ def test_one_that_stays_silent_ends_the_play_with_the_way_on(booting):
     assert changed_nothing(plays)
 
 
+def test_one_that_cannot_be_reached_ends_the_play_with_the_way_on(booting):
+    """Lost: what goes on there and what to do, to "failed to connect"."""
+    proxy, plays, process = booting
+    (proxy.folder / "down").touch()
+    os.unlink(proxy.folder / "silent")
+    rc, output = plays.end(process)
+    assert rc != 0
+    assert "the node cannot be reached any more: " in output, output
+    assert "No route to host" in output
+    assert "Run this again: it waits for that, or goes on where it was." in output
+
+
 def test_one_that_was_restarted_meanwhile_says_so(booting):
     """Lost: what to do, where the file that the play followed is gone with its node's power."""
     proxy, plays, process = booting
