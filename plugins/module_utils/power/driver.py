@@ -8,9 +8,15 @@ Reading back, cycling, waiting and the PDU's lock are not a driver's business (o
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from typing import NamedTuple
+
+from ..errors import BadInput
+
+#: What ends a line or is obeyed rather than taken as a character; surrogates are none at all.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Answer(NamedTuple):
@@ -27,6 +33,7 @@ class PowerDriver(ABC):
     :param settings: what proxy.json says of it (host, port, transport …).
     :param secrets: username and password.
     :param deadline: bounds each wait.
+    :raises BadInput: a secret has a control character, which a terminal would obey and a file would end a line at.
     """
 
     #: How the PDU speaks, as recognised at login ("menu", "cli"); None before.
@@ -37,8 +44,12 @@ class PowerDriver(ABC):
     def __init__(self, name, settings, secrets, deadline):
         self.name = name
         self.settings = settings
-        self.secrets = secrets
+        self.secrets = {word: secret if secret is None else str(secret) for word, secret in secrets.items()}
         self.deadline = deadline
+        for word, secret in self.secrets.items():
+            if secret and CONTROL.search(secret):
+                remedy = f"correct the credential of {name}"
+                raise BadInput(f"its {word} has a line end or another control character", name, remedy)
 
     def __enter__(self):
         with ExitStack() as failed:
