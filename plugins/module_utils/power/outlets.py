@@ -177,8 +177,8 @@ class _Batch:
                 self.errors[outlet] = BadInput(what, self._thing(outlet), "correct the outlet")
             elif before == state or check:
                 self._done(outlet, "off" if state == "off" else "on")
-            else:
-                if before == "on":
+            else:  # an outlet that is neither (one that is pending) is switched like one that is the other
+                if state != "on" and before != "off":
                     to_off.append(outlet)
                 if state != "off":
                     to_on.append(outlet)
@@ -188,7 +188,7 @@ class _Batch:
         """Switch outlets in one go and read back until each shows it; those of `halfway` are not done by that."""
         if not outlets:
             return
-        waiting = list(outlets)
+        waiting, answers, status, at = list(outlets), None, None, 0.0
         try:
             answers = self._opened.switch(waiting, state)
             limit = self._deadline.within(self._window)
@@ -197,7 +197,7 @@ class _Batch:
                     waiting.remove(outlet)
                     self._done(outlet, None)
             while waiting:
-                began, status = limit.spent, self._opened.status()
+                began, status, at = limit.spent, self._opened.status(), limit.spent
                 # No time for another look: the last one counts, rather than a reading that the deadline would cut off.
                 late = limit.left < LOOK_AGAIN + 2 * (limit.spent - began)
                 for outlet in list(waiting):
@@ -213,7 +213,11 @@ class _Batch:
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, which is why each outlet that was not seen yet failed.
-            self.errors.update(dict.fromkeys(waiting, error))
+            for outlet in waiting:
+                self.errors[outlet] = error
+                if answers and self._deadline.passed and isinstance(error, TimedOut):
+                    seen = None if status is None else status.get(outlet)
+                    self.errors[outlet] = self._not_read(outlet, seen, state, at, answers[outlet])
 
     def _done(self, outlet, after):
         seconds = round(time.monotonic() - self._start, 3)
@@ -227,6 +231,18 @@ class _Batch:
         if limit.seconds < self._window:
             remedy += ", or raise timeout"
         return HeteroError(what, self._thing(outlet), remedy, seen=seen)
+
+    def _not_read(self, outlet, seen, state, at, answer):
+        """The error where time was up in a reading: what was read before it counts, not what the deadline cut off.
+
+        :param seen: the state in the last reading whole, `at` seconds after the command; None where there was none.
+        """
+        said, remedy = f"(PDU said {answer.words or 'nothing'})", "raise timeout, or look at the PDU"
+        if seen is None:
+            what = f"was {self.before[outlet]} before '{state}' {said}, and not read again when the time was up"
+        else:
+            what = f"still {seen} {round(at, 1):g} s after '{state}' {said}, when the time was up"
+        return TimedOut(what, self._thing(outlet), remedy, seen=seen or self.before[outlet])
 
     def _thing(self, outlet):
         return f"outlet {outlet} of {self._opened.name}"

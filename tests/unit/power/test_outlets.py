@@ -11,12 +11,14 @@ import re
 import socket
 import threading
 import time
+from typing import ClassVar
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Lost, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer, PowerDriver
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 
 #: AOS 3, which goes over to its command line for several; AOS 2, which cannot; AOS 5
@@ -165,6 +167,77 @@ def test_processes_take_turns(emulated, tmp_path):
     assert [play.exitcode for play in plays] == [0] * 4
     assert all(ended <= begun for (_begun, ended), (begun, _ended) in zip(times, times[1:]))
     assert (tmp_path / "1.log").read_text().count("--- power on ---") == 4
+
+
+class Slow(PowerDriver):
+    """A PDU that takes each order, and whose answers stop: after `readings` of its outlets it says nothing more."""
+
+    readings = 0
+
+    def login(self):
+        """Anybody may."""
+
+    def logout(self):
+        """Nothing is open."""
+
+    def status(self):
+        if not self.readings:
+            while not self.deadline.passed:
+                self.deadline.nap()
+            raise Lost("no answer within 0.0 s; last seen: what the deadline cut off", self.name, "look at the PDU")
+        self.readings -= 1
+        return {"1": "off", "2": "on"}
+
+    def switch(self, outlets, state):
+        return dict.fromkeys(outlets, Answer(True, "E000: Success"))
+
+
+@pytest.mark.parametrize(
+    ("readings", "words"),
+    [
+        (2, r"outlet 1 of pdu-t: still off .* s after 'on' \(PDU said E000: Success\), when the time was up"),
+        (
+            1,
+            r"outlet 1 of pdu-t: was off before 'on' \(PDU said E000: Success\), and not read again when",
+        ),
+    ],
+)
+def test_what_was_read_last_is_told(monkeypatch, tmp_path, readings, words):
+    """Without it, an outlet that stays off would be told as a PDU that does not answer."""
+    monkeypatch.setitem(power.DRIVERS, "slow", Slow)
+    monkeypatch.setattr(Slow, "readings", readings)
+    deadline = Deadline(1)
+    opened = power.session("pdu-t", {"driver": "slow"}, {}, deadline, str(tmp_path))
+    with pytest.raises(power.OutletsFailed, match=words) as caught, opened as pdu:
+        power.set_outlets(pdu, {"1": "on"}, deadline)
+    assert isinstance(caught.value.errors["1"], TimedOut), "it says nothing of the outlet's relay"
+    assert caught.value.errors["1"].facts["seen"] == "off"
+    assert "no answer within" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("wanted", "orders"), [("off", ["off"]), ("on", ["on"]), ("cycled", ["off", "on"])])
+def test_a_pending_outlet_is_neither(monkeypatch, tmp_path, wanted, orders):
+    """Without it, an outlet that a colleague's delayed order will switch would be left out without a word."""
+    monkeypatch.setitem(power.DRIVERS, "pending", Pending)
+    monkeypatch.setattr(Pending, "told", [])
+    deadline = Deadline(20)
+    with power.session("pdu-t", {"driver": "pending"}, {}, deadline, str(tmp_path)) as opened:
+        results = power.set_outlets(opened, {"1": wanted}, deadline)
+    assert Pending.told == orders
+    assert (results["1"]["before"], results["1"]["after"]) == ("pending", orders[-1])
+
+
+class Pending(Slow):
+    """An outlet that is on its way until somebody orders otherwise."""
+
+    told: ClassVar[list] = []
+
+    def status(self):
+        return {"1": self.told[-1] if self.told else "pending"}
+
+    def switch(self, outlets, state):
+        self.told.append(state)
+        return super().switch(outlets, state)
 
 
 class TestFake:

@@ -66,7 +66,7 @@ def test_the_modes_of_the_blueprint(pdu_mgr, emulated, tmp_path):
 def test_success_that_is_none_is_a_failure(pdu_mgr, emulated):
     """Without it, a script would go on with a board that still has power."""
     pdu = emulated(dialect="cli", faults={"stuck": ["3"]})
-    words = pdu_mgr({"pdu-a": pdu.settings}, {"pdu-a": pdu.secrets}, "127.0.0.1", "3", "1", "--timeout", "2")
+    words = pdu_mgr({"pdu-a": pdu.settings}, {"pdu-a": pdu.secrets}, "127.0.0.1", "3", "1", "--timeout", "50")
     assert words[:2] == (1, "")
     assert "pdu_mgr: outlet 3 of pdu-a: still off" in words[2]
     assert PASSWORD not in words[2]
