@@ -207,7 +207,9 @@ outlets:
   type: dict
   contains:
     before:
-      description: V(on) or V(off), as read first. Null for an outlet that the PDU does not have.
+      description: >-
+        V(on) or V(off), as read first, or another word for neither, like V(pending). Null for an outlet that the PDU
+        does not have.
       type: str
     after:
       description: V(on) or V(off), as read last (in check mode, as it would be). Null where it was not read.

@@ -44,6 +44,10 @@ HOPELESS = (
     ),
 )
 DENIED = re.compile(r"permission denied|too many authentication failures", re.I)
+#: A command line whose prompt is not `apc>` has said above it whose it is.
+OURS = re.compile(r"\bapc\b|American Power Conversion|Schneider|Network Management Card|Rack PDU", re.I)
+#: A last line that waits for something.
+PROMPT = re.compile(r"[>#$%:?] *$")
 DIALECTS = {dialect.name: dialect for dialect in (Menus, CommandLine)}
 #: The firmware that has a command line beside its menus, as it names itself above the main menu.
 TWO_DIALECTS = re.compile(r"\bAOS\s+v3\.")
@@ -101,10 +105,12 @@ class Apc(PowerDriver):
                 self._line.send(user)
                 self._await("password")
         # APC's manual of the command line, page 5
-        self._line.send(f"{password} -c" if command_line else password)
-        mark = self._await("menu", "cli", again, after="the password")
+        self._line.send(f"{password} -c" if command_line else password, secret=True)
+        mark = self._await("menu", "cli", again, after="the password", read=self._line.read_pages)
         if mark == again:
             raise self._refused()
+        if mark == "cli" and not OURS.search(self._line.screen):
+            raise self._line.unknown("command line of an APC")
         self.dialect = mark
         self._speak = DIALECTS[mark](self._line)
 
@@ -133,16 +139,16 @@ class Apc(PowerDriver):
         except OSError as error:
             raise HeteroError(f"cannot keep its ssh host key ({error})", self.name, f"make {path} writable") from error
 
-    def _await(self, *marks, after=None):
+    def _await(self, *marks, after=None, read=None):
         """Which mark of the login comes; a PDU that hangs up instead has no place for us, unless it saw a password."""
         try:
-            return self._line.read(*marks)[0]
+            return (read or self._line.read)(*marks)[0]
         except Lost as lost:
             raise self._hung_up(lost, after) from lost
 
     def _hung_up(self, lost, after):
         """What a PDU that hung up during the login has meant by it."""
-        screen, words = lost.facts["screen"], self._line.words
+        screen, words, kept = self._line.screen, self._line.words, lost.facts["screen"]
         for sign, what, remedy in HOPELESS:
             if sign.search(screen):
                 pinned = self.settings.get("host_key")
@@ -151,15 +157,17 @@ class Apc(PowerDriver):
                     before="the one pinned" if pinned else "before",
                     mend="correct its host_key in tftp_proxy_pdus" if pinned else mend,
                 )
-                return HeteroError(f"{what.format(**named)}: {words}", self.name, remedy.format(**named), screen=screen)
+                return HeteroError(f"{what.format(**named)}: {words}", self.name, remedy.format(**named), screen=kept)
         if DENIED.search(screen):
             return self._refused()
         if TAKEN.search(screen) or (lost.ended and not after):
             what = f"has no place for us: {words or 'it closed the connection'}"
-            return Busy(what, self.name, "wait for its other user", screen=screen)
+            return Busy(what, self.name, "wait for its other user", screen=kept)
         if lost.ended:
             remedy = f"check the credential of {self.name}"
-            return HeteroError(f"closed the connection after {after}", self.name, remedy, screen=screen)
+            return HeteroError(f"closed the connection after {after}", self.name, remedy, screen=kept)
+        if after and PROMPT.search(self._line.heard):
+            return self._line.unknown("menu or command line of an APC")
         return Lost(lost.what, lost.thing, lost.remedy, **lost.facts)
 
     def _refused(self):

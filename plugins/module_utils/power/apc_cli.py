@@ -8,12 +8,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..errors import HeteroError
 from .driver import Answer
 
-ROW = re.compile(r"^[ \t]*(\d+)[ \t]*:(.*):[ \t]*(On|Off)\*?[ \t]*$", re.M | re.I)
+ROW = re.compile(r"^ *(\d+) *:(.*): *(On|Off|Pending)\*? *$", re.I)
+#: What begins or ends like a row; where it is none, a row was cut, or two are one.
+LIKE_A_ROW = re.compile(r"^ *\d+ *:|: *(?:On|Off)\*? *$", re.I)
+TWO_ROWS = re.compile(r": *(?:On|Off|Pending)\*? +\d+ *:", re.I)
 #: "E000: Success", "E001: Successfully Issued", or the older line's "OK".
-SUCCESS = re.compile(r"^[ \t]*(?:E00[01]\b.*|OK)[ \t]*$", re.M)
-UNKNOWN_COMMAND = re.compile(r"^[ \t]*E101\b", re.M)
+SUCCESS = re.compile(r"^ *(?:E00[01]\b.*|OK) *$", re.M)
+CODE = re.compile(r"^ *E\d{3}:")
+UNKNOWN_COMMAND = re.compile(r"^ *E101\b", re.M)
 
 
 class Words(NamedTuple):
@@ -34,13 +39,29 @@ class CommandLine:
 
     def __init__(self, line):
         self._line = line
-        self._words, self._others = (OLD, NEW) if line.screen.endswith("APC>") else (NEW, OLD)
+        prompt = line.marks["cli"].search(line.screen)[1]
+        # From here on a screen ends with this very prompt.
+        self._prompt = re.compile(rf"(?:^|\n) *{re.escape(prompt)}(?: *{re.escape(prompt)})*")
+        line.marks["cli"] = re.compile(self._prompt.pattern + r" *\Z")
+        self._words, self._others = (OLD, NEW) if prompt == "APC>" else (NEW, OLD)
 
     def status(self):
-        rows = ROW.findall(self._ask("status"))
-        if not rows:
+        states, names = {}, {}
+        for line in self._ask("status").splitlines():
+            row = ROW.match(line)
+            if row is None and LIKE_A_ROW.search(line) and not CODE.match(line):
+                raise self._unread(f"'{line.strip()}' is no row")
+            if row and (TWO_ROWS.search(line) or row[1] in states):
+                raise self._unread(f"'{line.strip()}' is {'there twice' if row[1] in states else 'more than a row'}")
+            if row:
+                states[row[1]], names[row[1]] = row[3].lower(), row[2].strip()
+        if not states:
             raise self._line.unknown("list of outlets")
-        return {number: state.lower() for number, _name, state in rows}
+        for number, name in names.items():
+            following = str(int(number) + 1)
+            if following not in states and re.search(rf"\b{following} *:", name):
+                raise self._unread(f"'{name}' may be two rows")
+        return states
 
     def switch(self, outlets, state):
         answer = self._order(outlets, state)
@@ -52,10 +73,14 @@ class CommandLine:
     def logout(self, _deadline):
         self._line.send("exit")
 
+    def _unread(self, why) -> HeteroError:
+        what = f"its list of outlets is not understood, and nothing is switched by it ({why})"
+        return self._line.odd(self._line.masked(what))
+
     def _order(self, outlets, state):
         text = self._ask(state, ",".join(outlets))
-        words = " ".join(line.strip() for line in text.splitlines()[1:-1] if line.strip())
-        return Answer(bool(SUCCESS.search(text)), words)
+        words = " ".join(line.strip() for line in text.splitlines() if line.strip())
+        return Answer(bool(SUCCESS.search(text)), self._line.masked(words))
 
     def _ask(self, command, outlets=""):
         text = self._said(command, outlets)
@@ -66,7 +91,6 @@ class CommandLine:
 
     def _said(self, command, outlets):
         self._line.send(f"{getattr(self._words, command)} {outlets}".rstrip())
-        mark, text = self._line.read("cli", "user")
-        if mark == "user":
-            raise self._line.lost("it logged us off")
-        return text
+        _mark, text = self._line.read_pages("cli")
+        # A prompt within it began it anew; one behind it is only there twice.
+        return next((part for part in reversed(self._prompt.split(text)) if part.strip()), "")

@@ -4,6 +4,7 @@
 """APC's numbered menus of AOS 2 and 3, whatever the account may see of them.
 
 The way is found by the titles on the screen, never by fixed numbers, because firmware, model and account change them.
+Each screen is recognised before anything is typed into it. YES is said only after the PDU itself has named the outlet.
 """
 
 from __future__ import annotations
@@ -11,22 +12,19 @@ from __future__ import annotations
 import re
 
 from ..errors import Busy
+from .apc_screens import Screen, Unread
 from .driver import Answer
-from .terminal import CTRL_C, ENTER, ESC, MARKS
+from .terminal import CTRL_C, ENTER, ESC
 
-ITEM = re.compile(r"^[ \t]*(\d+)-[ \t]+(\S.*?)[ \t]*$", re.M)
-ROW = re.compile(r"^[ \t]*(\d+)-(.*?)[ \t]\*?(ON|OFF)\*?[ \t]*\*?[ \t]*$", re.M)
-OUTLET = re.compile(r"^[ \t]*Outlet[ \t]*:[ \t]*(\d+)[ \t]*$", re.M)
 #: What a question for YES may name, and the names that it quotes, which may look like it.
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
-ASKED_ACTION = re.compile(r"\b(?:immediate|delayed) (?:on|off|reboot)\b", re.I)
+ASKED_ACTION = re.compile(r"\b(?:immediate|delayed|sequenced?) (?:on|off|reboot)\b", re.I)
 ASKED_OUTLET = re.compile(r"\boutlet #?(\d+)\b", re.I)
+ALL_OUTLETS = re.compile(r"\ball outlets\b|\bmaster\b", re.I)
 #: The way from any menu to the list of outlets: the first title that a screen has is taken.
-TO_THE_LIST = (r"outlet control", r"outlet management", r"device manager")
+TO_THE_LIST = (r"^outlet control\b", r"^outlet management\b", r"^device manager\b")
 #: The deepest known way to the list and back has four screens.
 LEVELS = 6
-#: More pages than the list of the largest PDU has; without an end a PDU gone wrong would hold its play.
-PAGES = 32
 
 
 class Menus:
@@ -36,125 +34,127 @@ class Menus:
 
     def __init__(self, line):
         self._line = line
-        self._at = line.screen
+        self._at = Screen(line.screen)
 
     def status(self):
-        if self.listed:
+        if self._at.is_list:
             self._show("")
-        else:
-            self._down_to_the_list()
-        return {number: state.lower() for number, _name, state in ROW.findall(self._at)}
+        self._to_the_list()
+        rows, _master = self._read()
+        return {row.number: row.state for row in rows}
 
     @property
     def listed(self):
         """The numbers on the list of outlets, where that is the screen."""
-        return {number for number, _name, _state in ROW.findall(self._at)}
+        return {row.number for row in self._read()[0]} if self._at.is_list else set()
 
     def together(self, outlets):
         """The number of the entry that switches these outlets at once and no other; None where there is none."""
-        if not self.listed:
-            self._down_to_the_list()
-        if len(outlets) > 1 and self.listed == set(outlets):
-            return self._find((r"master control",))
-        return None
+        self._to_the_list()
+        rows, master = self._read()
+        return master if len(outlets) > 1 and {row.number for row in rows} == set(outlets) else None
 
     def switch(self, outlets, state):
         master = self.together(outlets)
         if master:
             self._show(master)
-            action = self._action(state)
+            action = None if self._at.is_list else self._action(state, None)
             if action:
-                return dict.fromkeys(outlets, self._act(action, state))
-            self._up_to_the_list()
+                return dict.fromkeys(outlets, self._act(action, state, None))
+            self._to_the_list()  # this account may switch one by one only
         return {outlet: self._one(outlet, state) for outlet in outlets}
 
     def logout(self, deadline):
         self._line.send(CTRL_C, end="")
-        _mark, self._at = self._line.read("menu", within=deadline)
-        self._line.send(self._find((r"log ?out",)) or "")
+        _mark, text = self._line.read("menu", within=deadline)
+        way_out = Screen(text).find(r"^log ?out\b")
+        if way_out is None:
+            raise self._line.unknown("item 'Logout'")
+        self._line.send(way_out)
 
     def _one(self, outlet, state):
-        self._show(outlet)
-        shown = OUTLET.search(self._at)
-        if shown and shown.group(1) != outlet:
+        row = next((row for row in self._read()[0] if row.number == outlet), None)
+        if row is None:
             raise self._line.unknown(f"outlet {outlet}")
-        action = self._action(state)
+        self._show(outlet)
+        action = self._action(state, row)
         if action is None:
             raise self._line.unknown(f"item 'Immediate {state.title()}'")
-        return self._act(action, state, outlet)
+        return self._act(action, state, row)
 
-    def _action(self, state):
+    def _action(self, state, row):
         """The number of the action, one level down where the outlet's own screen does not have it; None without."""
-        titles = (rf"^immediate {state}\b",)
-        if not self._find(titles):
-            control = self._find((r"\bcontrol\b",))
+        self._named = False  # whether the PDU has said that this is the outlet, or the entry for all of them
+        self._check(row)
+        title = rf"^immediate {state}\b"
+        if self._at.find(title) is None:
+            control = self._at.find(r"\bcontrol\b")
             if control:
                 self._show(control)
-        return self._find(titles)
+                self._check(row)
+        return self._at.find(title)
 
-    def _act(self, action, state, outlet=None):
+    def _check(self, row):
+        """The screen is that of an outlet's row, or of all outlets where there is no row. :raises HeteroError:"""
+        outlets = self._at.outlets
+        if self._at.is_list or outlets - ({row.number} if row else set()):
+            raise self._line.unknown(f"outlet {row.number}" if row else "Master Control")
+        self._named |= bool(outlets) if row else bool(ALL_OUTLETS.search(self._at.title))
+
+    def _act(self, action, state, row):
         """Confirm an action, and go back to the list. A question that names another one gets no YES."""
         self._line.send(action)
         mark, text = self._line.read("confirm", "menu")
         if mark != "confirm":
             raise self._line.unknown("question for YES")
-        text = QUOTED.sub("", text)
-        actions, outlets = ASKED_ACTION.findall(text), ASKED_OUTLET.findall(text)
-        if actions and f"immediate {state}" not in map(str.lower, actions):
-            raise self._line.unknown(f"question for 'Immediate {state.title()}'")
-        if outlet and outlets and outlet not in outlets:
-            raise self._line.unknown(f"question for outlet {outlet}")
+        self._check_question(text, state, row)
         self._line.send("YES")
-        mark, self._at = self._line.read("more", "menu")
-        said = [line.strip() for line in self._at.splitlines()]
-        words = " ".join(line for line in said if line not in ("", "YES", ">") and not MARKS["more"].match(line))
+        mark, text = self._line.read("more", "menu")
+        self._at = Screen(text)
+        words = " ".join(line for line in map(str.strip, text.splitlines()) if line not in ("", "YES", ">"))
+        words = re.sub(r"press <enter> to continue[. ]*", "", words, flags=re.I).strip()
         if mark == "more":
             self._show("")
-        self._up_to_the_list()
-        return Answer("success" in words.lower(), words)
+        self._to_the_list()
+        return Answer("success" in words.lower(), self._line.masked(words))
 
-    def _down_to_the_list(self):
-        for _level in range(LEVELS):
-            way = self._find(TO_THE_LIST)
-            if way is None:
-                break
-            self._show(way)
-            if self.listed:
+    def _check_question(self, text, state, row):
+        """It is for this action and this outlet, or for all. :raises HeteroError:"""
+        if row and row.name:
+            name = r"\s+".join(map(re.escape, row.name.split()))
+            text = re.sub(rf"\bnamed\s+(['\"]?){name}\1", "", text)
+        text = QUOTED.sub("", text)
+        actions, outlets = {action.lower() for action in ASKED_ACTION.findall(text)}, set(ASKED_OUTLET.findall(text))
+        if actions - {f"immediate {state}"}:
+            raise self._line.unknown(f"question for 'Immediate {state.title()}'")
+        if row:
+            named, wrong = outlets == {row.number}, outlets - {row.number} or ALL_OUTLETS.search(text)
+        else:
+            named, wrong = bool(ALL_OUTLETS.search(text)), outlets
+        if wrong or not (named or self._named):
+            raise self._line.unknown(f"question for outlet {row.number}" if row else "question for all outlets")
+
+    def _to_the_list(self):
+        """From wherever we are; a number is never typed into a menu that is not the list."""
+        for _level in range(2 * LEVELS):
+            if self._at.is_list:
                 return
+            way = next(filter(None, map(self._at.find, TO_THE_LIST)), None)
+            self._show(*((way,) if way else (ESC, "")))
         raise self._line.unknown("list of outlets")
 
-    def _up_to_the_list(self):
-        """Back from an action; a number is never typed into a menu that is not the list."""
-        for _level in range(LEVELS):
-            if self.listed:
-                return
-            if self._find(TO_THE_LIST):
-                self._down_to_the_list()
-                return
-            self._show(ESC, end="")
-        raise self._line.unknown("list of outlets")
+    def _read(self):
+        """(rows, number of the entry for all) of the list. :raises HeteroError: it cannot be read whole."""
+        try:
+            return self._at.read()
+        except Unread as error:
+            what = f"its list of outlets is not understood, and nothing is switched by it ({error})"
+            raise self._line.odd(self._line.masked(what)) from error
 
     def _show(self, text, end=ENTER):
         """The next screen whole, all its pages."""
         self._line.send(text, end)
-        self._at = ""
-        for _page in range(PAGES):
-            mark, part = self._line.read("menu", "more", "user")
-            self._at += part
-            if mark == "user":
-                raise self._line.lost("it logged us off")
-            if "still initializing" in part:
-                raise Busy("is still initializing", self._line.name, "wait until it has started")
-            if mark == "menu":
-                return self._at
-            self._line.send("")
-        raise self._line.unknown(f"end after {PAGES} pages")
-
-    def _find(self, titles):
-        """The number of the item with the first of these titles, or None."""
-        items = ITEM.findall(self._at)
-        for title in titles:
-            for number, text in items:
-                if re.search(title, text, re.I):
-                    return number
-        return None
+        _mark, shown = self._line.read_pages("menu")
+        if "still initializing" in shown:
+            raise Busy("is still initializing", self._line.name, "wait until it has started")
+        self._at = Screen(shown)

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A conversation with a PDU through a program with a terminal (telnet, ssh): what is sent, and the screens that come.
 
-What the screens mean is left to the dialects; the password is in no screen that is kept.
+What the screens mean is left to the dialects. A screen ends where nothing follows its prompt, and nothing is typed
+before that; where the PDU echoes, it begins after the echo of what was typed. No screen that is kept has the password.
 """
 
 from __future__ import annotations
 
 import re
-import time
 
 try:
     import pexpect
@@ -20,18 +20,35 @@ from ..errors import BadInput, HeteroError, Lost
 
 #: Longest wait for one answer (seconds); a real unit needs up to a few seconds for a screen.
 ANSWER = 10.0
+#: A wait shorter than that (seconds) tells nothing of the PDU.
+CUT_OFF = 0.2
 ENTER, ESC, CTRL_C = "\r", "\x1b", "\x03"
 
-#: What ends a screen.
+#: What ends a screen; nothing follows it. A menu's prompt belongs to a screen that has a title or an item.
 MARKS = {
-    "user": re.compile(r"(?:^|[\r\n])\s*(?:user name|login|username)\s*:", re.I),
+    "user": re.compile(r"(?:^|\n) *(?:user ?name|login) *: *\Z", re.I),
     # ssh asks for "apc@10.0.100.1's password: " or "(apc@10.0.100.1) Password: "
-    "password": re.compile(r"(?:^|[\r\n])(?:\S+'s|\(\S+\))?\s*password\s*:", re.I),
-    "menu": re.compile(r"[\r\n]>"),
-    "cli": re.compile(r"[\r\n][\w.@-]*apc>", re.I),
-    "more": re.compile(r"press <enter> to continue", re.I),
-    "confirm": re.compile(r"enter 'yes' to continue[^:]*:", re.I),
+    "password": re.compile(r"(?:^|\n) *(?:\S+'s|\(\S+\))? *password *: *\Z", re.I),
+    "menu": re.compile(r"(?:(?:^|\n) *(?:\d+- |-{3})|still initializing).*\n *> *\Z", re.I | re.S),
+    "cli": re.compile(r"(?:^|\n) *([\w.@:/()-]{1,40}>) *(?:\1 *)*\Z"),
+    "more": re.compile(r"(?:^|\n) *press <enter> to continue[. ]*\Z", re.I),
+    "confirm": re.compile(r"(?:^|\n) *enter 'yes' to continue[^:\n]*: *\Z", re.I),
 }
+#: Seconds of silence that make a prompt the end of a screen: a banner may have one in its middle.
+SILENCE = 0.05
+#: The same where what was typed was not echoed, so that the prompt may be older than that.
+NO_ECHO = 0.5
+#: What tells the end by itself: a line of its own that no banner has, and the keys below a menu.
+ENDS = re.compile(r"<esc>- .*\n\s*> *\Z|press <enter> to continue[. ]*\Z|enter 'yes' to continue[^:\n]*: *\Z", re.I)
+#: Control sequences of terminals: titles (OSC), cursor and colours (CSI), character sets and keypads; other controls.
+CONTROLS = re.compile(
+    r"\x1b\][^\x07\x1b\r\n]{0,300}(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-Z]|\x1b[=>78DEHMc]"
+    r"|[^\n\x20-\x7e\xa0-\U0010ffff]"
+)
+#: A control sequence that has not come whole.
+UNFINISHED = re.compile(r"\x1b(?:\][^\x07\x1b\r\n]{0,300}\x1b?|\[[0-?]*[ -/]*|[()]?)\Z")
+#: Characters that are read at once.
+CHUNK = 4096
 
 TELNET = ("telnet", "-E", "{host}", "{port}")
 #: No setting of the user's and no other key: who runs the play must not matter. Nothing stays open behind us.
@@ -53,6 +70,8 @@ LEGACY = (
 )
 #: Characters that may come before the screen that is waited for; one of 24 outlets has 2,000.
 MOST = 1 << 18
+#: More pages than the list of the largest PDU has; without an end a PDU gone wrong would hold its play.
+PAGES = 32
 #: A public key, as sshd(8) has it in SSH_KNOWN_HOSTS FILE FORMAT behind the host.
 PUBLIC_KEY = re.compile(r"(ssh|ecdsa)-[\w.@-]+ AAAA[\w+/=]+( |$)")
 TRANSPORTS = {"telnet": (TELNET, 23), "ssh": (SSH, 22)}
@@ -86,80 +105,137 @@ def known_hosts(name, settings):
     return "".join(f"{where} {line}\n" for line in lines)
 
 
+def plain(text):
+    """What a person sees: lines without control sequences. A carriage return alone ends a line too."""
+    return CONTROLS.sub("", re.sub(r"\r+\n?", "\n", text.replace("\t", " ")))
+
+
 class Line:
-    """The conversation: what is sent, what is read up to a mark, and the last screen, without the password."""
+    """The conversation: what is sent, what is read up to a mark, and the last screen.
+
+    :param marks: what ends a screen, MARKS at first; a dialect may know better.
+    """
 
     def __init__(self, name, argv, password, deadline):
         if pexpect is None:
             raise HeteroError("Python library pexpect is missing", name, "install python3-pexpect on this node")
         self.name, self._password, self._deadline = name, password, deadline
-        self.screen = ""
-        self.answers = 0
-        self._came = 0
+        self.marks = dict(MARKS)
+        self.screen = ""  #: as it came; what is kept or told of it is `masked`
+        self.heard = ""  #: what came since it was asked for a screen
+        self._echoes = False  # whether it has echoed what we typed
+        self._typed = None  # what was typed last, where an echo would show it
         try:
             self._child = pexpect.spawn(argv[0], argv[1:], encoding="utf-8", codec_errors="replace", echo=False)
         except pexpect.ExceptionPexpect as error:
             raise HeteroError(f"program {argv[0]} is not installed", name, f"install {argv[0]}") from error
         self._child.delaybeforesend = None
-        self._child.logfile_read = self  # pexpect hands it all that it reads
         # A session ends by the PDU's hanging up, after which there is nothing to be patient with.
         self._child.ptyproc.delayafterclose = self._child.ptyproc.delayafterterminate = 0.02
 
-    def send(self, text, end=ENTER):
+    def send(self, text, end=ENTER, secret=False):
+        self._typed = None if secret or not text or end != ENTER else text
         try:
             self._child.send(text + end)
         except OSError as error:
             raise self.lost("the session ended", ended=True) from error
 
     def read(self, *marks, within=None):
-        """(mark, text before and with it) for whichever of the marks comes first. :raises Lost:"""
-        limit = min(ANSWER, (within or self._deadline).left)
-        start, self._came = time.monotonic(), 0
-        try:
-            found = self._child.expect_list([MARKS[mark] for mark in marks], timeout=limit)
-        except pexpect.EOF as error:
-            self.screen = self._plain(self._child.before).strip() or self.screen
-            raise self.lost("the session ended", ended=True) from error
-        except pexpect.TIMEOUT as error:
-            self.screen = self._plain(self._child.before).strip() or self.screen
-            raise self.lost(f"no answer within {time.monotonic() - start:.1f} s") from error
-        self.answers += 1
-        self.screen = self._plain(self._child.before + self._child.after)
-        return marks[found], self.screen
+        """(mark, text before and with it) for whichever of the marks all that comes ends with. :raises Lost:"""
+        deadline = (within or self._deadline).within(ANSWER)
+        raw, text, found, wait, self.heard = "", "", None, deadline.left, ""
+        while True:
+            try:
+                raw += self._child.read_nonblocking(CHUNK, wait)
+            except pexpect.EOF as error:
+                raise self.lost("the session ended", ended=True) from error
+            except pexpect.TIMEOUT as error:
+                if found:
+                    break
+                raise self._no_answer(deadline) from error
+            text = self.heard = plain(raw)
+            self.screen = text.strip() or self.screen
+            if len(raw) > MOST:
+                what = f"says more than {MOST} characters and no screen that is known"
+                raise HeteroError(what, self.name, "see what answers at its address", screen=self.masked(text)[-2000:])
+            fresh = self._fresh(text)
+            found = None if UNFINISHED.search(raw) else self._ending(text if fresh is None else fresh, marks)
+            wait = min(self._silence(text, fresh, found), deadline.left) if found else deadline.left
+        self._typed, self._echoes = None, self._echoes or fresh is not None
+        self.screen = text if fresh is None else fresh
+        return found, self.screen
 
-    def write(self, text):
-        """What came, counted. :raises HeteroError: too much for a screen."""
-        self._came += len(text)
-        if self._came > MOST:
-            what = f"says more than {MOST} characters and no screen that is known"
-            raise HeteroError(what, self.name, "see what answers at its address", screen=self._plain(text)[-2000:])
+    def read_pages(self, *marks):
+        """(mark, the text of all pages) of a screen that stops with "Press <ENTER>" where it is long."""
+        shown = ""
+        for _page in range(PAGES):
+            mark, text = self.read(*marks, "more", "user")
+            shown += text
+            if mark == "user" and mark not in marks:
+                raise self.lost("it logged us off")
+            if mark != "more":
+                self.screen = shown
+                return mark, shown
+            self.send("")
+        raise self.unknown(f"end after {PAGES} pages")
 
-    def flush(self):
-        """Nothing is kept here; pexpect asks for it."""
+    def _ending(self, text, marks):
+        return next((mark for mark in marks if self.marks[mark].search(text)), None)
+
+    def _fresh(self, text):
+        """What came after the echo of what was typed; None where no echo came."""
+        if self._typed is None:
+            return None
+        echoes = list(re.finditer(rf"(?:\A\s*|\n *[^\s>]*> *){re.escape(self._typed)} *(?=\n|\Z)", text))
+        return text[echoes[-1].end() :] if echoes else None
+
+    def _silence(self, text, fresh, found):
+        """Seconds for which nothing more must come after a mark."""
+        if fresh is None and self._typed is not None and (self._echoes or found == "user"):
+            return NO_ECHO
+        return 0 if ENDS.search(text) or (fresh is not None and found == "cli") else SILENCE
 
     def hung_up(self, deadline):
         """Wait until the PDU has ended the session."""
-        self._came = 0
-        return self._child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=deadline.left) == 0
+        came = 0
+        while came < MOST and not deadline.passed:
+            try:
+                came += len(self._child.read_nonblocking(CHUNK, deadline.left))
+            except pexpect.EOF:
+                return True
+            except pexpect.TIMEOUT:
+                break
+        return False
 
     def close(self):
         self._child.close(force=True)
 
-    def _plain(self, text):
-        text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\n\x20-\uffff]", "", text.replace("\r\n", "\n"))
+    def masked(self, text):
+        """A text of the PDU as it may be kept: without the password."""
         return text.replace(self._password, "********") if self._password else text
 
     @property
     def words(self):
         """The last screen, short enough for an error."""
-        lines = [line.strip() for line in self.screen.splitlines() if line.strip(" -")]
+        lines = [line.strip() for line in self.masked(self.screen).splitlines() if line.strip(" -")]
         return " | ".join(lines[-12:])[-700:]
+
+    def _no_answer(self, deadline):
+        """The error for silence; what a deadline cut off before anything could come is not told as silence."""
+        if deadline.seconds < CUT_OFF:
+            return self.lost("its time was up before it could answer")
+        return self.lost(f"no answer within {deadline.spent:.1f} s")
 
     def lost(self, what, ended=False):
         seen = f"last seen: {self.words}" if self.words else "it had said nothing"
-        return Lost(f"{what}; {seen}", self.name, "look at the PDU, or raise timeout", ended=ended, screen=self.screen)
+        screen = self.masked(self.screen)
+        return Lost(f"{what}; {seen}", self.name, "look at the PDU, or raise timeout", ended=ended, screen=screen)
 
     def unknown(self, wanted):
         """The error for a screen that is not what was expected."""
-        what = f"its screen has no {wanted}: {self.words or 'an empty screen'}"
-        return HeteroError(what, self.name, "operate it by hand and report this screen", screen=self.screen)
+        return self.odd(f"its screen has no {wanted}")
+
+    def odd(self, what):
+        """The error for a screen of which something is wrong."""
+        remedy, screen = "operate it by hand and report this screen", self.masked(self.screen)
+        return HeteroError(f"{what}: {self.words or 'an empty screen'}", self.name, remedy, screen=screen)

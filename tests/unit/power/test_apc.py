@@ -336,10 +336,10 @@ FIRMWARE = {
 class Paper:
     """A PDU on paper: a server that knows screens and the ways between them, and nothing else."""
 
-    def __init__(self, screens, ways, after=None, question=""):
+    def __init__(self, screens, ways, after=None, question="This will act on outlet {outlet}."):
         """
         :param after: the screen after an action, where it is not the one before.
-        :param question: what it says before it asks for YES.
+        :param question: what it says before it asks for YES; `{outlet}` is what was typed at the list.
         """
         self.screens, self.ways, self.after, self.question = screens, ways, after, question
         self.confirmed, self.typed = 0, []
@@ -395,7 +395,8 @@ class Paper:
             elif keys == "\x1b" and not target:
                 back = back[:-1] or ["main"]
             elif target == "confirm":
-                line.sendall(f"\r\n{self.question}\r\n".encode())
+                chosen = [keys for screen, keys in self.typed if screen == "list"][-1:]
+                line.sendall(f"\r\n{self.question.format(outlet=''.join(chosen))}\r\n".encode())
                 line.sendall(b"\r\nEnter 'YES' to continue or <ENTER> to cancel : ")
                 self.confirmed += self._word() == "YES"
                 line.sendall(b"YES\r\n\r\nCommand successfully issued.\r\n\r\nPress <ENTER> to continue...")

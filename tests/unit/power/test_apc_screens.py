@@ -1,0 +1,115 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists of outlets as menus draw them: read whole, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc_screens import Screen, Unread
+from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import UNFINISHED, plain
+
+MASTER = "Master Control/Configuration"
+
+
+def drawn(*rows, title="Outlet Control/Configuration"):
+    """A screen with these lines, each behind its number where it has none of its own."""
+    return Screen(f"3\n\n------- {title} -------\n\n" + "\n".join(rows) + "\n\n     <ESC>- Back, <ENTER>- Refresh\n> ")
+
+
+def row(number, name, state):
+    return f"{number:6}- {name:<32} {state}"
+
+
+TWO = row(1, "Lamp", "ON"), row(2, "Fan", "OFF")
+
+
+def test_rows_and_the_entry_that_follows_them():
+    """Without it, nobody could say which number stands for which outlet, and which for all of them."""
+    rows, master = drawn(*TWO, row(3, "Pump", "PENDING"), row(4, "a -> b (old)", "OFF*"), f"     5- {MASTER}").read()
+    assert [(one.number, one.name, one.state) for one in rows] == [
+        ("1", "Lamp", "on"),
+        ("2", "Fan", "off"),
+        ("3", "Pump", "pending"),
+        ("4", "a -> b (old)", "off"),
+    ]
+    assert master == "5"
+    assert drawn(*TWO).read()[1] is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        MASTER,
+        f"3- {MASTER}",
+        "Logout",
+        "Control Outlet",
+        "1- Immediate Off",
+        "> ",
+        "---- x ----",
+        "Outlet : 2",
+        "Lamp ON",
+    ],
+)
+def test_names_are_names(name):
+    """Without it, whoever may name an outlet could make it the way to all of them."""
+    screen = drawn(row(1, "Lamp", "ON"), row(2, name, "OFF"), f"     3- {MASTER}")
+    rows, master = screen.read()
+    assert [(one.number, one.name) for one in rows] == [("1", "Lamp"), ("2", name.strip())]
+    assert master == "3"
+    assert screen.find("logout|control|immediate|master") is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ((TWO[0], row(2, "Fan", "REBOOT"), f"     3- {MASTER}"), "no state that is known"),
+        ((TWO[0], "     2- Fan", f"     3- {MASTER}"), "no state that is known"),
+        ((TWO[0], f"     9- {MASTER}"), "where 2 was expected"),
+        ((TWO[0], f"     2- {MASTER}", row(3, "Fan", "ON")), "follows the entry for all"),
+        ((TWO[0], row(3, "Fan", "OFF")), "where 2 was expected"),
+        ((*TWO, TWO[1]), "where 3 was expected"),
+        ((TWO[1], TWO[0]), "where 1 was expected"),
+        ((TWO[0], "        Fan                 OFF", f"     2- {MASTER}"), "is no row"),
+        ((TWO[0], row(2, "Fan", "OFF") + row(3, "Pump", "ON")), "may be two rows"),
+        ((*TWO, "     3- Lamp ON", f"     4- {MASTER}"), "may have no state"),
+        ((*TWO, row(3, "Pump", "ON"), "     4- Lamp   OFF", f"     5- {MASTER}"), "may have no state"),
+        ((f"     1- {MASTER}",), "no state that is known"),
+    ],
+)
+def test_a_list_with_anything_else_is_not_read(rows, why):
+    """Without it, a row that was not understood would leave the entry for all outlets to a user of a few of them."""
+    with pytest.raises(Unread, match=why):
+        drawn(*rows).read()
+
+
+def test_pages_are_one_screen():
+    """Without it, the second page of a list, with a title of its own, would begin at outlet 23."""
+    title, more = "------- Outlet Control/Configuration -------", "        Press <ENTER> to continue..."
+    pages = f"{title}\n\n{TWO[0]}\n{more}\n\n{title}\n\n{TWO[1]}\n     3- {MASTER}\n> "
+    assert len(Screen(pages).read()[0]) == 2
+    assert Screen(f"{title}\n{TWO[0]}\n> \n{title}\n{TWO[0]}\n{TWO[1]}\n> ").read()[0][1].name == "Fan"
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\r\nb\rc\nd\r\r\ne", "a\nb\nc\nd\ne"),
+        ("\x1b]0;apc> \aapc>", "apc>"),
+        ("\x1b]2;apc> \x1b\\apc>", "apc>"),
+        ("\x1b[2J\x1b[1;31mON\x1b[0m\a\x00", "ON"),
+        ("\x1b(B\x1b>x\x1b\r\n> ", "x\n> "),
+        ("a\tb ü 😀", "a b ü 😀"),
+    ],
+)
+def test_what_a_person_sees(text, seen):
+    """Without it, a prompt in a window's title would be answered, and a bare return would make two rows one."""
+    assert plain(text) == seen
+    assert not UNFINISHED.search(text)
+
+
+@pytest.mark.parametrize("text", ["\x1b", "\x1b[2", "\x1b]0;apc>", "\x1b]2;apc>\x1b", "\x1b("])
+def test_half_a_control_sequence_is_no_end(text):
+    """Without it, a title that came in two packets would be taken for a prompt."""
+    assert UNFINISHED.search(text)
