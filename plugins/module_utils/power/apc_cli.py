@@ -13,7 +13,7 @@ from .driver import Answer
 
 ROW = re.compile(r"^ *(\d+) *:(.*): *(On|Off|Pending)\*? *$", re.I)
 #: What begins or ends like a row; where it is none, a row was cut, or two are one.
-LIKE_A_ROW = re.compile(r"^ *\d+ *:|: *(?:On|Off)\*? *$", re.I)
+LIKE_A_ROW = re.compile(r"^ *\d+ *(?::|$)|: *(?:On|Off)\*? *$", re.I)
 TWO_ROWS = re.compile(r": *(?:On|Off|Pending)\*? +\d+ *:", re.I)
 #: "E000: Success", "E001: Successfully Issued", or the older line's "OK".
 SUCCESS = re.compile(r"^ *(?:E00[01]\b.*|OK) *$", re.M)

@@ -45,8 +45,6 @@ CONTROLS = re.compile(
     r"\x1b\][^\x07\x1b\r\n]{0,300}(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-Z]|\x1b[=>78DEHMc]"
     r"|[^\n\x20-\x7e\xa0-\U0010ffff]"
 )
-#: A control sequence that has not come whole.
-UNFINISHED = re.compile(r"\x1b(?:\][^\x07\x1b\r\n]{0,300}\x1b?|\[[0-?]*[ -/]*|[()]?)\Z")
 #: Characters that are read at once.
 CHUNK = 4096
 
@@ -159,7 +157,7 @@ class Line:
                 what = f"says more than {MOST} characters and no screen that is known"
                 raise HeteroError(what, self.name, "see what answers at its address", screen=self.masked(text)[-2000:])
             fresh = self._fresh(text)
-            found = None if UNFINISHED.search(raw) else self._ending(text if fresh is None else fresh, marks)
+            found = self._ending(text if fresh is None else fresh, marks)
             wait = min(self._silence(text, fresh, found), deadline.left) if found else deadline.left
         self._typed, self._echoes = None, self._echoes or fresh is not None
         self.screen = text if fresh is None else fresh

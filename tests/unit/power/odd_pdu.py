@@ -68,7 +68,7 @@ BANNERS = (
     "\nPress <ENTER> to continue...\n",
 )
 PROMPTS = ("apc>", "APC>", "jackie@apc>", "rack-7>", "apc-3f>", "device>")
-#: What is wrong with a PDU, each by chance; `row` and what follows are about the list of outlets.
+#: What is wrong with a PDU, each by chance; and what is wrong with its list of outlets.
 ODDITIES = (
     *(
         "names",
@@ -99,6 +99,7 @@ ODDITIES = (
         "tells",
     ),
 )
+ROWS = ("pending", "unknown", "cut row", "cut list", "joined", "doubled", "numberless", "state cut")
 #: Nothing that a user does not meet every day; a PDU with these only must obey.
 HARMLESS = {"names", "password", "bell", "osc", "options", "split", "slow", "paging", "no master", "tells"}
 ACTIONS = ("Immediate On", "Immediate Off", "Immediate Reboot", "Delayed On", "Delayed Off", "Delayed Reboot", "Cancel")
@@ -118,7 +119,7 @@ class OddPdu:
 
     def __init__(self, seed, odd=None, dialect=None, outlets=None):
         self._dice = dice = random.Random(f"pdu {seed}")
-        some = dice.sample(ODDITIES, dice.choice((0, 1, 1, 2, 3, 5)))
+        some = [*dice.sample(ODDITIES, dice.choice((0, 1, 1, 2, 4))), *dice.sample(ROWS, dice.choice((0, 0, 1)))]
         self.odd = set(some if odd is None else odd)
         self.dialect = dialect or dice.choice(("menu", "menu direct", "menu2", "cli", "cli"))
         count = outlets or dice.choice((2, 5, 8, 8, 8, 24))
@@ -361,7 +362,7 @@ class OddPdu:
             dice.shuffle(rows)
         master = [] if "no master" in odd else [f"{len(self.states) + 1:6}- Master Control/Configuration\n"]
         if "cut list" in odd and self._comes(0.7):
-            rows, master = rows[: max(1, at)], dice.choice(([], master))
+            rows, master = rows[: max(1, at)], master if self.always else dice.choice(([], master))
         return rows + master
 
     def _act(self, label, chosen):
@@ -411,7 +412,7 @@ class OddPdu:
         for oddity, line in (
             ("pending", f"{head}: Pending\n"),
             ("unknown", f"{head}: {dice.choice(('Error', 'N/A', '-', 'Reboot'))}\n"),
-            ("cut row", f"{lines[at][: dice.randrange(len(head))]}\n"),
+            ("cut row", f"{lines[at][: dice.randrange(3, len(head))]}\n"),
             ("state cut", f"{head}\n"),
             ("joined", lines[at].rstrip("\n")),
             ("doubled", lines[at] + dice.choice((lines[at], lines[at].replace(": Off\n", ": On\n")))),

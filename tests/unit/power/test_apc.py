@@ -461,6 +461,8 @@ def test_another_outlets_screen_stops_it():
         ("Immediate Off: this will act on outlet 1 named 'Outlet 2'.", 0),
         ("Immediate Reboot: this will act on outlet 2 named 'Immediate Off'.", 0),
         ("Delayed Off", 0),
+        ("Immediate Off: this will act on all outlets.", 0),
+        ("Immediate Off", 0),  # of which outlet, no screen has said
     ],
 )
 def test_no_yes_to_another_question(question, confirmed):

@@ -229,5 +229,5 @@ def test_an_agent_that_is_none(tmp_path, settings, secrets, error, words):
 def test_a_password_of_two_lines(agent, tmp_path):
     """Without it, a password could bring an option of its own."""
     settings, _calls = agent(OUTLETS)
-    with pytest.raises(BadInput, match="option password has a control character"):
+    with pytest.raises(BadInput, match="its password has a line end or another control character"):
         status(settings, {"password": "a\naction=off"}, tmp_path)

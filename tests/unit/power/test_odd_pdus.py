@@ -8,6 +8,7 @@ switched, what is reported as done is done, and everything else is said in an er
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import random
 import time
@@ -129,3 +130,24 @@ def test_refused_and_said(tmp_path, dialect, oddity):
     pdu, error = one(tmp_path, dialect, oddity)
     assert "pdu-t: its list of outlets is not understood" in str(error) or "pdu-t: its screen has no" in str(error)
     assert pdu.switched == []
+
+
+@pytest.mark.parametrize("oddity", ["pending", "unknown", "cut row", "state cut", "numberless", "cut list", "password"])
+def test_the_entry_for_all_outlets_is_for_all(tmp_path, oddity):
+    """Without it, who asks for all outlets but one, of a list without that one's row, would switch that one too."""
+    pdu = OddPdu(1, {oddity}, "menu direct", 5)
+    pdu.odd_row, pdu.always = (5 if oddity == "cut list" else 2), True
+    if oddity == "password":
+        pdu.password = pdu.secrets["password"] = "OFF"
+    pdu.states.update({outlet: "off" if outlet == pdu.odd_row else "on" for outlet in pdu.states})
+    wanted = {str(outlet): "off" for outlet in pdu.states if outlet != pdu.odd_row}
+    deadline = Deadline(MORE_PATIENCE)
+    try:
+        opened = session("pdu-t", pdu.settings, pdu.secrets, deadline, str(tmp_path))
+        with contextlib.suppress(HeteroError), opened as logged_in:
+            set_outlets(logged_in, wanted, deadline)
+    finally:
+        pdu.close()
+    assert pdu.odd_row not in [outlet for outlet, _state in pdu.switched]
+    if oddity in ("pending", "password"):
+        assert len(pdu.switched) == 4, "the others are switched one by one"
