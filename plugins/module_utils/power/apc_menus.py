@@ -61,7 +61,7 @@ class Menus:
             action = None if self._at.is_list else self._action(state, None)
             if action:
                 return dict.fromkeys(outlets, self._act(action, state, None))
-            self._to_the_list()  # this account may switch one by one only
+            self._to_the_list(back=True)  # this account may switch one by one only
         return {outlet: self._one(outlet, state) for outlet in outlets}
 
     def logout(self, deadline):
@@ -115,7 +115,7 @@ class Menus:
         words = re.sub(r"press <enter> to continue[. ]*", "", words, flags=re.I).strip()
         if mark == "more":
             self._show("")
-        self._to_the_list()
+        self._to_the_list(back=True)
         return Answer("success" in words.lower(), self._line.masked(words))
 
     def _check_question(self, text, state, row):
@@ -134,12 +134,14 @@ class Menus:
         if wrong or not (named or self._named):
             raise self._line.unknown(f"question for outlet {row.number}" if row else "question for all outlets")
 
-    def _to_the_list(self):
-        """From wherever we are; a number is never typed into a menu that is not the list."""
+    def _to_the_list(self, back=False):
+        """Down to it, or back from an action's screens; a number is never typed into a menu that is not the list."""
         for _level in range(2 * LEVELS):
             if self._at.is_list:
                 return
             way = next(filter(None, map(self._at.find, TO_THE_LIST)), None)
+            if way is None and not back:
+                break
             self._show(*((way,) if way else (ESC, "")))
         raise self._line.unknown("list of outlets")
 
