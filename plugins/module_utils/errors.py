@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from .printable import printable
+from .printable import brief, brief_words, printable
 
 
 class HeteroError(Exception):
     """Something a person must know: which thing, what is wrong with it, and what to do next.
+
+    What was given comes back in it cut off at printable.MOST characters, however long it is.
 
     :param what: what is wrong, in one clause ("still on 10 s after 'off'").
     :param thing: the name of the board, outlet, PDU, file or device ("outlet 8 of pdu-a").
@@ -28,20 +30,23 @@ class HeteroError(Exception):
 
     def __str__(self):
         """In one piece, for people: what others said in it shows its control characters escaped."""
-        text = f"{self.thing}: {self.what}" if self.thing else self.what
-        return printable(f"{text}: {self.remedy}" if self.remedy else text)
+        parts = (brief(str(self.thing)) if self.thing else None, self.what, self.remedy)
+        return printable(": ".join(brief_words(str(part)) for part in parts if part))
 
     @property
     def failure(self):
         """The error as the `failure` field of a module's result."""
-        return dict(self.facts, what=self.what, thing=self.thing, remedy=self.remedy)
+        said = dict(what=self.what, thing=self.thing, remedy=self.remedy)
+        return dict(
+            self.facts, **{key: brief_words(text) if isinstance(text, str) else text for key, text in said.items()}
+        )
 
 
 def told(error, thing):
     """Any error in words, for whoever goes on with other things; of one that nobody foresaw its kind, too."""
     if isinstance(error, HeteroError):
         return str(error)
-    return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {error})")
+    return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {brief(str(error))})")
 
 
 class BadInput(HeteroError):

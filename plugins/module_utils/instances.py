@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 
 from .errors import BadInput
+from .printable import brief
 
 #: An instance becomes a host name: the letters of one DNS label (RFC 1123), lower case.
 INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: The controller, and the groups that each inventory has.
+WORDS_OF_ANSIBLE = ("localhost", "all", "ungrouped")
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 #: Longest wait for an instance that was told to reboot or to end (seconds). Its lock is held, and what it says is
@@ -22,9 +25,20 @@ def valid_instance(name):
     """`name`, or BadInput where it is no instance name."""
     if not isinstance(name, str) or not INSTANCE.fullmatch(name):
         raise BadInput(
-            "is no instance name", repr(name), "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
+            "is no instance name",
+            brief(repr(name)),
+            "use 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last",
         )
     return name
+
+
+def must_be_free_word(name):
+    """BadInput for what Ansible calls by that name, in place of which an instance would be taken, or taken for it.
+
+    Names of hosts and groups of the inventory are for the play to refuse: nodes do not know it.
+    """
+    if name in WORDS_OF_ANSIBLE:
+        raise BadInput("is a word of Ansible's, and no name for an instance", name, "name it otherwise")
 
 
 def must_be_soft_timeout(seconds):

@@ -13,7 +13,7 @@ import traceback
 from .background import detach, finish
 from .errors import HeteroError
 from .following import look
-from .module import failed
+from .module import checked, failed
 from .printable import printable, printable_data
 
 
@@ -26,17 +26,18 @@ def in_background(module, prepare, work):
     :param work: takes nothing; returns the module's result.
     """
     try:
+        checked(module.params)
         run_folder, follow = prepare()
         job = detach(run_folder)
         if job:
             follow = dict(follow, job=job, python=sys.executable)
             module.exit_json(changed=False, follow=follow, news=look(follow))
     except HeteroError as error:
-        module.fail_json(**failed(error))
+        module.fail_json(**failed(error, module.params))
     try:
         finish(printable_data(work()))
     except HeteroError as error:
-        finish(failed(error))
+        finish(failed(error, module.params))
     except Exception as error:  # noqa: BLE001 - whoever follows gets words, and the traceback for a report
         what = f"a fault of this collection ended the work: {type(error).__name__}: {error}"
         remedy = "run this again; if it comes again, report it with what -vvv shows"

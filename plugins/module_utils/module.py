@@ -7,20 +7,62 @@ below never see AnsibleModule.
 
 from __future__ import annotations
 
-import json
+import math
 
 from .errors import BadInput, HeteroError
-from .printable import printable_data
+from .printable import MOST, brief, printable, printable_data
+
+#: A number of a database is a signed one of 64 bits; no time or size of ours is beyond that.
+LARGEST = 2**63 - 1
 
 
-def utf8(params):
-    """`params`, or BadInput for one with bytes that are no UTF-8: Ansible hands them on, and no database takes them."""
+def checked(params):
+    """`params`, or BadInput for an argument with what no database, path or clock takes, wherever in it that is."""
     for name, value in params.items():
-        try:
-            json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise BadInput("holds bytes that are not UTF-8", name, "write it in UTF-8") from error
+        for part in _parts(value):
+            fault = _fault(part)
+            if fault:
+                what, remedy = fault
+                raise BadInput(what, name, remedy)
     return params
+
+
+def _parts(value):
+    """All that an argument is made of, keys too."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _parts(key)
+            yield from _parts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _parts(part)
+    else:
+        yield value
+
+
+def _fault(value):
+    """What is wrong with a text or number, and what to do; None where nothing is."""
+    if isinstance(value, str):
+        try:
+            # Ansible hands on bytes that are no UTF-8.
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return "holds bytes that are not UTF-8", "write it in UTF-8"
+        return ("holds a NUL character", "leave it out") if "\0" in value else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"is {value}", "give a finite number"
+    if isinstance(value, (int, float)) and abs(value) > LARGEST:
+        return "is too large a number", "give one of at most 18 digits"
+    return None
+
+
+def shortened(text, params):
+    """A message with the arguments that it quotes cut off where they are long; their words alone may all be short."""
+    long = {part for part in _parts(params) if isinstance(part, str) and len(part) > MOST}
+    for part in sorted(long, key=len, reverse=True):
+        for quoted in (part, printable(part), repr(part)[1:-1], ascii(part)[1:-1]):
+            text = text.replace(quoted, brief(quoted))
+    return text
 
 
 def run(module, work):
@@ -31,15 +73,21 @@ def run(module, work):
         `failed` keeps everything else it holds (per-board results of the boards that did work).
     """
     try:
-        result = work(utf8(module.params), module.check_mode)
+        result = work(checked(module.params), module.check_mode)
     except HeteroError as error:
-        module.fail_json(**failed(error))
+        module.fail_json(**failed(error, module.params))
     result = printable_data(result)
     if result.get("failed"):
-        module.fail_json(**result)
+        module.fail_json(**dict(result, msg=shortened(result["msg"], module.params)))
     module.exit_json(**result)
 
 
-def failed(error: HeteroError) -> dict:
-    """An error as the result of a module that failed."""
-    return printable_data(dict(failed=True, msg=str(error), failure=error.failure))
+def failed(error: HeteroError, params=None) -> dict:
+    """An error as the result of a module that failed.
+
+    :param params: the module's arguments.
+    """
+    msg, failure = shortened(str(error), params or {}), dict(error.failure)
+    for key in ("what", "thing", "remedy"):
+        failure[key] = shortened(failure[key], params or {}) if isinstance(failure[key], str) else failure[key]
+    return printable_data(dict(failed=True, msg=msg, failure=failure))

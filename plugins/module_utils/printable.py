@@ -21,6 +21,9 @@ _UNSAFE = (
 )
 _TEXT = re.compile(f"[{_UNSAFE}]")
 _LINE = re.compile(f"[\t\n{_UNSAFE}]")
+#: The longest piece of what others wrote that an error shows (characters): enough to know it by.
+MOST = 200
+_LONG = re.compile(rf"\S{{{MOST + 1},}}")
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -43,6 +46,16 @@ def one_line(text: str) -> str:
     Otherwise what others say could go on with a line that looks like one of ours.
     """
     return text if text.isprintable() else _LINE.sub(_escaped, text)
+
+
+def brief(text: str, most: int = MOST) -> str:
+    """`text`, or its beginning and `…` where it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def brief_words(text: str) -> str:
+    """A text of ours with what it quotes: a word that is longer than any of ours is cut off."""
+    return _LONG.sub(lambda match: brief(match[0]), text)
 
 
 def printable_data(value: Any) -> Any:

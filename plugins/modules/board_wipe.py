@@ -204,7 +204,7 @@ from ..module_utils.boards.lifecycle import Options
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.boards.wipe_disk import METHODS, PROOFS
 from ..module_utils.boards.wiping import Wish, wipe
-from ..module_utils.module import run, utf8
+from ..module_utils.module import run
 from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
@@ -244,7 +244,7 @@ def main():
     in_background(
         module,
         module.params,
-        lambda proxy: utf8(module.params)["boards"],
+        lambda proxy: module.params["boards"],
         lambda boards: 2 * options(module.params, False).limit + module.params["limit"],
         lambda params: work(params, False),
     )

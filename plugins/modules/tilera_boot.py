@@ -291,7 +291,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.boards import lifecycle
 from ..module_utils.boards.job import in_background
 from ..module_utils.boards.proxy import Proxy
-from ..module_utils.module import run, utf8
+from ..module_utils.module import run
 from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
@@ -335,7 +335,7 @@ def main():
     in_background(
         module,
         module.params,
-        lambda proxy: utf8(module.params)["boards"],
+        lambda proxy: module.params["boards"],
         lambda boards: options(module.params, False).limit_with_disk,
         lambda params: work(params, False),
     )

@@ -21,7 +21,7 @@ from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.names import valid_image
 from ..images.personal import parse_key
-from ..instances import valid_instance
+from ..instances import must_be_free_word, valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import id_maps, liblxc
 from ..owners import must_be_numbers, names_of
@@ -67,7 +67,7 @@ class Wish:
     def check(self):
         """BadInput for what no host could serve."""
         for instance in [self.request, *self.instances]:
-            valid_instance(instance)
+            must_be_free_word(valid_instance(instance))
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
         if not self.image.strip():

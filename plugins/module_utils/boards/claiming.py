@@ -23,7 +23,7 @@ from ..images.personal import parse_key
 from ..images.provision import images_of
 from ..images.room import room_of, size_of
 from ..images.serving import no_image, without_room
-from ..instances import valid_instance
+from ..instances import must_be_free_word, valid_instance
 from ..leases import must_be_hours
 from ..locks import lock
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
@@ -69,7 +69,7 @@ class Wish:
 
     def check(self):
         """BadInput for what no node could serve."""
-        valid_instance(self.request)
+        must_be_free_word(valid_instance(self.request))
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
         if not self.image.strip():
