@@ -1,20 +1,43 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A configuration file that is one JSON object. What it may hold is its reader's business."""
+"""A file that is one JSON object, and JSON as its standard has it: no NaN, no numbers beyond all bounds, no depth that
+Python's reader cannot follow. What an object may hold is its reader's business (typed.py).
+"""
 
 from __future__ import annotations
 
 import json
+import math
 
 from .errors import BadInput
+from .printable import brief
+
+
+def _no_number(text):
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _finite(text):
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{brief(text, 60)} is too large")
+    return number
+
+
+def loads(text):
+    """What a JSON text says; ValueError where it is none (json.JSONDecodeError where the place of that is known)."""
+    try:
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
 
 
 def read_object(path, remedy):
     """The object in the file; BadInput where it is missing or none."""
     try:
         with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+            data = loads(file.read())
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path, remedy) from error
     except ValueError as error:

@@ -17,6 +17,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ..errors import BadInput, HeteroError
+from ..json_file import loads
 from ..whole_file import as_before, write_whole
 
 WHOLE_NUMBERS = ("id", "vcpus", "memory_mb", "local_gb", "memory_mb_used", "local_gb_used")
@@ -36,6 +37,14 @@ _MAC = re.compile(r"[0-9A-F]{2}(?:(?::[0-9A-F]{2}){5}|(?:-[0-9A-F]{2}){5}|(?:[0-
 _GRID = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})Grid", re.IGNORECASE)
 _CORES = re.compile(r"[1-9][0-9]{0,8}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: First bytes of addresses that no host has (RFC 6890), but multicast, and why.
+_NO_HOSTS = {
+    "0": "this network",
+    "127": "loopback",
+    "169.254": "link-local",
+    **{str(first): "reserved, or broadcast" for first in range(240, 256)},
+}
+_NO_CARDS = {"0" * 12: "none", "f" * 12: "broadcast"}
 #: JSON up to and with a comma outside its strings: the places where a line may be broken.
 _PIECE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+,?')
 
@@ -172,24 +181,13 @@ def _shown(text):
     return ascii(text if len(text) <= 60 else text[:60] + "...")
 
 
-def _no_number(text):
-    raise ValueError(f"{text} is no JSON number")
-
-
-def _finite(text):
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is too large")
-    return number
-
-
 def _load_cpu_info(text):
     """(cpu_info, None, 0), or (None, reason, offset of what is wrong)."""
     try:
-        cpu_info = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        cpu_info = loads(text)
     except json.JSONDecodeError as error:
         return None, f"cpu_info is not JSON: {error.msg}", error.pos
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return None, f"cpu_info is not JSON: {error}", 0
     if not isinstance(cpu_info, dict):
         return None, 'cpu_info is not a JSON object {"vendor": ...}', 0
@@ -211,14 +209,24 @@ def _address(text):
     except ValueError:
         address = None
     # Python before 3.9.5 takes 10.0.02.1, which other programs read as octal.
-    return (address, None) if address == text else (None, f"is not an IPv4 address: {_shown(text)}")
+    if address != text:
+        return None, f"is not an IPv4 address: {_shown(text)}"
+    first, second, _rest = text.split(".", 2)
+    why = "multicast" if 224 <= int(first) < 240 else _NO_HOSTS.get(first) or _NO_HOSTS.get(f"{first}.{second}")
+    return (None, f"is no board's address: {text} ({why})") if why else (address, None)
 
 
 def _mac(text):
     if not _MAC.fullmatch(text):
         return None, f"is not a MAC address: {_shown(text)}"
     digits = re.sub("[:-]", "", text).lower()
-    return ":".join(digits[i : i + 2] for i in range(0, 12, 2)), None
+    # The lowest bit of the first byte is that of groups (IEEE 802).
+    why = _NO_CARDS.get(digits) or ("multicast" if int(digits[1], 16) & 1 else None)
+    return (None, f"is no board's MAC: {text} ({why})") if why else (_with_colons(digits), None)
+
+
+def _with_colons(digits):
+    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
 #: Column → its check, which returns (value, None) or (None, reason); a column that is not here may be any text.
@@ -311,6 +319,8 @@ def parse(text, source="boards file"):
     :raises BoardsFileError: with every defect of the text.
     """
     text = text[1:] if text.startswith("\ufeff") else text
+    # Lines end as in any of the three ways; else a file of old Macs would be one line, and a comment if it begins so.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     reader = _Reader(source)
     reader.encoding(text)
     for entry in _entries(text):
