@@ -17,7 +17,23 @@ from typing import Any
 from ..errors import BadInput, naming
 from ..flavors.fit import AMOUNTS
 from ..flavors.hosts import KVM, LXC
-from ..json_file import read_object
+from ..typed import (
+    ADDRESS,
+    FLAG,
+    NUMBERED,
+    OBJECT,
+    PATH,
+    TEXT,
+    Key,
+    Kind,
+    Record,
+    TableOf,
+    address_of,
+    one_of,
+    read_file,
+    text,
+    whole,
+)
 
 #: Where the roles write it.
 CONFIG = "/etc/hetero/host.json"
@@ -25,32 +41,48 @@ SET_UP = "run the set-up playbook hetero.compute.gpu_host (or kvm_host) on this 
 MEMINFO = "/proc/meminfo"
 #: Section → what such a host is in lists of hosts. Role gpu_lxc writes the first, kvm_guests the other.
 SECTIONS = {"lxc": LXC, "kvm": KVM}
+
+
+def _addresses(value):
+    """First and last, or none of either."""
+    if not isinstance(value, list) or len(value) not in (0, 2):
+        return None
+    found = [address_of(one) for one in value]
+    return value if None not in found and found == sorted(found) else None
+
+
 #: What the machine has once, whatever runs on it, and what it is where no section says it; two must say the same.
-MACHINE: dict[str, Any] = {
-    "name": platform.node().split(".")[0],  # for people
-    "state_folder": "/var/lib/hetero",
-    "run_folder": "/run/hetero",
-    **dict.fromkeys(AMOUNTS),  # offered to instances; by default all that it has
+_MACHINE = {
+    "name": Key(NUMBERED, platform.node().split(".")[0]),  # for people
+    "state_folder": Key(PATH, "/var/lib/hetero"),
+    "run_folder": Key(PATH, "/run/hetero"),
+    **dict.fromkeys(AMOUNTS, Key(whole(), None)),  # offered to instances; by default all that it has
 }
 #: What a section may leave out; what stands in the file outside of them holds for each.
-DEFAULTS: dict[str, Any] = {
-    "bridge": "hetero0",
-    "prefix_length": 24,
-    "gateway": None,
-    "addresses": None,  # first and last that they may get
-    "default_image": None,
+_SECTION = {
+    "bridge": Key(text("the name of a network interface", 15), "hetero0"),  # IFNAMSIZ
+    "prefix_length": Key(whole(0, 32), 24),
+    "gateway": Key(ADDRESS, None),
+    "addresses": Key(Kind("the first and the last IPv4 address", _addresses), None),  # that they may get
+    "default_image": Key(NUMBERED, None),
     # of containers
-    "lxcpath": "/var/lib/lxc",
-    "unprivileged": True,
-    "pids": 4096,  # processes of a container, each of their threads counted
-    "root_gb": 10,  # of a container whose flavor has no local_gb
-    "gpu_overrides": {},
+    "lxcpath": Key(PATH, "/var/lib/lxc"),
+    "unprivileged": Key(FLAG, True),
+    "pids": Key(whole(), 4096),  # processes of a container, each of their threads counted
+    "root_gb": Key(whole(), 10),  # of a container whose flavor has no local_gb
+    "gpu_overrides": Key(OBJECT, {}),
     # of guests
-    "aliases": {},  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
-    "guests_folder": "/var/lib/libvirt/hetero",  # where guests' disks are; libvirt's QEMU must get there
-    "domain_type": None,  # kvm, or qemu (emulated); by default what libvirt has
-    "libvirt_uri": "qemu:///system",
+    "aliases": Key(TableOf(OBJECT), {}),  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
+    "guests_folder": Key(PATH, "/var/lib/libvirt/hetero"),  # where guests' disks are; libvirt's QEMU must get there
+    "domain_type": Key(one_of("kvm", "qemu"), None),  # qemu: emulated; by default what libvirt has
+    "libvirt_uri": Key(TEXT, "qemu:///system"),
 }
+#: What a part of the file says itself: without defaults, null and "" say nothing.
+_PART = Record({key: Key(one.kind) for key, one in {**_MACHINE, **_SECTION}.items()})
+#: host.json.
+FILE = Record({**_PART.keys, **dict.fromkeys(SECTIONS, Key(_PART))})
+MACHINE: dict[str, Any] = Record(_MACHINE).defaults()
+DEFAULTS: dict[str, Any] = Record(_SECTION).defaults()
 #: Section → where the disks of its instances are.
 FOLDERS = {"lxc": "lxcpath", "kvm": "guests_folder"}
 
@@ -61,30 +93,24 @@ def read_config(path, meminfo=MEMINFO):
     :returns: what the machine has once, and `lxc` and `kvm`, which are there in any case, with all that is said of
         each; `offers` are those of them that the file has (one with none is of a host of containers).
     """
-    said = read_object(path, SET_UP)
+    said = read_file(path, FILE, SET_UP)
     sections = {kind: said.pop(kind) for kind in SECTIONS if kind in said}
-    for kind, section in sections.items():
-        if not isinstance(section, dict):
-            raise BadInput(f"{kind} is {section!r}, not an object", path, SET_UP)
     config: dict[str, Any] = {kind: {**copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})} for kind in SECTIONS}
     config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
     for key in AMOUNTS:
         if config[key] is None:
             config[key] = _HAS[key](config, meminfo)
-        elif isinstance(config[key], bool) or not isinstance(config[key], int) or config[key] < 0:
-            raise BadInput(f"{key} is {config[key]!r}", path, f"give a whole number of 0 or more, then {SET_UP}")
     return config
 
 
 def _of_machine(key, said, sections, path):
     """What the file says of the machine, in whichever section; a default where it says nothing."""
-    given = {kind: section[key] for kind, section in sections.items() if section.get(key) is not None}
+    given = {kind: section[key] for kind, section in sections.items() if key in section}
     values = list(given.values())
     if any(value != values[0] for value in values):
         what = f"{key} is {' and '.join(f'{value!r} for {kind}' for kind, value in given.items())}"
         raise BadInput(what, path, "the machine has it once: give roles gpu_lxc and kvm_guests the same")
-    found = next(iter(values), said.get(key))
-    return MACHINE[key] if found in (None, "") else found
+    return next(iter(values), said.get(key, MACHINE[key]))
 
 
 def tenants_paths(config):

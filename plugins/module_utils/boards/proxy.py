@@ -40,6 +40,13 @@ class Proxy:
     def __exit__(self, *exc):
         self.store.close()
 
+    @property
+    def server(self):
+        """The address of this node that boards ask."""
+        if not self.config["server"]:
+            raise BadInput("names no server for boards to ask", "the proxy's configuration", SET_UP)
+        return self.config["server"]
+
     def folder(self, *parts):
         """A path below the state folder."""
         return os.path.join(self.config["state_folder"], *parts)
@@ -82,7 +89,7 @@ class Proxy:
         wiring = self.wiring(board)
         if "pdu" not in wiring or "outlet" not in wiring:
             raise BadInput("no PDU outlet is configured for it", board.name, f"name its pdu and outlet, then {SET_UP}")
-        return wiring["pdu"], str(wiring["outlet"])
+        return wiring["pdu"], wiring["outlet"]
 
     def pdu(self, name):
         """(settings, secrets) of a PDU."""

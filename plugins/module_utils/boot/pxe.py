@@ -91,7 +91,7 @@ class Pxe(BootDriver):
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
     def watch(self, boards, seen):
-        server = self.proxy.config["server"]
+        server = self.proxy.server
         return phases.Watcher(boards, seen, server, server if self.proxy.config["dhcp"] else None)
 
     def under_way(self, board):
@@ -113,7 +113,7 @@ class Pxe(BootDriver):
         return SshShell(board.name, board.ip, host_key, own_key(self.proxy))
 
     def self_test(self, board):
-        server = self.proxy.config["server"]
+        server = self.proxy.server
         faults = self._dhcp_faults(board, server)
         faults += [
             f"{path}: is missing: run board_image for {board.name}"
@@ -135,7 +135,7 @@ class Pxe(BootDriver):
         config = self.proxy.config
         if not config["interface"]:
             return super().strangers(board, seen)
-        return strangers.named(config["server"], config["interface"], board.mac if config["dhcp"] else None, seen)
+        return strangers.named(self.proxy.server, config["interface"], board.mac if config["dhcp"] else None, seen)
 
     def _near(self, board):
         """Whether it is on the proxy's own network, as far as that is known."""
@@ -147,7 +147,7 @@ class Pxe(BootDriver):
         config = self.proxy.config
         if not (config["pinned"] and self._near(board)):
             return []
-        return [f"{PIN}={config['server']},{neighbours.interface_mac(config['interface'])}"]
+        return [f"{PIN}={self.proxy.server},{neighbours.interface_mac(config['interface'])}"]
 
     def _dhcp_faults(self, board, server):
         """Whether the proxy's DHCP answers for this very MAC."""
@@ -177,7 +177,7 @@ class Pxe(BootDriver):
             return [f"root={self.proxy.root_partition(board)}", "rootfstype=ext4", "rw"]
         server, export = self._export(board)
         options = NFS_OPTIONS if server.acls else f"{NFS_OPTIONS},{WITHOUT_ACLS}"
-        return [ON_NFS, f"nfsroot={self.proxy.config['server']}:{export.pseudo},{options}"]
+        return [ON_NFS, f"nfsroot={self.proxy.server}:{export.pseudo},{options}"]
 
     def _export(self, board):
         """(NFS server, the board's export there)."""

@@ -170,11 +170,6 @@ class Tilera(Pxe):
     def _steps(self, board):
         """(phase, what is true afterwards, words) of each call of tile-monitor, in the original's order."""
         address = self.address(board)
-        try:
-            ipaddress.IPv4Address(address)
-        except ValueError as error:
-            remedy = "correct its address in tftp_proxy_boards"
-            raise BadInput(f"its address {address!r} is not an IPv4 address", board.name, remedy) from error
         network = runs(["ifconfig", INTERFACE, "hw", "ether", board.mac], ["ifconfig", INTERFACE, address])
         log = console_log(self.proxy, board)
         return [
@@ -189,7 +184,7 @@ class Tilera(Pxe):
 
         The rule is the one that Nova's driver had in user_data.
         """
-        wanted = self.proxy.wiring(board).get("firewall") or self.proxy.config["server"]
+        wanted = self.proxy.wiring(board).get("firewall") or self.proxy.server
         if wanted == OPEN:
             return []
         friends = self._friends(board, wanted)
@@ -203,8 +198,8 @@ class Tilera(Pxe):
         except ValueError as error:
             remedy = f"correct firewall in tftp_proxy_boards, or set it to {OPEN}"
             raise BadInput(f"its firewall {wanted!r} is no address or network", board.name, remedy) from error
-        if ipaddress.ip_address(self.proxy.config["server"]) not in network:
-            what = f"its firewall {wanted} would keep this node ({self.proxy.config['server']}) out, too"
+        if ipaddress.ip_address(self.proxy.server) not in network:
+            what = f"its firewall {wanted} would keep this node ({self.proxy.server}) out, too"
             raise BadInput(what, board.name, "name an address or network with this node in it")
         return str(wanted)
 

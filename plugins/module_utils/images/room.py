@@ -111,10 +111,7 @@ class Room:
 
 def room_of(proxy) -> Room:
     """The room on a proxy."""
-    ratio = proxy.config["roots_overcommit"]
-    if not isinstance(ratio, (int, float)) or ratio < 1:
-        raise BadInput(f"is {ratio!r}", "tftp_proxy_roots_overcommit", "give 1 or more, then run the set-up playbook")
-    return Room(proxy.config["state_folder"], ratio)
+    return Room(proxy.config["state_folder"], proxy.config["roots_overcommit"])
 
 
 def _existing(path: str) -> str:

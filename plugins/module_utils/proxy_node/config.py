@@ -8,40 +8,123 @@ JSON because the system's Python has no YAML. Which boards there are is the boar
 
 from __future__ import annotations
 
-import copy
 import os
 
 from ..errors import BadInput
-from ..json_file import read_object
+from ..typed import (
+    ADDRESS,
+    FLAG,
+    LONG_TEXT,
+    NETWORK,
+    NUMBERED,
+    OBJECT,
+    PATH,
+    SECRET,
+    TEXT,
+    Key,
+    Kind,
+    ListOf,
+    Record,
+    TableOf,
+    is_text,
+    number,
+    read_file,
+    whole,
+)
 
 #: Where role tftp_proxy writes it.
 CONFIG = "/etc/hetero/proxy.json"
 SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
+
+_SECONDS = Key(number(0, 86400))
+#: How driver fake plays a board's boot (boot/fake.py).
+_PLAYED = Record(
+    {
+        **dict.fromkeys(("tftp", "nfs", "running"), _SECONDS),
+        "stall": Key(TEXT),
+        "stalls": Key(whole()),
+        "feeds": Key(ListOf(whole())),
+    }
+)
+
+
+def _disks(value):
+    names = [value] if isinstance(value, str) else value
+    right = isinstance(names, list) and names and all(is_text(name) and name for name in names)
+    return value if right or value == [] else None
+
+
+#: One of `pdus`. Which words a driver knows it says itself, with the PDU's name.
+PDU = Record(
+    {
+        "driver": Key(TEXT),
+        "host": Key(TEXT),
+        "port": Key(whole(1, 65535)),
+        "transport": Key(TEXT),
+        "host_key": Key(LONG_TEXT),
+        "known_hosts": Key(PATH),
+        "legacy_ssh": Key(FLAG),
+        "command_line": Key(FLAG),
+        "snmp_version": Key(NUMBERED),
+        "auth_protocol": Key(TEXT),
+        "privacy_protocol": Key(TEXT),
+        "agent": Key(TEXT),
+        "agent_options": Key(OBJECT),
+        "script": Key(PATH),
+        "outlets": Key(ListOf(NUMBERED)),
+        "path": Key(PATH),
+    }
+)
+#: One of `boards`: what the boards file does not tell.
+WIRE = Record(
+    {
+        "pdu": Key(TEXT),
+        "outlet": Key(NUMBERED),
+        "driver": Key(TEXT),
+        "console": Key(PATH),
+        "console_command": Key(LONG_TEXT),
+        "cmdline": Key(LONG_TEXT),
+        "kernel_source": Key(TEXT),
+        "address": Key(ADDRESS),
+        "firewall": Key(TEXT),
+        "disk": Key(Kind("a device (/dev/sda), or a list of such", _disks)),
+        "accept_unwiped": Key(ListOf(TEXT)),
+        "ram_key": Key(TEXT),
+        "fake": Key(_PLAYED),
+    }
+)
+#: proxy.json.
+FILE = Record(
+    {
+        "server": Key(ADDRESS, ""),
+        "tftp_root": Key(PATH, "/tftpboot"),
+        "state_folder": Key(PATH, "/var/lib/hetero"),
+        "run_folder": Key(PATH, "/run/hetero"),
+        "exports": Key(TEXT, "ganesha"),
+        "dhcp": Key(FLAG, False),
+        "interface": Key(TEXT, ""),
+        "network": Key(NETWORK, ""),
+        "pinned": Key(FLAG, False),
+        "credentials": Key(PATH, "/etc/hetero/credentials.json"),
+        "roots_overcommit": Key(number(1, 10**6), 1.0),
+        "root_gb": Key(whole(1, 10**6), 8),
+        "soft_reboot": Key(FLAG, True),
+        "tile_monitor": Key(PATH, "/usr/local/TileraMDE/bin/tile-monitor"),
+        "pdus": Key(TableOf(PDU), {}),
+        "boards": Key(TableOf(WIRE), {}),
+        "ram_images": Key(TableOf(TEXT), {}),
+        "wipe": Key(Record({"method": Key(TEXT), "verify": Key(TEXT), "samples": Key(whole())}), {}),
+    }
+)
 #: What proxy.json may leave out.
-DEFAULTS = {
-    "tftp_root": "/tftpboot",
-    "state_folder": "/var/lib/hetero",
-    "run_folder": "/run/hetero",
-    "exports": "ganesha",
-    "dhcp": False,
-    "interface": "",
-    "network": "",
-    "pinned": False,
-    "credentials": "/etc/hetero/credentials.json",
-    "roots_overcommit": 1.0,
-    "root_gb": 8,
-    "soft_reboot": True,
-    "tile_monitor": "/usr/local/TileraMDE/bin/tile-monitor",
-    "pdus": {},
-    "boards": {},
-    "ram_images": {},
-    "wipe": {},
-}
+DEFAULTS = FILE.defaults()
+#: credentials.json: PDU → option → secret, which no mistake shows.
+CREDENTIALS = TableOf(TableOf(SECRET, secret=True), secret=True)
 
 
 def read_config(path):
     """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
-    return dict(copy.deepcopy(DEFAULTS), **read_object(path, SET_UP))
+    return read_file(path, FILE, SET_UP)
 
 
 def tenants_paths(config):
@@ -66,9 +149,9 @@ def pdu(config, name):
         known = ", ".join(sorted(config["pdus"])) or "none"
         raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
     # A driver that cannot ask the PDU which outlets it has (fence, command) reads those that feed boards.
-    wired = [str(wire["outlet"]) for wire in config["boards"].values() if wire.get("pdu") == name and "outlet" in wire]
+    wired = [wire["outlet"] for wire in config["boards"].values() if wire.get("pdu") == name and "outlet" in wire]
     settings = dict({"outlets": wired} if wired else {}, **config["pdus"][name])
     if settings.get("transport") == "ssh":
         settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
     path = config["credentials"]
-    return settings, read_object(path, SET_UP).get(name, {}) if os.path.exists(path) else {}
+    return settings, read_file(path, CREDENTIALS, SET_UP).get(name, {}) if os.path.exists(path) else {}

@@ -23,7 +23,8 @@ from ..errors import HeteroError
 from ..images.ram import ON_CONSOLE, RAM_KEYS
 from ..node.findings import Findings, system
 from ..node.machine import missing_packages
-from .config import CONFIG, read_config
+from ..typed import TableOf
+from .config import CONFIG, PDU, WIRE, read_config
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
 
@@ -135,6 +136,8 @@ def boards_of(plan, found):
 
 def wiring(plan, boards, found):
     """tftp_proxy_boards against the boards file and tftp_proxy_pdus: unknown names, outlets used twice."""
+    if wrong_types(plan, found):
+        return
     known = {str(board.id) for board in boards}
     users = {}
     for board_id, wire in sorted(plan.wiring.items()):
@@ -157,8 +160,6 @@ def wiring(plan, boards, found):
             found.defect(thing, f"no such ram_key: {ram_key}", f"name one of {', '.join(RAM_KEYS)}")
         elif ram_key == ON_CONSOLE and not wire.get("console"):
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
-        if not isinstance(wire.get("accept_unwiped", []), list):
-            found.defect(thing, "accept_unwiped is no list", "write a list of names, as the wipe gave them")
         disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
     for (pdu, outlet), ids in sorted(users.items()):
         if len(ids) > 1:
@@ -167,9 +168,9 @@ def wiring(plan, boards, found):
             )
     for name, pdu in sorted(plan.pdus.items()):
         for key in ("driver", "host"):
-            if not (isinstance(pdu, dict) and pdu.get(key)):
+            if not pdu.get(key):
                 found.defect(f"tftp_proxy_pdus, {name}", f"has no {key}", f"name its {key}")
-        if isinstance(pdu, dict) and pdu.get("transport") == "ssh" and not pdu.get("host_key"):
+        if pdu.get("transport") == "ssh" and not pdu.get("host_key"):
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")
         if name not in plan.credentials_for:
@@ -183,10 +184,19 @@ def wiring(plan, boards, found):
         )
 
 
+def wrong_types(plan, found):
+    """Whether values are not what proxy.json may hold, which would be found on the node otherwise, by each verb."""
+    mistakes: list[HeteroError] = []
+    for variable, kind, given in (("boards", WIRE, plan.wiring), ("pdus", PDU, plan.pdus)):
+        TableOf(kind).read(given, f"tftp_proxy_{variable}", mistakes)
+    found.defects += mistakes
+    return bool(mistakes)
+
+
 def disks(plan, thing, disk, arch, found):
     """The disks of a board, which nobody could wipe without a RAM image."""
     names = [disk] if isinstance(disk, str) else disk or []
-    if not isinstance(names, list) or not all(isinstance(name, str) and DISK.fullmatch(name) for name in names):
+    if not all(DISK.fullmatch(name) for name in names):
         found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, or a list of such")
     elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
         what = f"has a disk, and there is no RAM image for {arch} to wipe it from"

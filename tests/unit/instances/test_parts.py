@@ -121,8 +121,8 @@ def test_a_host_offers_what_it_has_unless_its_file_says_otherwise(tmp_path):
     config = read_config(str(path), str(meminfo))
     assert (config["memory_mb"], config["vcpus"], config["name"]) == (24032, 8, "gpu1")
     assert config["local_gb"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize // 2**30
-    path.write_text(json.dumps({"vcpus": "8"}))
-    with pytest.raises(BadInput, match="vcpus is '8': give a whole number"):
+    path.write_text(json.dumps({"vcpus": "eight"}))
+    with pytest.raises(BadInput, match='vcpus: is "eight": give a whole number of 0 or more'):
         read_config(str(path), str(meminfo))
 
 
@@ -149,7 +149,7 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
     path.write_text(json.dumps({"kvm": kvm}))
     assert state_db_here(str(path)) == "/srv/state/host.db"
     path.write_text(json.dumps({"kvm": True}))
-    with pytest.raises(BadInput, match="kvm is True, not an object"):
+    with pytest.raises(BadInput, match="kvm: is true: give an object"):
         read_config(str(path))
 
 

@@ -54,3 +54,95 @@ def test_credentials_come_from_their_own_file(files):
     files[1].write_text("{")
     with pytest.raises(BadInput, match=r"credentials.json: is not JSON"):
         pdu(config, "pdu-a")
+
+
+#: What proxy.json says, and how the error calls it.
+WRONG = (
+    ({"state_folder": "hetero"}, 'state_folder: is "hetero": give an absolute path'),
+    ({"tftp_root": 5}, "tftp_root: is 5: give an absolute path"),
+    ({"run_folder": "/run/a\0b"}, 'run_folder: is "/run/a\\u0000b": give an absolute path'),
+    ({"credentials": "/" + "x" * 256}, "credentials: is "),
+    ({"tile_monitor": "\ud800"}, "tile_monitor: is "),
+    ({"tile_monitor": "/\ud800"}, "tile_monitor: is "),
+    ({"dhcp": "yes"}, 'dhcp: is "yes": give true or false'),
+    ({"root_gb": 0}, "root_gb: is 0: give a whole number from 1 to 1000000"),
+    ({"root_gb": 1.5}, "root_gb: is 1.5: give a whole number"),
+    ({"root_gb": True}, "root_gb: is true: give a whole number"),
+    ({"roots_overcommit": 0.5}, "roots_overcommit: is 0.5: give a number from 1 to"),
+    ({"server": "0.0.0.0/0"}, 'server: is "0.0.0.0/0": give an IPv4 address'),
+    ({"network": 7}, "network: is 7: give an IPv4 network"),
+    ({"pdus": []}, "pdus: is []: give an object"),
+    ({"pdus": {"a": {"port": 65536}}}, "pdus.a.port: is 65536: give a whole number from 1 to 65535"),
+    ({"pdus": {"a": None}}, "pdus.a: is null: give an object"),
+    ({"pdus": {"a\0": {}}}, 'pdus, name: is "a\\u0000": give text of at most 200 characters'),
+    ({"boards": {"3": {"outlet": 1.5}}}, "boards.3.outlet: is 1.5: give text"),
+    ({"boards": {"3": {"disk": ["/dev/sda", 7]}}}, 'boards.3.disk: is ["/dev/sda", 7]: give a device'),
+    ({"boards": {"3": {"console": "log"}}}, 'boards.3.console: is "log": give an absolute path'),
+    ({"boards": {"3": {"accept_unwiped": [0.5]}}}, "boards.3.accept_unwiped[0]: is 0.5: give text"),
+    ({"ram_images": {"tilepro64": {}}}, "ram_images.tilepro64: is {}: give text"),
+    ({"wipe": {"samples": "many"}}, 'wipe.samples: is "many": give a whole number'),
+)
+
+
+@pytest.mark.parametrize(("said", "line"), WRONG)
+def test_a_wrong_value_is_named_with_what_it_should_be(files, said, line):
+    """Before, it was a traceback of whatever came upon it first, an endless loop, or a file opened by its number."""
+    files[0].write_text(json.dumps(said))
+    with pytest.raises(BadInput) as caught:
+        read_config(str(files[0]))
+    assert str(caught.value).splitlines()[0].startswith(f"{files[0]}: {line}"), str(caught.value)
+
+
+def test_all_mistakes_are_said_at_once(files):
+    """An operator would set the proxy up once for each."""
+    said = {}
+    for one, _line in WRONG:
+        said.update({key: value for key, value in one.items() if key not in said})
+    files[0].write_text(json.dumps(said))
+    with pytest.raises(BadInput) as caught:
+        read_config(str(files[0]))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(said) + 1
+    assert lines[-1].endswith("then run the set-up playbook hetero.compute.proxy on this node")
+    assert [mistake["thing"].partition(".")[0] for mistake in caught.value.failure["mistakes"]] == list(said)
+
+
+def test_a_heap_of_mistakes_is_counted(files):
+    """A file of 4,000 boards with one slip in the template would fill the screen."""
+    files[0].write_text(json.dumps({"boards": {str(n): {"outlet": {}} for n in range(300)}}))
+    with pytest.raises(BadInput) as caught:
+        read_config(str(files[0]))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 102
+    assert lines[100].endswith("and 200 more")
+    assert len(caught.value.mistakes) == 300
+
+
+def test_what_is_said_is_read_as_it_was_meant(files):
+    """Null and empty texts, which templates make of nothing, say nothing; digits are numbers, and outlets text."""
+    config = {"interface": None, "network": "", "root_gb": "16", "roots_overcommit": 2, "site": {"own": [None]}}
+    config["pdus"] = {"a": {"port": "23", "host_key": "", "snmp_version": 3, "outlets": [1, "2"], "site": None}}
+    config["boards"] = {"0": {"outlet": 8, "disk": "/dev/sda", "console": None}, "1": {"disk": []}}
+    files[0].write_text(json.dumps(config))
+    read = read_config(str(files[0]))
+    assert (read["interface"], read["network"], read["root_gb"], read["roots_overcommit"]) == ("", "", 16, 2)
+    assert read["site"] == {"own": [None]}
+    assert read["pdus"] == {"a": {"port": 23, "snmp_version": "3", "outlets": ["1", "2"], "site": None}}
+    assert read["boards"] == {"0": {"outlet": "8", "disk": "/dev/sda"}, "1": {"disk": []}}
+
+
+@pytest.mark.parametrize("said", [{"pdu-a": "SECRET-WORD"}, {"pdu-a": {"password": ["SECRET-WORD"]}}, {"pdu-a": None}])
+def test_a_wrong_secret_is_named_and_not_shown(files, said):
+    """Lost: a password in a log of Ansible, for the sake of a misplaced bracket."""
+    files[1].write_text(json.dumps(said))
+    with pytest.raises(BadInput, match=r"credentials.json: pdu-a") as caught:
+        pdu(read_config(str(files[0])), "pdu-a")
+    assert "SECRET-WORD" not in str(caught.value) + json.dumps(caught.value.failure)
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a": ' + "[" * 100000])
+def test_what_is_no_json_is_said(files, text):
+    """Python's reader takes numbers that no other does, and ends on depth with an error of its own."""
+    files[0].write_text(text)
+    with pytest.raises(BadInput, match=r"proxy.json: is not JSON"):
+        read_config(str(files[0]))

@@ -1,0 +1,240 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a configuration file says what it may hold: for each key the kind of its value, its bounds, and what it is where
+the file leaves it out. One reading finds all mistakes, each with its place, and what is read is what was declared.
+
+The declarations are in proxy_node/config.py and accelerator_host/config.py. Keys that are not declared stay as they
+are, for a driver of a site may read them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import os
+from typing import Any, Callable, NamedTuple
+
+from .errors import BadInput, HeteroError
+from .json_file import read_object
+from .printable import MOST, brief, printable
+
+#: Longest piece of a value that a mistake shows, and how many mistakes an error's text lists; `mistakes` has all.
+SHOWN, LISTED = 60, 100
+#: Longest path (bytes): Linux takes 4095 (PATH_MAX), and what we make lies below. Longest name in it: NAME_MAX.
+PATH_BYTES, NAME_BYTES = 1000, 255
+#: 15 digits are what every JSON reader keeps exactly.
+LARGEST = 10**15 - 1
+#: A key without a default is not there where the file does not have it.
+UNSAID: Any = object()
+
+
+class WrongFile(BadInput):
+    """Everything that is wrong with a configuration file: `mistakes` is a list of BadInput, whose thing is the key."""
+
+    def __init__(self, path, mistakes, remedy):
+        self.mistakes = mistakes
+        what = f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'}"
+        super().__init__(what, path, remedy, mistakes=[mistake.failure for mistake in mistakes])
+
+    def __str__(self):
+        lines = [*map(str, self.mistakes[:LISTED]), f"correct what it is made from, then {self.remedy}"]
+        if len(self.mistakes) > LISTED:
+            lines.insert(-1, f"and {len(self.mistakes) - LISTED} more")
+        return "\n".join(f"{printable(brief(str(self.thing)))}: {line}" for line in lines)
+
+
+def is_text(value):
+    """Whether it can be a path, an argument of a program and a text in a database."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        value.encode()  # JSON's \ud800 is half a character
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value):
+    """A value for people, as JSON, cut off where it is long."""
+    return brief(json.dumps(value, ensure_ascii=False, default=str), SHOWN)
+
+
+def _named(place, key):
+    key = brief(key, SHOWN)
+    return f"{place}.{key}" if place else key
+
+
+class Kind:
+    """What a value may be.
+
+    :param wanted: that in words ("an absolute path").
+    :param take: the value as it is used, or None where it is none of these.
+    :param secret: a mistake does not show the value.
+    """
+
+    def __init__(self, wanted: str, take: Callable[[Any], Any], secret: bool = False):
+        self.wanted, self._take, self._secret = wanted, take, secret
+
+    def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
+        """The value as it is used; what is wrong with it goes into `mistakes`, with its place."""
+        taken = self._take(value)
+        if taken is None:
+            what = "is none" if self._secret else f"is {shown(value)}"
+            mistakes.append(BadInput(what, place, f"give {self.wanted}"))
+        return taken
+
+
+class ListOf(Kind):
+    """A list of values of one kind."""
+
+    def __init__(self, kind: Kind):
+        super().__init__("a list", lambda value: value if isinstance(value, list) else None)
+        self._kind = kind
+
+    def read(self, value, place, mistakes):
+        given = super().read(value, place, mistakes) or ()
+        return [self._kind.read(one, f"{place}[{number}]", mistakes) for number, one in enumerate(given)]
+
+
+class TableOf(Kind):
+    """An object whose keys are names that people gave, with values of one kind."""
+
+    def __init__(self, kind: Kind, secret: bool = False):
+        super().__init__("an object", lambda value: value if isinstance(value, dict) else None, secret)
+        self._kind = kind
+
+    def read(self, value, place, mistakes):
+        given = super().read(value, place, mistakes) or {}
+        for name in given:
+            TEXT.read(name, f"{place}, name" if place else "name", mistakes)
+        return {name: self._kind.read(one, _named(place, name), mistakes) for name, one in given.items()}
+
+
+class Key(NamedTuple):
+    """A key of a Record: the kind of its value, and what it is where the file has none, null or "" for it."""
+
+    kind: Kind
+    default: Any = UNSAID
+
+
+class Record(Kind):
+    """An object with the keys that are declared; others stay as they are."""
+
+    def __init__(self, keys: dict[str, Key]):
+        super().__init__("an object", lambda value: value if isinstance(value, dict) else None)
+        self.keys = keys
+
+    def defaults(self):
+        """What an empty object is read as; the values are the caller's own."""
+        return {key: json.loads(json.dumps(one.default)) for key, one in self.keys.items() if one.default is not UNSAID}
+
+    def said(self, value, place, mistakes):
+        """What the object says, without the defaults."""
+        given = super().read(value, place, mistakes) or {}
+        said = {}
+        for key, one in given.items():
+            if key not in self.keys:
+                said[key] = one
+            elif one is not None and (one != "" or self.keys[key].default not in (UNSAID, None, "")):
+                said[key] = self.keys[key].kind.read(one, _named(place, key), mistakes)
+        return said
+
+    def read(self, value, place, mistakes):
+        return {**self.defaults(), **self.said(value, place, mistakes)}
+
+
+def read_file(path, kind, remedy):
+    """What the file says, by its declaration; WrongFile with all its mistakes, BadInput where it is no JSON object."""
+    mistakes: list[HeteroError] = []
+    said = kind.read(read_object(path, remedy), "", mistakes)
+    if mistakes:
+        raise WrongFile(path, mistakes, remedy)
+    return said
+
+
+# --- kinds that more than one file has -----------------------------------------------------------------------------
+
+
+def text(wanted="text", most=MOST, fits=lambda _text: True, numbers=False):
+    """Text of 1 to `most` characters.
+
+    :param fits: whether it is the text that is wanted.
+    :param numbers: a whole number is taken for its digits, which YAML makes one of without anybody's wish.
+    """
+
+    def take(value):
+        if numbers and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value) if abs(value) <= LARGEST else None
+        return value if is_text(value) and 1 <= len(value) <= most and fits(value) else None
+
+    return Kind(f"{wanted} of at most {most} characters", take)
+
+
+def whole(least=0, most=LARGEST):
+    """A whole number; digits in quotes are one, for that is what templates make of them."""
+
+    def take(value):
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 15:
+            value = int(value)
+        is_one = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return value if is_one else None
+
+    bounds = f"of {least} or more" if most == LARGEST else f"from {least} to {most}"
+    return Kind(f"a whole number {bounds}", take)
+
+
+def number(least, most):
+    """A finite number."""
+
+    def take(value):
+        is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return value if is_one and math.isfinite(value) and least <= value <= most else None
+
+    return Kind(f"a number from {least:g} to {most:g}", take)
+
+
+def one_of(*words):
+    """One of some words."""
+    return Kind(
+        f"one of {', '.join(words)}", lambda value: value if isinstance(value, str) and value in words else None
+    )
+
+
+def _path(value):
+    if not is_text(value) or not os.path.isabs(value) or len(value.encode()) > PATH_BYTES:
+        return None
+    return value if all(len(name.encode()) <= NAME_BYTES for name in value.split("/")) else None
+
+
+def address_of(value):
+    """The IPv4 address that a text is, as `ipaddress` has it; None where it is none."""
+    try:
+        return ipaddress.IPv4Address(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _network(value):
+    try:
+        # A number would be an address to it.
+        return value if isinstance(value, str) and ipaddress.IPv4Network(value) else None
+    except ValueError:
+        return None
+
+
+def _secret(value):
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return value if is_text(value) else None
+
+
+TEXT, NUMBERED = text(), text(numbers=True)
+#: Text that programs read, such as a kernel's command line.
+LONG_TEXT = text(most=20000)
+FLAG = Kind("true or false", lambda value: value if isinstance(value, bool) else None)
+PATH = Kind("an absolute path", _path)
+ADDRESS = Kind("an IPv4 address", lambda value: value if address_of(value) else None)
+NETWORK = Kind("an IPv4 network (10.0.2.0/24)", _network)
+SECRET = Kind("text", _secret, secret=True)
+OBJECT = Kind("an object", lambda value: value if isinstance(value, dict) else None)
