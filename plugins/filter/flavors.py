@@ -10,6 +10,7 @@ import os
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
 from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
 
 DOCUMENTATION = r"""
@@ -86,7 +87,7 @@ def flavors(defaults, own=None, file=None):
 
 
 def _of(name):
-    return f"flavor {name}: " if isinstance(name, str) else ""
+    return f"flavor {brief(name)}: " if isinstance(name, str) else ""
 
 
 class FilterModule:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
 
 #: The table may stand alone, or under the variable's name, as in a file of variables.
 VARIABLES = ("hetero_extra_instance_types", "hetero_instance_types")
@@ -32,7 +33,7 @@ class FlavorsFile:
         if not self._found:
             for name, defect in table_defects(self.flavors, defaults):
                 where = self._place((name, *defect.path))
-                thing = f"flavor {name}: " if isinstance(name, str) else ""
+                thing = f"flavor {brief(name)}: " if isinstance(name, str) else ""
                 self._found.append((where, f"{thing}{defect.text}"))
 
     @property
@@ -65,9 +66,11 @@ class FlavorsFile:
             self._found.append(((0, 0), f"is no UTF-8 text ({error.reason} at byte {error.start})"))
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            self._found.append((_at(mark), f"is no YAML: {error.problem or error.context}"))
+            self._found.append((_at(mark), f"is no YAML: {brief(error.problem or error.context)}"))
         except yaml.YAMLError as error:
-            self._found.append(((0, 0), f"is no YAML: {str(error).splitlines()[0]}"))
+            self._found.append(((0, 0), f"is no YAML: {brief(str(error).splitlines()[0])}"))
+        except RecursionError:
+            self._found.append(((0, 0), "goes deeper than YAML's reader can follow"))
 
     def _take(self, data, root):
         """Keep the table; one that stands under a variable's name is taken out of it."""
@@ -99,7 +102,7 @@ class FlavorsFile:
             key, place = _key(key_node), _at(key_node.start_mark)
             first = seen.setdefault(key, place)
             if first != place:
-                self._found.append((place, f"{key} is here twice: line {first[0]} has it already"))
+                self._found.append((place, f"{brief(str(key))} is here twice: line {first[0]} has it already"))
             self._places[(*path, key)] = place
             self._walk(value_node, (*path, key), depth + 1)
 

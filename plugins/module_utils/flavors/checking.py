@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..nova.specs import PROPERTY, REQUESTS
+from ..printable import brief
 from . import extra_specs as operators
 from .fit import AMOUNTS
 from .hosts import COUNT
@@ -34,7 +35,7 @@ class Defect(NamedTuple):
 
     @property
     def text(self):
-        return f"{self.what}: {self.remedy}"
+        return f"{brief(self.what)}: {brief(self.remedy)}"
 
 
 def defects(flavor, name=None):

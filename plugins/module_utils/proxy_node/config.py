@@ -153,5 +153,7 @@ def pdu(config, name):
     settings = dict({"outlets": wired} if wired else {}, **config["pdus"][name])
     if settings.get("transport") == "ssh":
         settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
+    if settings.get("driver") == "fake" and "path" not in settings:
+        raise BadInput("names no path", name, "name the file that plays it (path), or another driver")
     path = config["credentials"]
     return settings, read_file(path, CREDENTIALS, SET_UP).get(name, {}) if os.path.exists(path) else {}

@@ -41,6 +41,20 @@ def test_a_good_plan_has_nothing_to_say():
     assert said() == ([], [])
 
 
+def test_wrong_types_are_all_said_before_anything_is_written():
+    """Found on the node, they would stop each verb on each board, after a set-up that said all was well."""
+    wiring = {"0": {"outlet": [5], "console": "log", "disk": {}}, "1": None}
+    defects, _notes = said(wiring=wiring, pdus={"pdu-a": {"driver": "apc", "host": "h", "legacy_ssh": "yes"}})
+    assert [defect.split(": ")[0] for defect in defects] == [
+        "tftp_proxy_boards.0.outlet",
+        "tftp_proxy_boards.0.console",
+        "tftp_proxy_boards.0.disk",
+        "tftp_proxy_boards.1",
+        "tftp_proxy_pdus.pdu-a.legacy_ssh",
+    ]
+    assert defects[-1].endswith('legacy_ssh: is "yes": give true or false')
+
+
 @pytest.mark.parametrize(
     ("changes", "defect"),
     [
