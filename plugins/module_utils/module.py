@@ -56,13 +56,21 @@ def _fault(value):
     return None
 
 
-def shortened(text, params):
-    """A message with the arguments that it quotes cut off where they are long; their words alone may all be short."""
+def shortened(value, params):
+    """A message, or the parts of one, with the arguments that it quotes cut off where they are long."""
     long = {part for part in _parts(params) if isinstance(part, str) and len(part) > MOST}
-    for part in sorted(long, key=len, reverse=True):
-        for quoted in (part, printable(part), repr(part)[1:-1], ascii(part)[1:-1]):
-            text = text.replace(quoted, brief(quoted))
-    return text
+    quotes = {quoted for part in long for quoted in (part, printable(part), repr(part)[1:-1], ascii(part)[1:-1])}
+    return _cut(value, sorted(quotes, key=len, reverse=True)) if quotes else value
+
+
+def _cut(value, quotes):
+    if isinstance(value, dict):
+        return {_cut(key, quotes): _cut(part, quotes) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_cut(part, quotes) for part in value]
+    for quoted in quotes if isinstance(value, str) else ():
+        value = value.replace(quoted, brief(quoted))
+    return value
 
 
 def run(module, work):
@@ -78,7 +86,7 @@ def run(module, work):
         module.fail_json(**failed(error, module.params))
     result = printable_data(result)
     if result.get("failed"):
-        module.fail_json(**dict(result, msg=shortened(result["msg"], module.params)))
+        module.fail_json(**shortened(result, module.params))
     module.exit_json(**result)
 
 
@@ -87,7 +95,5 @@ def failed(error: HeteroError, params=None) -> dict:
 
     :param params: the module's arguments.
     """
-    msg, failure = shortened(str(error), params or {}), dict(error.failure)
-    for key in ("what", "thing", "remedy"):
-        failure[key] = shortened(failure[key], params or {}) if isinstance(failure[key], str) else failure[key]
-    return printable_data(dict(failed=True, msg=msg, failure=failure))
+    result = printable_data(dict(failed=True, msg=str(error), failure=error.failure))
+    return shortened(result, params or {})

@@ -69,6 +69,8 @@ class FlavorsFile:
             self._found.append((_at(mark), f"is no YAML: {brief(error.problem or error.context)}"))
         except yaml.YAMLError as error:
             self._found.append(((0, 0), f"is no YAML: {brief(str(error).splitlines()[0])}"))
+        except ValueError as error:  # a number of more digits than Python takes, a day that no month has
+            self._found.append(((0, 0), f"is no YAML: {brief(str(error))}"))
         except RecursionError:
             self._found.append(((0, 0), "goes deeper than YAML's reader can follow"))
 

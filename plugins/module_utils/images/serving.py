@@ -84,7 +84,7 @@ def without_room(promises: Promises, sizes: dict[str, int]) -> dict[str, str]:
     return found
 
 
-def no_image(name: str, images: dict, board_arch: str) -> str | None:
+def no_image(name: str, images: dict, board_arch: str | None) -> str | None:
     """Why a board cannot run the image of that name; None where it can.
 
     :param images: {name: its `arch` and `ram`} of the board's proxy.
@@ -94,6 +94,8 @@ def no_image(name: str, images: dict, board_arch: str) -> str | None:
         return f"no image {name} in its store (known: {', '.join(sorted(images)) or 'none'})"
     if image["ram"]:
         return f"image {name} is a RAM image, not for instances"
+    if board_arch is None:
+        return f"image {name} is for {image['arch']}, and the boards file gives the board no arch"
     if image["arch"].lower() != board_arch.lower():
         return f"image {name} is for {image['arch']}, the board is {board_arch}"
     return None

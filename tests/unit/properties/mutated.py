@@ -35,6 +35,11 @@ OTHERS = [None, True, False, [], [[]], [None], ["x", 1], {}, {"": None}, {"a": {
 VALUES = [*TEXTS, *INTEGERS, *FLOATS, *OTHERS]
 
 
+def _value(random):
+    """Of one's own: another change may change it."""
+    return copy.deepcopy(random.choice(VALUES))
+
+
 def _places(document, at=()):
     """Each value in a document, as the way to it."""
     children = (
@@ -60,11 +65,11 @@ def document(random, whole, keys):
         if how < 0.15:
             del holder[last]
         elif how < 0.35 and isinstance(holder, dict):
-            holder[random.choice([*keys, *TEXTS])] = random.choice(VALUES)
+            holder[random.choice([*keys, *TEXTS])] = _value(random)
         elif how < 0.45 and isinstance(holder, dict):
             holder[random.choice(TEXTS)] = holder.pop(last)
         else:
-            holder[last] = random.choice(VALUES)
+            holder[last] = _value(random)
     return changed
 
 
@@ -106,7 +111,7 @@ def _argument(random, spec):
     if kind == "list":
         return [_argument(random, {"type": spec.get("elements", "str")}) for _one in range(random.randint(0, 3))]
     if kind == "dict":
-        return {random.choice(TEXTS): random.choice(VALUES) for _one in range(random.randint(0, 3))}
+        return {random.choice(TEXTS): _value(random) for _one in range(random.randint(0, 3))}
     return random.choice({"int": INTEGERS, "float": FLOATS, "bool": [True, False]}.get(kind, TEXTS))
 
 

@@ -24,6 +24,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible.module_utils.common.arg_spec import ModuleArgumentSpecValidator
 
 from ansible_collections.hetero.compute.plugins.filter.flavors import flavors
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import config as host_config
@@ -153,7 +154,12 @@ class Site:
             results.append(json.loads(json.dumps(result)))
             raise Ended
 
-        params = self.arguments(name, given)
+        spec = {key: value for key, value in code.SPEC.kwargs.items() if key != "supports_check_mode"}
+        given = {key: value for key, value in self.arguments(name, given).items() if value is not None}
+        taken = ModuleArgumentSpecValidator(**spec).validate(given)
+        if taken.error_messages:
+            return {"failed": True, "msg": "by Ansible itself"}
+        params = taken.validated_parameters
         module = SimpleNamespace(params=params, check_mode=check, exit_json=end, fail_json=end, warn=lambda text: None)
         work = code.work if name != "gpu_facts" else lambda given, check: code.work(given, check, module.warn)
         try:
@@ -229,7 +235,9 @@ def test_modules(tmp_path, monkeypatch, capsys, calls):
         for number in range(calls):
             random = Random(f"bad input {number}")
             what, given, call = (wrong_file if random.random() < 0.65 else wrong_argument)(site, random)
-            start = site.started if number % PROCESSES == 0 else site.called
+            # of half a character in an argument Ansible's own log makes a traceback, before a module begins
+            whole = "\\ud" not in json.dumps(call[2])
+            start = site.started if number % PROCESSES == 0 and whole else site.called
             counts[what] += 1
             signal.alarm(HANG)
             try:
