@@ -321,7 +321,7 @@ SPEC = ArgumentSpec(
 
 def find(params):
     """(name, settings, secrets, run folder) of the PDU."""
-    if params["pdu"]:
+    if params["pdu"] is not None:
         config = read_config(params["config"])
         return (params["pdu"], *pdu(config, params["pdu"]), config["run_folder"])
     settings = {option: params[option] for option in SETTINGS if params[option] is not None}
