@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+from types import SimpleNamespace
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_a_fault_of_the_collection_in_the_background_is_said_in_words(monkeypatc
     def breaks():
         raise KeyError("nobody foresaw it")
 
-    job.in_background(None, lambda: ("", {}), breaks)
+    job.in_background(SimpleNamespace(params={}), lambda: ("", {}), breaks)
     (result,) = ended
     assert result["failed"]
     assert result["msg"].startswith(
