@@ -81,7 +81,7 @@ def _copy(database, new):
         original = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
         with closing(original) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
-            found = target.execute("PRAGMA integrity_check").fetchone()[0]
+            found = " ".join(target.execute("PRAGMA integrity_check").fetchone()[0].split())
     except sqlite3.DatabaseError as error:
         found = str(error)
     if found != "ok":
@@ -92,5 +92,6 @@ def _copy(database, new):
 def how_to_restore(database):
     """What a person does about a damaged database, naming the newest copy."""
     newest = (copies(database) or [None])[-1]
-    instead = f"copy {newest} in its place and run the playbook reconcile" if newest else "run the set-up playbook"
-    return f"move it and its -wal and -shm files aside (keep them), then {instead}"
+    instead = f"copy {newest} in its place and " if newest else ""
+    aside = "move it and its -wal and -shm files aside (keep them)"
+    return f"{aside}, then {instead}run the playbook hetero.compute.reconcile, which says what of it is known again"

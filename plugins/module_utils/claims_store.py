@@ -44,6 +44,10 @@ class ClaimsStore:
     def close(self):
         self._db.close()
 
+    def must_be_whole(self):
+        """HeteroError where pages of the database are damaged, also such as no query reads."""
+        self._db.must_be_whole()
+
     def transaction(self, dry=False):
         """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
         return self._db.transaction(dry)

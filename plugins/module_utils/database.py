@@ -20,13 +20,15 @@ from typing import Any, Callable
 from . import backups
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
+from .release import RELEASE, as_number, as_text
 
 
 @dataclass(frozen=True)
 class Layout:
     """The tables of one kind of database.
 
-    :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version.
+    :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version, and the newest
+        release that wrote it as PRAGMA application_id.
     :param set_up: what a person does about a file of another schema.
     :param restore: from the path of a damaged file to what a person does about it.
     :param upgrades: {schema: statements that make the next one of it}; a file of an older one is made anew by them when
@@ -73,6 +75,10 @@ class Database:
         self.layout = layout
         self.busy = busy
         self._is_copy = False
+        #: What a transaction changed, by the store's own names, and what is called with it before that counts; not for
+        #: one that is taken back, nor where nothing is kept.
+        self.touched: dict = {}
+        self.before_commit: Any = None
         self._turn = threading.RLock()
         self._db: Any = None  # a sqlite3.Connection, until close
         with self._explained():
@@ -88,11 +94,19 @@ class Database:
                     self._db.close()
                     self._db = self._connect(":memory:")
                     self._write_tables()
+            if create and self._pragma("application_id") < as_number(RELEASE):
+                self._sign()
 
     def close(self):
         if self._db is not None:
             self._db.close()
             self._db = None
+
+    def must_be_whole(self):
+        """HeteroError where SQLite finds a page damaged, be it one that no query of ours reads."""
+        found = " ".join(self.rows("PRAGMA quick_check(1)")[0][0].split())
+        if found != "ok":
+            raise HeteroError(f"is damaged (SQLite: {found})", self.path, self.layout.restore(self.path))
 
     def transaction(self, dry=False):
         """All of the block, or nothing; from its first line nobody else writes. Inside another one it joins that.
@@ -112,12 +126,15 @@ class Database:
                 yield
                 return
             self._db.execute(begin)
+            self.touched.clear()
             before = self._db.total_changes
             try:
                 yield
                 if self._is_copy and not dry and self._db.total_changes != before:
                     what = "is of an older release and was opened only to be read: nothing is written"
                     raise HeteroError(what, self.path, UPGRADE)
+                if self.touched and self.before_commit and not dry and self._is_kept:
+                    self.before_commit(dict(self.touched))
                 self._db.execute("ROLLBACK" if dry else "COMMIT")
             finally:
                 if self._db.in_transaction:
@@ -132,6 +149,11 @@ class Database:
         """Run one statement; returns the id of the row it inserted."""
         with self.transaction():
             return self._db.execute(sql, values).lastrowid
+
+    @property
+    def _is_kept(self):
+        """Whether what is written stays: the connection is to the file, not to a copy in memory."""
+        return bool(self._db.execute("PRAGMA database_list").fetchone()["file"])
 
     def _connect(self, name):
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
@@ -155,7 +177,15 @@ class Database:
             raise HeteroError(what, self.path, remedy) from error
 
     def _number(self):
-        return self._db.execute("PRAGMA user_version").fetchone()[0]
+        return self._pragma("user_version")
+
+    def _pragma(self, name):
+        return self._db.execute(f"PRAGMA {name}").fetchone()[0]
+
+    def _sign(self):
+        """Have the file name the release that it needs, for older ones that cannot read it."""
+        with self.transaction():
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
 
     def _upgradable(self):
         """Whether it is of an earlier release, from which there is a way."""
@@ -182,6 +212,7 @@ class Database:
             for number in range(self._number(), self.layout.schema):
                 for statement in self.layout.upgrades[number]:
                     self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
             self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
 
     def _is_ready(self):
@@ -192,9 +223,14 @@ class Database:
         if number == self.layout.schema:
             return True
         if number:
-            older = "an older" if number < self.layout.schema else "a newer"
-            what = f"has schema {number}, written by {older} release (this one reads {self.layout.schema})"
-            raise HeteroError(what, self.path, self.layout.set_up)
+            release, needed = as_text(self._pragma("application_id")), "a newer release"
+            if number < self.layout.schema:
+                needed = "an older release"
+            elif release and release != RELEASE:
+                needed = f"release {release}"
+            what = f"has schema {number}, written by {needed} (this one, {RELEASE}, reads {self.layout.schema})"
+            with_it = f"install {needed} of hetero.compute and " if number > self.layout.schema else ""
+            raise HeteroError(what, self.path, f"{with_it}{self.layout.set_up}")
         if tables:
             raise HeteroError("is a database of something else", self.path, "set state_db to another path")
         return False
@@ -241,6 +277,7 @@ class Database:
         with self.transaction():
             for table in self.layout.tables:
                 self._db.execute(table)
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
             self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
 
     @property

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-backup`: a checked copy of the host's database. How one is made, backups.py knows."""
+"""`hetero gpu-backup`: a checked copy of the host's database. How one is made, backups.py knows.
+
+A database that this release cannot read is refused rather than copied.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import argparse
 
 from .. import backups
 from .config import CONFIG, read_config, state_db
+from .store import Store
 
 VERB = "gpu-backup"
 
@@ -16,4 +20,6 @@ VERB = "gpu-backup"
 def main(arguments):
     parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    return backups.say(state_db(read_config(parser.parse_args(arguments).config)))
+    database = state_db(read_config(parser.parse_args(arguments).config))
+    Store(database, create=False).close()
+    return backups.say(database)

@@ -32,6 +32,7 @@ def reconcile(host, change, timeout):
 
     :param timeout: seconds to wait until another verb lets go of an instance.
     """
+    host.store.must_be_whole()
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)

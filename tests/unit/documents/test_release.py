@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.release import RELEASE
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
 
@@ -69,6 +70,11 @@ def test_what_is_no_release_is_refused_and_changes_nothing(clone):
     assert clone.git("tag") == "100.0.0"
 
 
+def test_nodes_are_told_the_release_that_galaxy_is():
+    """A database would name another release than the one that made it."""
+    assert f"version: {RELEASE}\n" in (ROOT / "galaxy.yml").read_text()
+
+
 @pytest.mark.long
 def test_a_release_is_whole_and_made_once(clone):
     """An archive with another version in it, a changelog without the release, a second tag."""
@@ -80,6 +86,7 @@ def test_a_release_is_whole_and_made_once(clone):
     assert clone.git("rev-parse", "99.0.0^{commit}") == after
     assert clone.git("status", "--porcelain") == ""
     assert "version: 99.0.0" in (clone.folder / "galaxy.yml").read_text()
+    assert 'RELEASE = "99.0.0"' in (clone.folder / "plugins" / "module_utils" / "release.py").read_text()
     assert "v99\\.0\\.0" in (clone.folder / "CHANGELOG.md").read_text()
     assert not list(clone.folder.glob("changelogs/fragments/*.yml"))
     with tarfile.open(clone.folder / "build" / "release" / "hetero-compute-99.0.0.tar.gz") as archive:

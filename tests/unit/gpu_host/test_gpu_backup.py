@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -55,3 +57,15 @@ def test_an_error_about_a_damaged_database_names_the_copy(host, capsys):
         file.write(b"\xff" * (os.path.getsize(database) - 4096))
     with pytest.raises(HeteroError, match=re.escape(f"copy {made} in its place")), Store(str(database)) as store:
         store.event("ml-1", "claim", "again")
+
+
+def test_a_database_of_a_newer_release_is_not_copied(host):
+    """A copy by tools that do not know what is in it would be offered as the way back."""
+    database, arguments = host
+    Store(str(database)).close()
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("PRAGMA user_version = 99")
+        db.execute("PRAGMA application_id = 3002001")
+    with pytest.raises(HeteroError, match=r"written by release 3\.2\.1"):
+        backup.main(arguments)
+    assert backups.copies(str(database)) == []
