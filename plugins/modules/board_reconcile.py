@@ -20,8 +20,16 @@ description:
     back. Its power and its root's content are not touched.
   - A board in state C(error) or C(maintenance), one that another verb works on, and one whose PDU does not answer are
     only reported.
+  - A claim that the database does not have, or has otherwise, is taken over from its own record in the folder
+    C(claims), where the root was made for it and the board shows its key or is off. Anything else is reported and left.
+  - A database with damaged pages is refused before anything is looked at.
   - Each thing mended is an event of its board.
 options:
+  adopt:
+    description: Instances whose records are believed although their boards do not answer, or answer with another key.
+    type: list
+    elements: str
+    default: []
   boards:
     description: Ids of the boards. Without it, all; then what lies here for boards that the boards file does not name
       is reported, too.
@@ -132,13 +140,14 @@ SPEC = PROXY + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int"),
         timeout=dict(type="float", default=30),
+        adopt=dict(type="list", elements="str", default=[]),
     )
 )
 
 
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
-        return reconcile(proxy, params["boards"], Change(check), params["timeout"])
+        return reconcile(proxy, params["boards"], Change(check), params["timeout"], params["adopt"])
 
 
 def main():

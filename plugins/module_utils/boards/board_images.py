@@ -115,6 +115,11 @@ def absent(proxy, ids, change, deadline, instance=None, created=()):
         if runs and not change.check:
             raise Refused(f"is {state} from it", board.name, "stop it first: tilera_boot with state stopped")
         there = remove(proxy, board, change, report)
+        if claim is None and board.id in proxy.store.kept_boards():
+            # Whoever cleans a board that nobody claims says with it that nobody is to have it again.
+            there = [*there, "the record of its claim"]
+            if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
+                proxy.store.keep_anew(board.id)
         if there and change.check:
             report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
         return dict(removed=there, changed=bool(there))

@@ -91,8 +91,8 @@ class BoardWork:
         """Read record and wiring; with the lock held nobody else changes them."""
         self.record = self.proxy.store.record(self.board.id)
         must_be_of(self.claim, self.wanted, self.board.name, self.created)
-        refuse_anothers(self.proxy, self.board, self.claim)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
+        refuse_anothers(self.proxy, self.board, self.claim)
 
     def note(self, thing, before, after):
         """Note a change of this board; True where it is to be done now (not in check mode)."""

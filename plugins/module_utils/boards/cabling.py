@@ -22,6 +22,7 @@ from ..errors import BadInput, HeteroError
 from ..power.outlets import OutletsFailed, session, set_outlets
 from . import blame, states
 from .board_work import BoardWork, locked, no_outlet
+from .free import left_by
 from .pdu_loop import PDU
 from .rewiring import OTHER, corrected, headline
 from .starting import SWITCH
@@ -150,6 +151,10 @@ class Cabling:
         if record.claim or record.state not in (states.POWER_OFF, states.ERROR):
             self._say(finding, SKIPPED, f"not tested: {why_not_free(record, time.time())}")
             return
+        whose = left_by(self.proxy, work.board, record)
+        if whose:
+            self._say(finding, SKIPPED, f"not tested: {whose}")
+            return
         try:
             before = self._status(work)
             if before == "on" and not self._ours(work):
@@ -203,7 +208,12 @@ class Cabling:
 
     def _busy(self):
         """Boards that are somebody's, by now."""
-        return {board for board, record in self.proxy.store.records(list(self.proxy.boards)).items() if record.claim}
+        records = self.proxy.store.records(list(self.proxy.boards))
+        return {
+            board
+            for board, record in records.items()
+            if record.claim or left_by(self.proxy, self.proxy.board(board), record)
+        }
 
     def _judge(self, finding, requests, consoles, powered, seconds):
         work = finding.work

@@ -18,7 +18,6 @@ from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.checking import validate
 from ..flavors.fit import TOLERANCE, describe, rejections, summary
 from ..images.names import valid_image
-from ..images.ownership import whose_root
 from ..images.personal import parse_key
 from ..images.provision import images_of
 from ..images.room import room_of, size_of
@@ -29,9 +28,9 @@ from ..locks import lock
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from . import states
 from .each import must_own
-from .free import give_back, in_the_way
+from .free import give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
-from .store import why_not_free
+from .store import Record, why_not_free
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
@@ -111,7 +110,8 @@ def present(proxy, wish, change):
     with store.transaction(dry=change.check):
         records = store.records([board.id for board in fit])
         now = time.time()
-        busy = {board.name: why_not_free(records[board.id], now) or _somebodys(proxy, board, records) for board in fit}
+        others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
+        busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
         wanted = {name: sizes[name] for name, why in busy.items() if why is None}
         full = without_room(promises, wanted)
         busy.update(full)
@@ -120,10 +120,9 @@ def present(proxy, wish, change):
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
         names = set(wish.instances)
         before = {claim.instance: claim for claim in store.claims() if claim.instance in names}
+        _refuse_forgotten(proxy, names - set(before))
         try:
-            open_to_all = [
-                board.id for board in fit if board.name not in full and not _somebodys(proxy, board, records)
-            ]
+            open_to_all = [board.id for board in fit if board.name not in full and not others[board.id]]
             moved = _claim_and_move(store, wish, open_to_all)
         except NoneFree as none:
             raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
@@ -178,10 +177,17 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     return result
 
 
-def _somebodys(proxy, board, records):
-    """Why a board that nobody claims is somebody's all the same; None where it is not."""
-    whose = whose_root(proxy, board) if records[board.id].claim is None else None
-    return f"has the root of {whose}, of which no claim is known (playbook reconcile)" if whose else None
+def _refuse_forgotten(proxy, instances):
+    """Refused where an instance has a board by the record of its claim only: another one would be an empty one."""
+    for number in proxy.store.kept_boards() if instances else ():
+        try:
+            kept = proxy.store.kept(number)
+        except HeteroError:
+            continue  # its board is given to nobody
+        board = proxy.boards.get(number)
+        if kept and kept.claim.instance in instances and (board is None or left_by(proxy, board, Record(number))):
+            what = f"has board{number} by the record of its claim, and no claim is known"
+            raise Refused(what, kept.claim.instance, "run the playbook reconcile, which adopts what proves itself")
 
 
 def _root_sizes(proxy, wish, pool):

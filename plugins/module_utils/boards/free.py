@@ -1,17 +1,46 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a board is free again, and making it so: the one place, whoever asks, where a board leaves its claim.
+"""When a board is free, and making it so again: the one place, whoever asks, where a board leaves its claim.
 
 Looks only at what was written down and at what is left of it here; switching off and cleaning is release.py's.
 """
 
 from __future__ import annotations
 
-from ..errors import Refused
+from ..errors import HeteroError, Refused
+from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers
 from . import states
 from .disks import unwiped
+
+RECONCILE = "(playbook reconcile)"
+
+
+def left_by(proxy, board, record):
+    """Why a board that nobody claims is somebody's all the same, by what lies here; None where it is not.
+
+    No record of claims is the only one.
+    """
+    if record.claim is not None:
+        return None
+    whose = whose_root(proxy, board) or whose_archive(proxy, board)
+    if whose:
+        return f"has the root of {whose}, of which no claim is known {RECONCILE}"
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError as error:
+        return f"{error} {RECONCILE}"
+    if kept is None or not kept.claim.image_hash:
+        return None  # nothing was made for it: of a claim that was cut off
+    return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
+
+
+def somebodys(proxy, board, record):
+    """The same, also by what its outlet was last seen as; one in error or maintenance says more by itself."""
+    if record.claim is None and record.power == "on" and record.state == states.POWER_OFF:
+        return left_by(proxy, board, record) or f"its outlet was last seen on, and nobody has it {RECONCILE}"
+    return left_by(proxy, board, record)
 
 
 def in_the_way(proxy, board):

@@ -9,11 +9,13 @@ What the PDUs say just now is in outlet_power.py, so that only those who ask nee
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from ..errors import BadInput
 from ..images.provision import images_of
 from ..images.room import room_of
 from . import states
+from .free import somebodys
 
 #: Events of a board that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
@@ -80,6 +82,11 @@ def board_fields(board, record, now, wiring):
     )
 
 
+def _told(proxy, board, record):
+    """A record whose note says why a board that nobody claims is given to nobody."""
+    return record if record.note else replace(record, note=somebodys(proxy, board, record) or "")
+
+
 def information(proxy, ids=None, instance=None, events=0):
     """What board_info returns: boards and claims, what roots are promised, which images there are.
 
@@ -99,7 +106,7 @@ def information(proxy, ids=None, instance=None, events=0):
         asked = {claim.board for claim in claims}
         boards = [board for board in boards if board.id in asked]
     now = time.time()
-    found = [board_fields(board, records[board.id], now, proxy.wiring(board)) for board in boards]
+    found = [board_fields(board, _told(proxy, board, records[board.id]), now, proxy.wiring(board)) for board in boards]
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
         fields["events"] = [dict(vars(event)) for event in newest]

@@ -13,6 +13,7 @@ import os
 from ..errors import BadInput
 from ..proxy_node.config import SET_UP, pdu, read_config
 from .boards_file import read as read_boards
+from .claim_records import FOLDER
 from .store import Store
 
 KERNEL_SOURCES = ("tftp", "flash")
@@ -32,7 +33,7 @@ class Proxy:
         self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
-        self.store = Store(params["state_db"], self.actor, create=create, write=write)
+        self.store = Store(params["state_db"], self.actor, create, write=write, records=self.folder(FOLDER))
 
     def __enter__(self):
         return self

@@ -16,12 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..boot.registry import BootDrivers
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import HeteroError, Refused
 from ..images.exports import exporter
-from ..images.ownership import whose_root
+from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..images.roots import OLDER, ROOTS
-from . import power_proof, presence, states
+from . import adopting, power_proof, presence, states
+from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
 from .lifecycle import Options
@@ -34,20 +35,37 @@ PHASE = "reconcile"
 PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
-PUT_BACK = (
-    "put a newer backup of the database back; or, once its owner agrees, stop and clean the board (modules tilera_boot "
-    "with state=stopped, board_image with state=absent)"
-)
 CABLING = "see which outlet feeds it (playbook hetero.compute.cabling)"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
 
+class Seen(BoardWork):
+    """A board that is looked at also where its root is another claim's than its record says.
+
+    `contradiction` is what any other verb refuses it for.
+    """
+
+    contradiction = None
+
+    def read(self):
+        try:
+            super().read()
+        except Refused as error:
+            self.contradiction = error
+
+
 class Look:
-    """One board: what was seen of it and what was found out and done."""
+    """One board: what was seen of it and what was found out and done.
+
+    `kept` is the claim that another record gives it; it counts while the board is asked. Once `settled` nothing more
+    is done here.
+    """
 
     def __init__(self, work):
         self.work = work
+        self.kept = None
+        self.settled = False
         self.recorded = None
         self.power = None
         self.ssh = None
@@ -85,14 +103,16 @@ class Look:
         )
 
 
-def reconcile(proxy, ids, change, timeout):
+def reconcile(proxy, ids, change, timeout, adopt=()):
     """Look at the boards, and mend what is safe; the module's result.
 
     :param ids: None for all boards.
     :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
+    :param adopt: instances that an operator says have the boards that their records name, whatever is answered there.
     """
+    proxy.store.must_be_whole()
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
-    looks = [Look(BoardWork(proxy, board, change)) for board in boards]
+    looks = [Look(Seen(proxy, board, change)) for board in boards]
     with locked([look.work for look in looks], PHASE, Deadline(timeout)):
         for look in looks:
             look.recorded = look.work.record.state if look.work.record else None
@@ -101,9 +121,14 @@ def reconcile(proxy, ids, change, timeout):
         looked = [look for look in looks if not look.work.over]
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
+        for look in looked:
+            adopting.propose(proxy, look)
         with change.step("ssh"):
             _ask_boards(proxy, looked)
         with change.step("mend"):
+            for look in looked:
+                if look.kept:
+                    adopting.decide(proxy, look, adopt)
             crossed = [look for look in looked if look.lives_without_power]
             for look in looked:
                 try:
@@ -145,10 +170,13 @@ def _ask_boards(proxy, looks):
 
 def _answer(look):
     work = look.work
-    looks = (work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
-    if look.power == "off" and not any(looks):
+    if look.power == "off" and not _lives(work):
         return None  # as it should be
     return presence.look(work, threading.Event(), PATIENCE * presence.strain())
+
+
+def _lives(work):
+    return any(work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
 
 
 # ---- one board
@@ -156,7 +184,7 @@ def _answer(look):
 
 def _judge(proxy, look, crossed):
     work = look.work
-    if look.power is None:
+    if look.power is None or look.settled:
         return
     if work.state in (states.ERROR, states.MAINTENANCE):
         why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
@@ -184,9 +212,13 @@ def _nobodys(proxy, look, crossed):
         names = ", ".join(one.work.board.name for one in crossed)
         look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {CABLING}")
         return
-    whose = whose_root(proxy, work.board)
+    whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
     if whose:
         look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}")
+        return
+    if look.power == "on" and _lives(work):
+        answers = power_proof.ANSWERS.format(ip=work.board.ip)
+        look.note(f"its outlet is on, nobody has it, and {answers}: nothing of it is touched: {PUT_BACK}")
         return
     done = "would be freed" if work.change.check else "off, cleaned, free"
     left = leftovers(proxy, work.board)
@@ -220,7 +252,7 @@ def _power_of_somebodys(look):
         look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
         if work.note(work.board.name, {"state": state}, {"state": states.POWER_OFF}):
             work.move(states.SHUTTING_DOWN)
-            work.move(states.POWER_OFF, "found off")
+            work.move(states.POWER_OFF, states.FOUND_OFF)
     elif look.power == "off" and state == states.SHUTTING_DOWN:
         look.note("a stop or terminate was cut off: run it again")
     elif look.power == "on" and look.ssh == OWN_KEY and state != states.RUNNING:
@@ -282,6 +314,7 @@ def _others(proxy):
         for claim in proxy.store.claims()
         if claim.board not in proxy.boards
     ]
+    found += [f"record of a claim on board{board}" for board in proxy.store.kept_boards() if board not in proxy.boards]
     found += [
         f"folder {os.path.join(folder, name)}"
         for folder in roots

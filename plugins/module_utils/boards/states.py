@@ -17,6 +17,9 @@ SHUTTING_DOWN = "shutting down"
 ERROR = "error"
 MAINTENANCE = "maintenance"
 
+#: Note of a board that is recorded as off because it was seen off.
+FOUND_OFF = "found off"
+
 #: state → states it may go to. Staying in a state is always allowed (a rerun of the same verb).
 TRANSITIONS = {
     POWER_OFF: {BOOTING, MAINTENANCE, ERROR},

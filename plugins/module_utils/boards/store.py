@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from ..claims_store import ClaimsStore
-from ..errors import NoneFree, Refused
+from ..errors import HeteroError, NoneFree, Refused
 from ..instances import key_body, valid_instance
 from ..owners import must_be_made, refuse_taken
 from ..printable import printable
 from . import states
+from .claim_records import Claim, ClaimRecords, Kept
 from .tables import LAYOUT
 
 #: Phase of the event that each change of state leaves.
@@ -33,24 +35,6 @@ CLAIM_PHASE = "claim"
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
 NFS = "nfs"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A board given to an instance of an owner."""
-
-    board: int
-    instance: str
-    request: str
-    owner: str
-    flavor: dict
-    image: str
-    ssh_public_key: str
-    created: float
-    expires: float | None = None
-    host_key: str | None = None
-    image_hash: str | None = None
-    boot_source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,9 +86,19 @@ def why_not_free(record, now):
 
 
 class Store(ClaimsStore):
-    """The state database of a proxy node."""
+    """The state database of a proxy node.
+
+    :param records: folder of what each claim says once more (claim_records.py); None keeps none. A file says what is
+        to be before that is committed, so it is never older than the database.
+    """
 
     layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
+
+    def __init__(self, path, actor=None, create=True, busy=10.0, write=None, records=None):
+        super().__init__(path, actor, create, busy, write)
+        self._records_of_claims: Any = ClaimRecords(records) if records else None
+        if records:
+            self._db.before_commit = self._keep
 
     # ---- boards
 
@@ -158,6 +152,8 @@ class Store(ClaimsStore):
             self._db.write("INSERT OR IGNORE INTO boards (board, state) VALUES (?, ?)", (board, states.POWER_OFF))
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE boards SET {columns} WHERE board = ?", (*fields.values(), board))
+            if "state" in fields:
+                self._db.touched.setdefault(board)
 
     # ---- claims
 
@@ -226,6 +222,7 @@ class Store(ClaimsStore):
             if not free:
                 raise _none_free(instance, 1, 0, rejected)
             self._db.write("UPDATE claims SET board = ?, host_key = NULL WHERE instance = ?", (free[0], instance))
+            self._db.touched.update({old.board: old, free[0]: None})
             self._look_again(free[0])
             self.event(old.board, CLAIM_PHASE, f"{instance} moved to board{free[0]}", instance=instance)
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
@@ -241,8 +238,27 @@ class Store(ClaimsStore):
             self.move(board, states.POWER_OFF)
             if claim:
                 self.event(board, "release", f"released by {claim.instance}", instance=claim.instance)
-                self._db.write("DELETE FROM claims WHERE board = ?", (board,))
+                self._end(claim)
             return claim
+
+    def adopt(self, claim, state, note, why):
+        """Take over a claim that another record has (adopting.py), in place of the one that its board has here.
+
+        What a lost database knew of its runs counts as known: it ran, so its root is kept.
+        """
+        with self._db.transaction():
+            old = self.record(claim.board).claim
+            if old:
+                self._end(old)
+            self._insert(claim)
+            self._upsert(claim.board, state=state, since=time.time(), note=note)
+            self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
+            if claim.image_hash:
+                self.event(claim.board, states.RUNNING, "has run, before its claim was adopted")
+
+    def _end(self, claim):
+        self._db.write("DELETE FROM claims WHERE board = ?", (claim.board,))
+        self._db.touched[claim.board] = claim
 
     def put(self, instance, **fields):
         """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
@@ -250,7 +266,7 @@ class Store(ClaimsStore):
         if unknown:
             raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
         with self._db.transaction():
-            self._must_have(instance)
+            self._db.touched.setdefault(self._must_have(instance).board)
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
 
@@ -264,6 +280,7 @@ class Store(ClaimsStore):
         row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        self._db.touched.setdefault(claim.board)
 
     def _free(self, candidates, count):
         """(the first `count` free candidates, {board name: why not} of those that are not free)."""
@@ -276,6 +293,58 @@ class Store(ClaimsStore):
             elif len(free) < count:
                 free.append(board)
         return free, rejected
+
+    # ---- what each claim says once more
+
+    def kept(self, board):
+        """What a board's own record of its claim says (claim_records.Kept), or None where there is none.
+
+        :raises HeteroError: it cannot be read.
+        """
+        return self._records_of_claims.read(board) if self._records_of_claims else None
+
+    def path_of_kept(self, board):
+        """Where a board's own record of its claim lies."""
+        return self._records_of_claims.path(board)
+
+    def kept_boards(self):
+        """Ids of the boards that have such a record."""
+        return self._records_of_claims.boards() if self._records_of_claims else []
+
+    def keep_anew(self, board):
+        """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
+        record = self.record(board)
+        if record.claim:
+            self._records_of_claims.write(board, Kept(record.claim, record.state, record.note))
+        elif board in self.kept_boards():
+            self._records_of_claims.remove(board)
+
+    def keep_missing(self):
+        """Write the records of claims that have none: those of an earlier release."""
+        there = set(self.kept_boards())
+        for claim in self.claims():
+            if claim.board not in there:
+                self.keep_anew(claim.board)
+
+    def _keep(self, touched):
+        """Before it counts: the records of boards whose claims or states change.
+
+        Another claim's record stays, but one of a claim that was cut off before anything was made for it.
+
+        :param touched: {board: the claim that ends on it, or None}.
+        """
+        for board, ended in touched.items():
+            record = self.record(board)
+            try:
+                found = self.kept(board)
+            except HeteroError:
+                continue  # whose it is, reconcile and its operator find out
+            wanted = Kept(record.claim, record.state, record.note) if record.claim else None
+            ours = found is None or not found.claim.image_hash
+            if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
+                self._records_of_claims.write(board, wanted)
+            elif found and not wanted and found.claim.is_same(ended):
+                self._records_of_claims.remove(board)
 
     # ---- events
 

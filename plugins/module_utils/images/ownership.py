@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import os
 
-from ..errors import Refused
+from ..errors import HeteroError, Refused
+from .disk_files import DiskFiles
 from .roots import MADE, Root
 
 THEIRS = (
-    "nothing is touched: the record may be older than the root (a database that was put back): put a newer backup back"
+    "nothing is touched: the database may be older than that (put back from a backup): the playbook reconcile adopts "
+    "what proves itself"
 )
 OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
 UNREADABLE = "somebody (what made.json says cannot be read)"
@@ -36,9 +38,34 @@ def whose_root(proxy, board):
     return _of(made) if made.whole else None
 
 
+def whose_archive(proxy, board):
+    """The instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
+    files = DiskFiles(proxy.folder("disks"), board.id)
+    made = files.made()
+    if made is None:
+        return UNREADABLE if os.path.lexists(os.path.join(files.folder, MADE)) else None
+    return _of(made)
+
+
+def is_of_claim(proxy, board, claim):
+    """Whether what a board boots from was made, to its end, for this claim and from the image that the claim names."""
+    if claim.boot_source == "disk":
+        made = DiskFiles(proxy.folder("disks"), board.id).made()
+    else:
+        made = Root(proxy.config["state_folder"], board.id).made()
+        made = made if made and made.whole else None
+    return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
+
+
 def refuse_anothers(proxy, board, claim):
-    """Refused where a board's root was made for another claim than the one that the record gives the board to."""
-    made = Root(proxy.config["state_folder"], board.id).made() if claim else None
+    """Refused where a board's root, or a newer record of a claim, is another's than the database's claim.
+
+    A board that nobody claims passes.
+    """
+    if claim is None:
+        return
+    _refuse_newer(proxy, board, claim)
+    made = Root(proxy.config["state_folder"], board.id).made()
     if made is not None and made.claim != token_of(claim):
         whose = _of(made)
         same = f"its root was made for another claim of {whose}"
@@ -47,6 +74,17 @@ def refuse_anothers(proxy, board, claim):
             board.name,
             THEIRS,
         )
+
+
+def _refuse_newer(proxy, board, claim):
+    """A record that cannot be read is nobody's; an older one was left by a claim that ended."""
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError:
+        return
+    if kept and not kept.claim.is_same(claim) and kept.claim.created > claim.created:
+        what = f"it is {kept.claim.instance}'s by the record of its claim, which is newer than {claim.instance}'s"
+        raise Refused(what, board.name, THEIRS)
 
 
 def refuse_to_replace(proxy, board, claim, fresh):

@@ -1,14 +1,20 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero backup`: a checked copy of the state database. How one is made, backups.py knows."""
+"""`hetero backup`: a checked copy of the state database, and records of claims that have none beside it yet.
+
+How a copy is made, backups.py knows. A database that this release cannot read is refused rather than copied.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 
 from .. import backups
-from .config import CONFIG, files_of
+from ..boards.claim_records import FOLDER
+from ..boards.store import Store
+from .config import CONFIG, files_of, read_config
 
 VERB = "backup"
 
@@ -18,4 +24,8 @@ def main(arguments):
         prog="hetero backup", description="Keep a checked copy of the state database beside it."
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    return backups.say(files_of(parser.parse_args(arguments).config)["state_db"])
+    config = parser.parse_args(arguments).config
+    database = files_of(config)["state_db"]
+    with Store(database, create=False, records=os.path.join(read_config(config)["state_folder"], FOLDER)) as store:
+        store.keep_missing()
+    return backups.say(database)

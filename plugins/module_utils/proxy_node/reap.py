@@ -44,7 +44,7 @@ def reap(proxy, say, only=None):
     :param only: the instance that is to be ended, if its lease is over; None for all.
     """
     now, change, works = time.time(), Change(), []
-    claims = [claim for claim in proxy.store.claims() if _over(claim, now) and only in (None, claim.instance)]
+    claims = [claim for claim in proxy.store.claims() if _over(proxy, claim, now) and only in (None, claim.instance)]
     lost = [claim for claim in claims if claim.board not in proxy.boards]
     for claim in lost:
         _failed(proxy, claim, f"board{claim.board} is not in the boards file: add it, so that it can be freed", say)
@@ -52,7 +52,7 @@ def reap(proxy, say, only=None):
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
     with locked(works, VERB, Deadline(PATIENCE)):
         # Some may have been ended or extended while their lock was waited for.
-        going = [not work.over and work.claim is not None and _over(work.claim, now) for work in works]
+        going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
         release(proxy, [work for work, goes in zip(works, going) if goes], Options())
     for claim, work, goes in zip(claims, works, going):
         if work.failed:
@@ -81,7 +81,7 @@ def turn(files):
         _say(f"{error}; each board is freed by itself")
     now = time.time()
     with Proxy(files, VERB, create=False) as proxy:
-        claims = [claim for claim in proxy.store.claims() if _over(claim, now)]
+        claims = [claim for claim in proxy.store.claims() if _over(proxy, claim, now)]
     ended = [_alone(files, claim) for claim in claims]
     return all(ended)
 
@@ -113,8 +113,16 @@ def _say(text):
     sys.stdout.flush()
 
 
-def _over(claim, now):
-    return claim.expires is not None and claim.expires <= now
+def _over(proxy, claim, now):
+    """Whether a lease is over: by the database, and by the claim's own record, which may be newer (adopting.py)."""
+    if claim.expires is None or claim.expires > now:
+        return False
+    try:
+        kept = proxy.store.kept(claim.board)
+    except HeteroError:
+        return True  # of this claim the database is all there is
+    ends = kept.claim.expires if kept and kept.claim.is_same(claim) else claim.expires
+    return ends is not None and ends <= now
 
 
 def _failed(proxy, claim, error, say):

@@ -108,9 +108,10 @@ def test_check_mode_touches_nothing_and_says_what_it_would_do(site, provision, p
 
 def test_another_architecture_is_refused_before_anything_is_touched(site, proxy, provision):
     image_store(proxy).import_image(image_tar(site.folder / "arm.tar"), "arm", arch="aarch64")
+    claim = site.claim(proxy, image="arm")
     before = everything(site.folder)
     with pytest.raises(BadInput, match=r"board0: image arm is for aarch64, the board is TILEPro64"):
-        provision(claim=site.claim(proxy, image="arm"))
+        provision(claim=claim)
     assert everything(site.folder) == before
     assert site.exports() == {}
 

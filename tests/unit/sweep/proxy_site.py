@@ -193,6 +193,7 @@ class Site:
             loops=devices_of(self.state / "board-roots"),
             roots={name: self._names(roots / name) for name in self._names(roots) if name != ".lock"},
             restore=self._names(self.state / "exports"),
+            records=self._names(self.state / "claims"),
             tftp={name: self._names(self.tftp / name) for name in self._names(self.tftp)},
             images=self._tree(self.state / "images") == self.stored,
             locks_held=self.locks_held(),
@@ -211,6 +212,7 @@ class Site:
             loops=[],
             roots={},
             restore=[],
+            records=[],
             tftp={},
             images=True,
             locks_held=[],
@@ -231,6 +233,7 @@ class Site:
             there["loops"].append(str(self.state / "board-roots" / f"fs_{board}" / "root.ext4"))
             there["roots"][f"fs_{board}"] = ["layers", "made.json", "root", "root.ext4"]
             there["restore"].append(f"fs_{board}.conf")
+            there["records"].append(f"board{board}.json")
             entry = f"01-00-1a-ca-00-57-{board:02x}.ipxe"
             there["tftp"][f"10.0.2.{board + 1}"] = [entry, f"initrd_{board}", f"vmlinux_{board}"]
         return there

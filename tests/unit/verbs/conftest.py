@@ -61,14 +61,27 @@ class VerbSite(Site):
             return [event for event in proxy.store.events(boards=[board]) if event.phase == phase]
 
 
+def played(folder, monkeypatch, boards):
+    place = VerbSite(folder, Points(), boards)
+    # A played boot answers at once or never.
+    monkeypatch.setattr(reconciling, "PATIENCE", 0.3)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_GANESHA", str(folder / "ganesha.json"))
+    return place
+
+
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     """Two boards, two images, nobody's."""
-    place = VerbSite(tmp_path, Points())
-    # A played boot answers at once or never.
-    monkeypatch.setattr(reconciling, "PATIENCE", 0.3)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))
+    place = played(tmp_path, monkeypatch, 2)
+    yield place
+    place.tear_down()
+
+
+@pytest.fixture
+def ten(tmp_path, monkeypatch):
+    """The same with ten boards."""
+    place = played(tmp_path, monkeypatch, 10)
     yield place
     place.tear_down()
 

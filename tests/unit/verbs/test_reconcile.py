@@ -62,10 +62,16 @@ def test_a_board_that_is_on_for_nobody_is_switched_off(site):
     assert site.what_is_there() == site.clean()
 
 
+def forget(site):
+    """Neither the database nor the record beside it knows of a claim any more."""
+    with site.proxy() as proxy:
+        proxy.store._db.write("DELETE FROM claims")
+    (site.state / "claims" / "board0.json").unlink()
+
+
 def test_the_root_of_an_instance_without_a_claim_is_kept(jackie):
     """A database that was put back from a backup knows nothing of jackie: her board is on and stays hers."""
-    with jackie.proxy() as proxy:
-        proxy.store._db.write("DELETE FROM claims")
+    forget(jackie)
     there = jackie.what_is_there()
     result = reconcile(jackie)
     ((text, done),) = found(result)
@@ -77,11 +83,16 @@ def test_the_root_of_an_instance_without_a_claim_is_kept(jackie):
 
 
 def test_what_nobody_has_left_is_removed(jackie):
-    """What is not whole any more is what a terminate that was cut off has left: her board is on, her export open."""
+    """What is not whole any more is what a terminate that was cut off has left: her outlet is on, her export open."""
     made = jackie.state / "board-roots" / "fs_0" / "made.json"
     made.write_text(made.read_text().replace('"whole": true', '"whole": false'))
-    with jackie.proxy() as proxy:
-        proxy.store._db.write("DELETE FROM claims")
+    forget(jackie)
+    before = jackie.what_is_there()
+    ((text, done),) = found(reconcile(jackie))
+    assert "its outlet is on, nobody has it, and something answers at 10.0.2.1: nothing of it is touched" in text
+    assert (done, jackie.what_is_there()) == (None, before)
+    jackie.cut(0)
+    jackie.pdu(board0="on")
     result = reconcile(jackie)
     texts = [text for text, done in found(result)]
     assert texts[0] == "its outlet is on, and nobody has it"

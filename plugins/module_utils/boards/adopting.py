@@ -1,0 +1,172 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Claims that the database does not have, or has otherwise, taken over from their own records (claim_records.py): after
+it was lost, or put back from an old backup.
+
+What carries its own evidence is adopted: a root that was made for this very claim, and a board that shows its key, or
+whose outlet is off. What contradicts itself is said and left to a person. How boards are asked is reconciling.py's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import HeteroError, Refused
+from ..images.ownership import is_of_claim
+from ..images.provision import made_ready
+from ..owners import refuse_taken
+from . import states
+from .presence import OTHER_KEY, OWN_KEY
+from .states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
+
+#: States that an adopted board keeps, whatever its outlet says: who is to look after it was told there.
+KEEPS = (ERROR, MAINTENANCE)
+PUT_BACK = (
+    "put a newer backup of the database back; or, once its owner agrees, stop and clean the board (modules tilera_boot "
+    "with state=stopped, board_image with state=absent)"
+)
+NOT = "not adopted, nothing of it is touched"
+ASK = (
+    f"{NOT}: see which outlet feeds it (playbook hetero.compute.cabling); once it is known to be {{name}}'s, "
+    "reconcile -e adopt={name} takes its record's word"
+)
+
+
+def propose(proxy, look):
+    """Find the claim that a board is to be asked for, where its own record gives it another than the database does.
+
+    The claim is put into the board's record for the time it is asked. What cannot be adopted is said.
+    """
+    work, row = look.work, look.work.claim
+    try:
+        kept = proxy.store.kept(work.board.id)
+    except HeteroError as error:
+        if row is None or work.contradiction:
+            _leave(look, str(error))
+        else:
+            _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
+        return
+    if kept is None or kept.claim == row:
+        if work.contradiction:
+            _leave(look, str(work.contradiction))
+        elif row is not None and kept is None:
+            _keep_anew(proxy, look, f"{work.instance}'s claim is in the database only", "written beside it, too")
+        return
+    if _is_stale(proxy, work, kept):
+        _keep_anew(
+            proxy, look, f"the record of {kept.claim.instance}'s claim is older than the database's", "corrected"
+        )
+        return
+    why = _objection(proxy, work, kept)
+    if why is None and not kept.claim.image_hash and not kept.claim.is_same(row):
+        _forget(proxy, look, kept)
+    elif why:
+        name = kept.claim.instance
+        _leave(look, f"is {name}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}: {NOT}: {PUT_BACK}")
+    else:
+        look.kept = kept
+        work.record = replace(work.record, claim=kept.claim)
+
+
+def decide(proxy, look, wanted):
+    """Adopt what was proposed, where what was seen of the board bears it out.
+
+    :param wanted: names whose records are believed whatever the board answers.
+    """
+    work, kept = look.work, look.kept
+    name = kept.claim.instance
+    work.record = proxy.store.record(work.board.id)
+    why = "its outlet is not known" if look.power is None else _contradicted(look)
+    if look.power is None or (why and name not in wanted):
+        _leave(look, f"is {name}'s by the record of its claim, but {why}: {ASK.format(name=name)}")
+        return
+    state, note = _state(look, kept)
+    proof = why or {True: "it shows its own key"}.get(look.ssh == OWN_KEY, "its outlet is off")
+    found = f"is {name}'s of {kept.claim.owner} by its root and the record of its claim, {proof}"
+    if work.note(f"{work.board.name} claim", _shown(work.claim), _shown(kept.claim)):
+        proxy.store.adopt(kept.claim, state, note, proof)
+        work.read()
+        work.contradiction = None
+        look.mend(found, "adopted")
+    else:
+        look.mend(found, "would be adopted")
+        look.settled = True
+
+
+def _leave(look, text):
+    look.note(text)
+    look.settled = True
+
+
+def _keep_anew(proxy, look, found, done):
+    if not look.work.change.check:
+        proxy.store.keep_anew(look.work.board.id)
+    look.mend(found, f"would be {done}" if look.work.change.check else done)
+
+
+def _forget(proxy, look, kept):
+    """A claim for which nothing was made yet holds nothing of anybody: who asked asks again."""
+    work, name = look.work, kept.claim.instance
+    if look.power != "off" or made_ready(proxy, work.board):
+        _leave(look, f"is claimed for {name} by its record, by which its root was yet to be made: {NOT}: {PUT_BACK}")
+        return
+    _keep_anew(proxy, look, f"was claimed for {name}, for whom nothing was made yet", "given back")
+
+
+def _is_stale(proxy, work, kept):
+    """Whether the database knows better than a record: of its claim there is the root, or nothing at all."""
+    row, claim = work.claim, kept.claim
+    if row is None or work.contradiction:
+        return False
+    if claim.is_same(row):
+        # It is written before the database is, so it is the newer one; but what it says was made is to be there, and
+        # a rebuild that came to nothing takes no root.
+        return row.image_hash is not None and is_of_claim(proxy, work.board, row) and claim.image_hash != row.image_hash
+    return is_of_claim(proxy, work.board, row) or (claim.created < row.created and not made_ready(proxy, work.board))
+
+
+def _objection(proxy, work, kept):
+    """Why a claim cannot be adopted whatever its board answers; None where it can."""
+    claim, row = kept.claim, work.claim
+    if claim.board != work.board.id:
+        return f"that is a record of board{claim.board}"
+    elsewhere = proxy.store.claim_of(claim.instance)
+    if elsewhere is not None and not claim.is_same(row) and not (row and row.instance == claim.instance):
+        return f"{claim.instance} has board{elsewhere.board} by the database"
+    others = [vars(one) for one in proxy.store.claims() if one.board != work.board.id]
+    try:
+        refuse_taken(others, claim.request, [claim.instance], claim.owner)
+    except Refused as error:
+        return str(error)
+    if claim.is_same(row) and not claim.image_hash:
+        return None
+    if claim.image_hash and not is_of_claim(proxy, work.board, claim):
+        return "its root is not there, or is not this claim's"
+    return None
+
+
+def _contradicted(look):
+    """What of power and answer contradicts a claim; None where they bear it out."""
+    if look.ssh == OWN_KEY:
+        return None  # whatever its outlet says
+    if look.ssh == OTHER_KEY:
+        return f"another host key answers at {look.work.board.ip}"
+    if look.power == "on":
+        return "its outlet is on, and it does not show its key"
+    return None if look.ssh is None else f"its outlet is off, and something answers at {look.work.board.ip}"
+
+
+def _state(look, kept):
+    """(state, note) of a board whose claim is adopted."""
+    if kept.state in KEEPS:
+        return kept.state, kept.note
+    if look.ssh == OWN_KEY or look.power == "on":
+        return RUNNING, ""
+    if kept.state == SHUTTING_DOWN:
+        return kept.state, kept.note
+    return POWER_OFF, kept.note if kept.state == POWER_OFF else states.FOUND_OFF
+
+
+def _shown(claim):
+    return dict(vars(claim), flavor=claim.flavor.get("name")) if claim else {}

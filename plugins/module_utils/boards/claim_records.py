@@ -1,0 +1,127 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each claim once more, in a file of its own, so that the newest claim is never only in the database.
+
+One folder for all kinds of boards, <state>/claims/boardN.json: a board with its root on its own disk, too, has one. It
+lies with the roots and disk archives that it speaks of: where that folder is lost there is nothing to be adopted. What
+a file proves, and when a claim is taken from it, is adopting.py's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from dataclasses import asdict, dataclass
+
+from ..errors import HeteroError, naming
+from ..instances import valid_instance
+from ..whole_file import sync_folder, write_whole
+from . import states
+
+FOLDER = "claims"
+NAME = re.compile(r"board(\d+)\.json")
+LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A board given to an instance of an owner."""
+
+    board: int
+    instance: str
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    created: float
+    expires: float | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+    boot_source: str | None = None
+
+    def is_same(self, other):
+        """Whether it is that claim, whatever was changed of it since: a name may be claimed again later."""
+        return other is not None and (self.instance, self.created) == (other.instance, other.created)
+
+
+#: Field of a claim → of which types it may be.
+TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
+TYPES = {
+    **dict.fromkeys(("instance", "request", "owner", "image", "ssh_public_key"), TEXT),
+    **dict.fromkeys(("host_key", "image_hash", "boot_source"), TEXT + NONE),
+    "board": (int,),
+    "flavor": (dict,),
+    "created": NUMBER,
+    "expires": NUMBER + NONE,
+}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A claim as its file has it, and the state that its board was in."""
+
+    claim: Claim
+    state: str
+    note: str = ""
+
+
+class ClaimRecords:
+    """The files of all claims of a node; root alone may read them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, board):
+        return os.path.join(self.folder, f"board{board}.json")
+
+    def boards(self):
+        """Ids of the boards of which there is a file."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(int(found[1]) for found in map(NAME.fullmatch, names) if found)
+
+    def read(self, board):
+        """What a board's file says, or None where there is none.
+
+        :raises HeteroError: it is there, and is none of ours, or damaged.
+        """
+        path = self.path(board)
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            kept = Kept(Claim(**found["claim"]), found["state"], found["note"])
+            _must_be_whole(kept)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, HeteroError) as error:
+            raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+        return kept
+
+    def write(self, board, kept):
+        """Have a board's file say this, all of it or what it said before."""
+        with naming(self.path(board)):
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)
+
+    def remove(self, board):
+        """Remove a board's file, for good."""
+        with naming(self.path(board)):
+            os.unlink(self.path(board))
+            sync_folder(self.folder)
+
+
+def _must_be_whole(kept):
+    """ValueError for what no claim of ours can be."""
+    fields = vars(kept.claim)
+    wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
+    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str):
+        raise ValueError(", ".join(wrong) or "state")
+    valid_instance(kept.claim.instance)
+
+
+def _is_of(value, types):
+    number = isinstance(value, (int, float))
+    return isinstance(value, types) and not isinstance(value, bool) and not (number and not math.isfinite(value))
