@@ -51,6 +51,8 @@ class Boot:
         self.console_from = 0
         self.cancelled = threading.Event()  # ends the present wait for ssh
         self.watching = None  # the wait for ssh whose answer counts
+        self.has_power = threading.Event()  # ends the wait for signs of life that an outlet that is off would belie
+        self.signs = None  # signs of life from before anything was switched, once they were listened for
 
     @property
     def console(self):

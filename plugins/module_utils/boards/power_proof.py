@@ -39,12 +39,19 @@ class Silence:
 
     def before(self):
         """Look before the outlet is switched."""
-        self.answered = self.work.driver.alive(self.work.board, LOOK)
+        self.answered = self.lives()
 
-    def life(self):
-        """Look until the board was silent `LOOKS` times in a row, or for `LINGER`; its signs of life then, as texts."""
+    def lives(self):
+        """Whether it answers to one look."""
+        return self.work.driver.alive(self.work.board, LOOK)
+
+    def life(self, over=None):
+        """Look until the board was silent `LOOKS` times in a row, or for `LINGER`; its signs of life then, as texts.
+
+        :param over: threading.Event that ends the looks early.
+        """
         deadline, silent, signs = Deadline(LINGER), 0, []
-        while silent < LOOKS and not deadline.passed:
+        while silent < LOOKS and not deadline.passed and not (over and over.is_set()):
             signs, window, size = [], Deadline(LOOK), blame.console_size(self._console)
             if self.work.driver.alive(self.work.board, LOOK):
                 signs.append(ANSWERS.format(ip=self.work.board.ip))

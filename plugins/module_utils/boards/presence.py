@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a board that has power is its instance's. A board that runs is somebody's, and a busy one answers late.
 
-So no few seconds decide: only another key, or silence at its ssh port, says that nobody is there.
+So no few seconds decide: only silence at its ssh port says that nobody is there. Where another key answers, it is
+somebody else's, or its tenant changed the key: only an explicit word (how=hard, terminate) has its power cut.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from ..deadline import Deadline
 
 #: What a look ends with. ALIVE: a machine takes or refuses connections there and has not proven its key.
 OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a key", "no answer"
+#: What is said of a board where another key answers, and what to do then; {name} is its instance.
+ANOTHERS = "another host key than its own answers at its address"
+HOW_TO_CUT = (
+    "look at its console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} "
+    "-e how=hard"
+)
 #: One try to have the key proven (seconds): an emulated board takes 1 s when it is idle, one at 300 MHz some seconds.
 PROOF = 6.0
 #: One connect (seconds): the kernel asks again after 1 s, so a lost packet is no silence.
@@ -60,6 +67,17 @@ def look(work, cancelled, limit=None):
         elif silence.passed:
             return SILENT
     return None
+
+
+def is_others(work, cancelled=None):
+    """Whether another host key than its claim's answers on a board just now: nobody can tell whose that is.
+
+    :param work: BoardWork with its driver. One without a key to be known by is nobody else's.
+    """
+    if not work.system.host_key or not work.driver.alive(work.board, CONNECT):
+        return False
+    with AT_ONCE:
+        return _proof(work, cancelled or threading.Event(), Deadline(PROOF * strain())) == OTHER_KEY
 
 
 def _proof(work, cancelled, patience):

@@ -14,6 +14,7 @@ from ..boot.driver import FIRMWARE, SYSTEM
 from ..deadline import Deadline
 from . import states
 from .booting import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
+from .presence import ANOTHERS, is_others
 from .soft_reboot import HARD, SOFT, SoftReboot
 from .starting import SWITCH, Starting
 
@@ -82,6 +83,21 @@ class Rebooting(Starting):
         if self._only_soft:
             work.say("error", f"not rebooted, the board is left as it is: {why}")
             work.fail(None, f"{work.board.name}: not rebooted: {why}: use how=auto or how=hard (by power)")
+        elif boot.outlet_now == "off" or self.check:
+            self._by_power(boot, why)
         else:
-            work.say(REBOOT, f"by power: {why}")
-            self._cold_start(boot)
+            boot.stage = ASKED
+            self._spawn(lambda: self._post(self._on_whose, boot, why, is_others(work, boot.cancelled)))
+
+    def _on_whose(self, boot, why, others):
+        if boot.work.over:
+            return  # its PDU went away
+        if others:
+            self._leave(boot, ANOTHERS)
+        else:
+            boot.stage = DECIDING
+            self._by_power(boot, why)
+
+    def _by_power(self, boot, why):
+        boot.work.say(REBOOT, f"by power: {why}")
+        (self._found_off if boot.outlet_now == "off" else self._cold_start)(boot)

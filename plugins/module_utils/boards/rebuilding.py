@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..boot.registry import BootDrivers
 from ..errors import Refused
 from ..images.names import valid_image
 from ..images.personal import fingerprint, parse_key
@@ -19,7 +20,9 @@ from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import key_body
 from . import states
+from .board_work import BoardWork
 from .each import each, ids_of, must_own
+from .presence import ANOTHERS, HOW_TO_CUT, is_others
 
 PHASE = "rebuild"
 
@@ -57,6 +60,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             before, after = dict(before, root="as it is"), dict(after, root="a new one")
         changed = change.note(claim.instance, before, after)
         if changed:
+            _must_be_its_own(proxy, board, record, change)
             if claim.boot_source != "disk":
                 # Before the board is stopped for it.
                 root = Root(proxy.config["state_folder"], board.id)
@@ -70,6 +74,14 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
 
     result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
+
+
+def _must_be_its_own(proxy, board, record, change):
+    """Refused where another key answers on a board that is to be stopped for a new root."""
+    work = BoardWork(proxy, board, change)
+    work.record, work.driver = record, BootDrivers(proxy).of(board)
+    if record.state in (states.RUNNING, states.BOOTING) and is_others(work):
+        raise Refused(ANOTHERS, board.name, HOW_TO_CUT.format(name=record.claim.instance))
 
 
 def rebuilt_claim(claim, image=None):

@@ -22,6 +22,7 @@ from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
 from .pdu_loop import PduLoop
+from .presence import ANOTHERS, HOW_TO_CUT
 from .store import STATE_PHASE
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
@@ -29,9 +30,9 @@ SOMEBODYS = (states.RUNNING, states.BOOTING)
 #: How long any other board that is on may take to prove its key before its power is cut (seconds).
 SHORT_PATIENCE = 2.0
 NOT_PROVEN = "a machine answers at its address and has not proven its key"
-HOW_TO_CUT = (
-    "look at its console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} "
-    "-e how=hard"
+NOBODYS = (
+    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there (playbook "
+    "hetero.compute.reconcile says who)"
 )
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
@@ -54,9 +55,9 @@ class Starting(PduLoop):
 
     def run(self):
         """Until each board runs or failed."""
-        # Per board a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is logging
-        # out.
-        places = 1 + 3 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # Per board a look, a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is
+        # logging out.
+        places = 1 + 4 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
@@ -65,6 +66,8 @@ class Starting(PduLoop):
             stack.callback(self._end_threads)
             for boot in self.boots.values():
                 self._open_line(boot.work.pdu)
+                if not self.check:
+                    self._spawn(self._listen, boot)
                 if not boot.work.system.host_key:
                     boot.probe = False  # a dry run on a board that is not made ready
                 elif not self.reboot and self._resumes(boot) is None:
@@ -78,6 +81,7 @@ class Starting(PduLoop):
     def _end_threads(self):
         for boot in self.boots.values():
             boot.cancelled.set()
+            boot.has_power.set()
         for line in self.lines.values():
             line.close()
 
@@ -139,10 +143,17 @@ class Starting(PduLoop):
                 if boot.work.as_rebuilt:
                     boot.outlet_now = "off"
                 boot.work.power_seen(boot.outlet_now)
+                cut_off = boot.work.state in (states.BOOTING, states.SHUTTING_DOWN) and not self.check
+                if boot.outlet_now == "on":
+                    boot.has_power.set()
+                elif cut_off:
+                    boot.work.driver.switched(boot.board, "off")  # by one that was killed before it told
                 self._decide(boot)
 
     def _on_probe(self, boot, answer, at):
-        boot.probe = answer if answer == presence.ALIVE else answer in (True, presence.OWN_KEY)
+        answer = presence.OTHER_KEY if isinstance(answer, WrongHostKey) else answer
+        left_alone = answer in (presence.ALIVE, presence.OTHER_KEY)
+        boot.probe = answer if left_alone else answer in (True, presence.OWN_KEY)
         self._decide(boot)
 
     def _decide(self, boot):
@@ -156,35 +167,67 @@ class Starting(PduLoop):
             self._found_off(boot)
         elif self._resumes(boot) is not None:
             self._resume(boot, self._resumes(boot))
-        elif boot.probe == presence.ALIVE:
-            work.say("error", f"the board is left as it is: {NOT_PROVEN}")
-            work.fail(None, f"{work.board.name}: {NOT_PROVEN}: {HOW_TO_CUT.format(name=work.instance)}")
+        elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
+            self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
         elif boot.probe:
             work.move(states.RUNNING)
             work.line("running", "already running, ssh answers with its own host key")
             work.over = True
-        elif boot.probe is not None:
+        elif boot.probe is not None and self._was_ours(boot):
             self._cold_start(boot)
+        elif boot.probe is not None and self.check:
+            work.say("error", NOBODYS.format(name=work.instance))
+            work.over = True
+        elif boot.probe is not None:
+            work.quarantine(NOBODYS.format(name=work.instance))
+
+    @staticmethod
+    def _leave(boot, why):
+        work = boot.work
+        work.say("error", f"the board is left as it is: {why}")
+        work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
+
+    def _was_ours(self, boot):
+        """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
+        claim, store = boot.work.claim, self.proxy.store
+        return claim is None or any(store.first_since_claim(claim, phase) for phase in (SWITCH, states.RUNNING))
+
+    def _listen(self, boot):
+        """One that had power is listened to as long as one that is switched off; what is new there needs one look."""
+        work, silence = boot.work, power_proof.Silence(boot.work)
+        ran = work.state != states.POWER_OFF or (work.claim and self.proxy.store.has_run(work.claim))
+        if ran:
+            signs = silence.life(boot.has_power)
+        else:
+            signs = [power_proof.ANSWERS.format(ip=boot.board.ip)] if silence.lives() else []
+        self._post(self._on_signs, boot, signs)
 
     def _found_off(self, boot):
         """An outlet that is off feeds nobody who is at work; where the board lives on, it is another's."""
-        if boot.work.state != states.RUNNING or self.check:
+        if self.check:
             self._cold_start(boot)
             return
-        boot.stage, boot.watching = LISTENING, None
-        boot.cancelled.set()
-        self._spawn(lambda: self._post(self._on_signs, boot, power_proof.Silence(boot.work).life()))
+        boot.stage = LISTENING
+        self._on_heard(boot)
 
     def _on_signs(self, boot, signs):
-        if boot.work.over:
-            return  # its PDU went away
-        if signs:
-            note = power_proof.contradiction(boot.work, signs)
-            boot.work.say("error", f"nothing is switched: {note}")
-            boot.work.fail(None, f"{boot.work.board.name}: {note}")
+        boot.signs = signs
+        self._on_heard(boot)
+
+    def _on_heard(self, boot):
+        work = boot.work
+        if work.over or boot.stage != LISTENING or boot.signs is None:
             return
-        boot.stage = DECIDING
-        self._cold_start(boot)
+        if not boot.signs:
+            boot.stage = DECIDING
+            self._cold_start(boot)
+            return
+        note = power_proof.contradiction(work, boot.signs)
+        if not self._was_ours(boot):
+            work.quarantine(note)
+            return
+        work.say("error", f"nothing is switched: {note}")
+        work.fail(None, f"{work.board.name}: {note}")
 
     def _cold_start(self, boot):
         """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""

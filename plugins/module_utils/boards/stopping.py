@@ -15,6 +15,7 @@ from . import blame, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .pdu_loop import PduLoop
+from .presence import ANOTHERS, HOW_TO_CUT, is_others
 
 
 class Stopping(PduLoop):
@@ -27,9 +28,10 @@ class Stopping(PduLoop):
     def __init__(self, proxy, works, options):
         super().__init__(proxy)
         self.check = options.check
+        self.keep = options.keep
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
-        self._found_on = set()
+        self._found_on, self._found_off, self._looked = {}, set(), set()
 
     def run(self):
         """Until each board is off or failed."""
@@ -58,13 +60,26 @@ class Stopping(PduLoop):
     # ---- the board's own word
 
     def _look_before(self, work):
-        self.silences[work.board.id].before()
-        self._post(self._on_looked_before, work)
+        silence = self.silences[work.board.id]
+        silence.before()
+        # Who ends an instance says that what its outlet feeds is to go; who stops it wants it again.
+        self._post(self._on_looked_before, work, bool(self.keep and silence.answered and is_others(work)))
 
-    def _on_looked_before(self, work):
+    def _on_looked_before(self, work, others):
         """Both are known now, if the outlet was read already."""
-        if work.board.id in self._found_on and not work.over:
-            self.lines[work.pdu].ask(work.outlet, "off")
+        self._looked.add(work.board.id)
+        if work.over or work.board.id in self._found_off:
+            return  # its outlet is off, so what answers is no reason to leave it on
+        if others:
+            work.say("error", f"the board is left as it is: {ANOTHERS}")
+            work.fail(None, f"{work.board.name}: {ANOTHERS}: {HOW_TO_CUT.format(name=work.instance)}")
+        elif work.board.id in self._found_on:
+            self._ask_off(work)
+
+    def _ask_off(self, work):
+        work.move(self._found_on[work.board.id])
+        work.power_seen("on")
+        self.lines[work.pdu].ask(work.outlet, "off")
 
     def _look_after(self, work, then):
         self._post(then, work, self.silences[work.board.id].life())
@@ -83,17 +98,17 @@ class Stopping(PduLoop):
                 if now == "on":
                     work.say("power", f"{work.outlet_name} is on: on → off")
                 self._off(work)
-            else:
+            elif now == "off":
+                self._found_off.add(work.board.id)
                 work.move(after)
                 work.power_seen(now)
-                if now == "off":
-                    work.driver.switched(work.board, now)  # by one that was killed before it told
-                    work.power_proof = {"pdu": "off, read", "board": None}
-                    self._spawn(self._look_after, work, self._on_silence)
-                    continue
-                self._found_on.add(work.board.id)
-                if self.silences[work.board.id].answered is not None:
-                    self.lines[pdu].ask(work.outlet, "off")
+                work.driver.switched(work.board, now)  # by one that was killed before it told
+                work.power_proof = {"pdu": "off, read", "board": None}
+                self._spawn(self._look_after, work, self._on_silence)
+            else:
+                self._found_on[work.board.id] = after
+                if work.board.id in self._looked:
+                    self._ask_off(work)
 
     def _off(self, work):
         remove_entry(work)

@@ -6,11 +6,11 @@ first look.
 
 A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
 keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
-"wrong_key": true answers with another host key; "unproven": true is there and proves none; "proxy": a fault that the
-self-test finds; "strangers": texts of other machines that stand in the proxy's place; "feeds": ids of the boards that
-its outlet feeds in truth; "thief": files that somebody asks for in its place; "soft": what it does when told by ssh
-to reboot ("boots", "nothing"). When it was switched on is kept in the run folder, so that a later call finds the
-board as it would find a real one.
+"wrong_key": true answers with another host key, and "key": a key with that one; "unproven": true is there and proves
+none; "proxy": a fault that the self-test finds; "strangers": texts of other machines that stand in the proxy's place;
+"feeds": ids of the boards that its outlet feeds in truth; "thief": files that somebody asks for in its place; "soft":
+what it does when told by ssh to reboot ("boots", "nothing"). When it was switched on is kept in the run folder, so that
+a later call finds the board as it would find a real one.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Fake(Pxe):
     def answers(self, board, system, deadline, cancelled, report):
         while not deadline.passed and not cancelled.wait(TICK):
             if self._reached(board, "running") and not self._play(board).get("unproven"):
-                if self._play(board).get("wrong_key"):
+                play = self._play(board)
+                if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
                     raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
                 return True
         return False

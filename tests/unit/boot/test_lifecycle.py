@@ -125,14 +125,25 @@ def test_a_boot_entry_is_restored_without_a_reboot(site, damage):
     assert [entry["after_header"] for entry in result["diff"]] == [str(site.entry(0))]
 
 
-def test_a_board_found_on_without_its_key_is_cut_first(site, monkeypatch):
-    """What runs there is the previous tenant's; only an off outlet ends it."""
+def test_a_board_that_is_on_for_nobody_is_not_cut_for_who_comes_next(site, monkeypatch):
+    """Lost: the power of whoever is at work there, of whom a database that was put back knows nothing."""
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     site.claim(0)
     site.cut(0, "on")
     result = site.run("start", 0)
-    assert board(result)["state"] == "running"
-    assert site.events(0)[0].text == "pdu-a outlet 5: on → off → on, read back"
+    assert (result["blame"], site.record(0).state, site.power(0)) == ("board", "error", "on")
+    assert "its outlet is on, and vm0 was never started here: not switched" in site.record(0).note
+
+
+def test_a_board_of_ones_own_that_is_on_and_silent_is_cut_first(site, monkeypatch):
+    """Somebody has switched it on by hand, and it did not boot: only an off outlet ends that."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    site.claim(0)
+    site.run("start", 0)
+    site.run("stop", 0)
+    site.cut(0, "on")
+    assert board(site.run("start", 0))["state"] == "running"
+    assert "pdu-a outlet 5: on → off → on, read back" in [event.text for event in site.events(0)]
 
 
 def test_reboot_keeps_the_claim(site):

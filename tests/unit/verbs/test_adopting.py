@@ -158,7 +158,7 @@ def test_what_contradicts_itself_is_not_adopted_and_not_touched(jackie, how, sai
     lose(jackie)
     quick = {"tftp": 0.0, "nfs": 0.0, "running": 0.0}
     if how in ("silent", "another key"):
-        jackie.wire(0, fake=dict(quick, running=1e9) if how == "silent" else dict(quick, wrong_key=True))
+        jackie.wire(0, fake=dict(quick, running=86400.0) if how == "silent" else dict(quick, wrong_key=True))
     elif how == "another root":
         (jackie.state / "board-roots" / "fs_0" / "made.json").write_text(ANOTHER)
     elif how == "damaged":
@@ -189,7 +189,7 @@ def test_what_contradicts_itself_is_not_adopted_and_not_touched(jackie, how, sai
 @pytest.mark.parametrize("how", ["silent", "another key"])
 def test_an_operators_word_adopts_what_does_not_prove_itself(jackie, how):
     quick = {"tftp": 0.0, "nfs": 0.0, "running": 0.0}
-    jackie.wire(0, fake=dict(quick, running=1e9) if how == "silent" else dict(quick, wrong_key=True))
+    jackie.wire(0, fake=dict(quick, running=86400.0) if how == "silent" else dict(quick, wrong_key=True))
     before, there = claim_of(jackie), jackie.what_is_there()
     lose(jackie)
     assert "reconcile -e adopt=jackie takes its record's word" in found(reconcile(jackie, adopt=["bob"]))[0][0]
@@ -347,7 +347,7 @@ def test_ten_running_instances_and_no_database(ten):
     for name in names:
         assert not any(result.get("failed") for result in ten.provision(name)), name
     quick = {"tftp": 0.0, "nfs": 0.0, "running": 0.0}
-    ten.wire(3, fake=dict(quick, running=1e9))  # hangs
+    ten.wire(3, fake=dict(quick, running=86400.0))  # hangs
     ten.wire(5, fake=dict(quick, wrong_key=True))  # its tenant made another host key
     ten.cut(7)  # its outlet went off
     (ten.state / "claims" / "board9.json").write_text("{")
