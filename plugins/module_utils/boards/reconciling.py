@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..boot.registry import BootDrivers
 from ..deadline import Deadline
+from ..descriptors import make_room
 from ..errors import HeteroError, Refused
 from ..images.exports import exporter
 from ..images.ownership import whose_archive, whose_root
@@ -112,6 +113,7 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
     """
     proxy.store.must_be_whole()
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
+    make_room(len(boards))
     looks = [Look(Seen(proxy, board, change)) for board in boards]
     with locked([look.work for look in looks], PHASE, Deadline(timeout)):
         for look in looks:

@@ -124,7 +124,10 @@ class Line:
         self._echoes = False  # whether it has echoed what we typed
         self._typed = None  # what was typed last, where an echo would show it
         try:
-            self._child = pexpect.spawn(argv[0], argv[1:], encoding="utf-8", codec_errors="replace", echo=False)
+            # with poll(2): select(2) takes no file beyond the first thousand, which locks of a thousand boards are
+            self._child = pexpect.spawn(
+                argv[0], argv[1:], encoding="utf-8", codec_errors="replace", echo=False, use_poll=True
+            )
         except pexpect.ExceptionPexpect as error:
             raise HeteroError(f"program {argv[0]} is not installed", name, f"install {argv[0]}") from error
         self._child.delaybeforesend = None
