@@ -66,8 +66,7 @@ def look(follow):
             time.sleep(TICK)
         result = job.read() if done else None
     db.close()
-    if done:
-        os.unlink(follow["job"])
+    # The file stays for a day (background.KEEP): whoever did not hear the answer asks again.
     return dict(events=[list(event) for event in events], done=done, result=result)
 
 

@@ -108,8 +108,11 @@ def test_a_lease_is_extended_and_ends(life):
     life.on_proxy("systemctl start hetero-reap.service")
     assert life.machine(0) is not None
     life.on_proxy(
-        "python3 -c \"import sqlite3; db = sqlite3.connect('/var/lib/hetero/state.db');"
-        "db.execute('UPDATE claims SET expires = 1'); db.commit()\"; systemctl start hetero-reap.service"
+        # in both records: the later one counts
+        "python3 -c \"import json, sqlite3; db = sqlite3.connect('/var/lib/hetero/state.db');"
+        "db.execute('UPDATE claims SET expires = 1'); db.commit();"
+        "path = '/var/lib/hetero/claims/board0.json'; kept = json.load(open(path)); kept['claim']['expires'] = 1;"
+        "json.dump(kept, open(path, 'w'))\"; systemctl start hetero-reap.service"
     )
     assert life.machine(0) is None
     assert "fs_0" not in life.on_proxy(f"ls {ROOTS}; {EXPORTS} ShowExports; find /tftpboot -name '*_0'")

@@ -265,6 +265,9 @@ def _unclaimed(proxy, board, deadline, change):
         record = proxy.store.record(board.id)
         if record.claim:
             raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
+        whose = left_by(proxy, board, record)
+        if whose:
+            raise Refused(whose, board.name, "have reconcile adopt it, or clean the board by its own module")
         if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
             remedy = "stop the board and remove its image first (playbook repair does both)"
             give_back(proxy, board, board.name, remedy)

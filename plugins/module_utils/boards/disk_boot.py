@@ -150,8 +150,9 @@ def _lay(work, shell):
     marker = hashlib.sha256(f"{made.claim} {archive.sha256} {made.own_sha256}".encode()).hexdigest()
     run = partial(_run, work, shell)
     found = run(LOOK, Deadline(FORMAT_TIME), part, MOUNT, marker).strip()
-    if found == "other" and made.unpacked:
-        what = f"{part} was {work.instance}'s, and holds other files now"
+    if found != "there" and made.unpacked:
+        holds = "holds other files now" if found == "other" else "cannot be mounted now, or is another disk"
+        what = f"{part} was {work.instance}'s, and {holds}"
         raise Refused(what, board.name, f"rebuild {work.instance} to begin with a fresh disk")
     if found == "there":
         work.say("unpack", f"{part} has the root of {work.instance} already, whole")

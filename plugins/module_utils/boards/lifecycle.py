@@ -31,6 +31,8 @@ from .store import AGAIN
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
+#: What to do about a board in error; repair is for those that nobody has.
+OUT_OF_USE = "stop_instance, then start_instance or terminate_instance -e instance={name}"
 #: Note of a board that is off for as long as its instance's owner likes.
 STOPPED = "stopped"
 
@@ -128,17 +130,26 @@ def _bring_up(proxy, ids, options, verb, way):
         with change.step("boot"):
             way(proxy, ready, options).run()
         disk_boot.doubt(ready)
-        for work in works:
-            _keep_what_ran(work)
+        _keep_what_ran(works)
     return summary(works, change)
 
 
-def _keep_what_ran(work):
-    """An instance that ran before is not tried elsewhere and not taken back, whether image or board is at fault."""
-    if work.failed and work.blame in (BOARD, IMAGE) and work.claim and work.proxy.store.has_run(work.claim):
-        work.blame = INSTANCE
-        ran = f"{work.instance} ran here before, so its root and this board stay its own"
-        work.error = f"{work.error}; {ran}: {AGAIN.format(name=work.instance)}"
+def _keep_what_ran(works):
+    """An instance that ran before is not tried elsewhere and not taken back, whether image or board is at fault.
+
+    Nor is a request given back for its image while others of it ran.
+    """
+    ran = [work for work in works if work.claim and work.proxy.store.has_run(work.claim)]
+    for work in works:
+        if work.failed and work.blame in (BOARD, IMAGE) and work in ran:
+            work.blame = INSTANCE
+            why = f"{work.instance} ran here before, so its root and this board stay its own"
+            work.error = f"{work.error}; {why}: {AGAIN.format(name=work.instance)}"
+        elif work.failed and work.blame == IMAGE and ran:
+            work.blame = INSTANCE
+            others = ", ".join(sorted(other.instance for other in ran))
+            why = f"nothing is given back, for {others} of the same request ran before"
+            work.error = f"{work.error}; {why}: ask again, or terminate {work.instance}"
 
 
 def _works(proxy, ids, options):
@@ -171,7 +182,12 @@ def _take_as_rebuilt(work, image):
 def _make_ready(work, options):
     """The boot entry, before any power; a board out of use stays out."""
     if work.state == states.ERROR:
-        refuse(work, f"is out of use: {work.record.note or 'in error'}", "repair or stop it", blame=BOARD)
+        refuse(
+            work,
+            f"is out of use: {work.record.note or 'in error'}",
+            OUT_OF_USE.format(name=work.instance or "it"),
+            blame=BOARD,
+        )
         return
     if work.state == states.MAINTENANCE:
         refuse(

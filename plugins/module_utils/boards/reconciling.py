@@ -86,7 +86,7 @@ class Look:
     @property
     def lives_without_power(self):
         """Whether another outlet feeds it than its wiring names."""
-        return self.power == "off" and self.ssh == OWN_KEY
+        return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
 
     @property
     def result(self):
@@ -130,7 +130,7 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
         with change.step("mend"):
             for look in looked:
                 if look.kept:
-                    adopting.decide(proxy, look, adopt)
+                    _adopt(proxy, look, adopt)
             crossed = [look for look in looked if look.lives_without_power]
             for look in looked:
                 try:
@@ -146,6 +146,15 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
         seconds=change.seconds,
         changed=any(look.work.changed for look in looks),
     )
+
+
+def _adopt(proxy, look, names):
+    """One record that cannot be taken over keeps no other from it."""
+    try:
+        adopting.decide(proxy, look, names)
+    except HeteroError as error:
+        look.note(str(error))
+        look.settled = True
 
 
 def _ask_outlets(proxy, looks, deadline):
@@ -194,9 +203,9 @@ def _judge(proxy, look, crossed):
     elif work.claim is None:
         _nobodys(proxy, look, crossed)
     elif look.lives_without_power:
-        look.note(
-            f"its outlet is off, and it runs {work.instance} and shows its own key: nothing is switched: {CABLING}"
-        )
+        runs = f"it runs {work.instance} and shows its own key"
+        seen = runs if look.ssh == OWN_KEY else f"a machine answers at {work.board.ip}"
+        look.note(f"its outlet is off, and {seen}: nothing is switched: {CABLING}")
     else:
         if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # it may have waited for just that

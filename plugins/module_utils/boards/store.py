@@ -313,11 +313,12 @@ class Store(ClaimsStore):
 
     def keep_anew(self, board):
         """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
-        record = self.record(board)
-        if record.claim:
-            self._records_of_claims.write(board, Kept(record.claim, record.state, record.note))
-        elif board in self.kept_boards():
-            self._records_of_claims.remove(board)
+        with self._db.transaction():  # nobody changes the claim meanwhile
+            record = self.record(board)
+            if record.claim:
+                self._records_of_claims.write(board, Kept(record.claim, record.state, record.note))
+            elif board in self.kept_boards():
+                self._records_of_claims.remove(board)
 
     def keep_missing(self):
         """Write the records of claims that have none: those of an earlier release."""
@@ -372,14 +373,17 @@ class Store(ClaimsStore):
 
     def has_run(self, claim):
         """Whether an instance ever ran on the board that it has: what it left there is its tenant's."""
-        return self.first_since_claim(claim, states.RUNNING) is not None
+        moved = f"% → {states.RUNNING}%"
+        return any(
+            self.first_since_claim(claim, phase, text) for phase, text in ((states.RUNNING, "%"), (STATE_PHASE, moved))
+        )
 
-    def first_since_claim(self, claim, phase):
-        """The first event of a phase since a claim has its board; None where there is none."""
+    def first_since_claim(self, claim, phase, text="%"):
+        """The first event of a phase since a claim has its board, with a text like that; None where there is none."""
         rows = self._db.rows(
-            "SELECT * FROM events WHERE board = ? AND phase = ? AND id > ("
+            "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
             "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
-            (claim.board, phase, claim.board, claim.instance, CLAIM_PHASE),
+            (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
         return Event(**dict(rows[0])) if rows else None
 

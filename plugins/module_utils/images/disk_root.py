@@ -18,7 +18,7 @@ import time
 
 from ..command import command
 from ..deadline import Deadline
-from ..errors import HeteroError, naming
+from ..errors import HeteroError, Refused, naming
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
@@ -81,6 +81,10 @@ def _own(proxy, place, claim, image, change, restored):
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     whole = made is not None and os.path.exists(disk.own)
     fresh = not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
+    if fresh and claim.image_hash and proxy.store.has_run(claim):
+        what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
+        remedy = f"nothing is touched: look at {disk.folder}; or rebuild the instance for a new root, or terminate it"
+        raise Refused(what, place.board.name, remedy)
     before = {"claim": made.claim, "image": made.image} if whole else {}
     after = {"claim": token, "image": image.hash}
     if change.note(f"{place.board.name} root", before, dict(after, fresh=True) if fresh else before):

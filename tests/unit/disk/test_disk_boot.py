@@ -107,6 +107,34 @@ def test_phase_2_that_fails_is_looked_into(disks):
     assert (disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == ("running", 1)
 
 
+def test_a_disk_that_cannot_be_mounted_any_more_is_not_formatted(disks):
+    """Lost: all that a tenant has, to a file system that wants fsck, or that the RAM system does not know."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    disks.run("stop", 0)
+    disks.play(0, stall="nfs")
+    disks.run("start", 0, timeout=2)
+    disks.play(0)
+    kept = disks.root().rename(disks.root().with_name("not to be mounted"))
+    result = disks.run("start", 0)
+    assert "cannot be mounted now, or is another disk: rebuild vm0 to begin with a fresh disk" in result["msg"]
+    assert (kept / data(disks).relative_to(disks.root())).read_text() == "kept"
+    assert not disks.root().exists()
+
+
+def test_a_disk_that_ran_is_not_made_anew_for_what_is_lost_here(disks):
+    """Lost: a running board's power and disk, to a file of the proxy's that somebody removed."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    (disks.folder / "state" / "disks" / "fs_0" / "own.tar").unlink()
+    result = disks.ask(0)
+    assert "vm0 ran from its disk, and what is here of its root is not that claim's, or not whole" in str(result)
+    assert not result["changed"]
+    assert (disks.power(0), data(disks).read_text()) == ("on", "kept")
+
+
 def test_other_files_are_not_unpacked_over(disks):
     """A tenant who removed the marker and broke his boot would lose all he has."""
     disks.ask(0)

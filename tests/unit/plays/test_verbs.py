@@ -129,3 +129,13 @@ def test_one_table_for_all_proxies(jackie):
     assert rc == 0, output
     after = look()
     assert (after[0].state, after[0].claim, after[1]) == (before[0].state, before[0].claim, before[1])
+
+
+def test_a_board_that_somebody_has_is_not_repaired(jackie):
+    """Lost: power, root and disk of an instance, to a wrong number behind `node=`."""
+    plays, look = jackie
+    before = look()
+    rc, output = plays.play("repair", node="board0", proxy="p1")
+    assert rc != 0
+    assert "board0: is claimed for jackie: name that instance" in output
+    assert look() == before

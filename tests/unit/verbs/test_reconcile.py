@@ -151,6 +151,20 @@ def test_outlets_that_were_swapped_are_not_switched(jackie, verb):
     assert jackie.record(0).state == "running"
 
 
+@pytest.mark.parametrize("answer", ["unproven", "wrong_key"])
+def test_outlets_that_were_swapped_are_not_switched_where_the_board_is_busy(jackie, answer):
+    """Lost: the same machine, when it is too busy to prove its key, or its tenant gave it another."""
+    wired = json.loads((jackie.folder / "proxy.json").read_text())["boards"]["0"]["fake"]
+    jackie.wire(0, fake=dict(wired, **{answer: True}))
+    jackie.pdu(board0="off", board1="on")
+    before = jackie.what_is_there()
+    result = reconcile(jackie)
+    assert "its outlet is off, and a machine answers at 10.0.2.1: nothing is switched" in found(result, 0)[0][0]
+    assert "it may feed board0: not switched" in found(result, 1)[0][0]
+    assert not result["changed"]
+    assert jackie.what_is_there() == before
+
+
 @pytest.mark.parametrize("lost", ["export", "mount", "entry", "kernel"])
 def test_what_a_running_board_boots_from_is_put_back(jackie, lost):
     root = jackie.state / "board-roots" / "fs_0" / "root"
