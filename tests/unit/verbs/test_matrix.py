@@ -120,7 +120,7 @@ class Cells:
             if os.path.exists(path + tail):
                 os.unlink(path + tail)
         shutil.copy(self.db, path)
-        with closing(sqlite3.connect(path)) as db, db:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
             if record in ("nothing", "lost"):
                 db.executescript("DELETE FROM claims; DELETE FROM boards; DELETE FROM events")
             elif record == "stopped":
