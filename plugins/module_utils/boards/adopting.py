@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import is_of_claim
+from ..images.ownership import is_of_claim, kept_of
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -92,6 +92,24 @@ def decide(proxy, look, wanted):
     else:
         look.mend(found, "would be adopted")
         look.settled = True
+
+
+def catch_up(proxy, claim):
+    """A claim as its own record has it, where the database does not know, or not any more, of the root made for it.
+
+    The record is written first: a writer that was killed, and a backup from just after the claim, leave the database
+    behind it. What was made would else be made anew. The caller holds the board's lock, or is in a transaction.
+    """
+    board = proxy.boards.get(claim.board)
+    if claim.image_hash or board is None:
+        return claim
+    with proxy.store.transaction():  # nobody is between its record and its row
+        claim = proxy.store.claim_of(claim.instance) or claim
+        kept = kept_of(proxy, claim)
+        if kept is None or claim.image_hash or not is_of_claim(proxy, board, kept.claim):
+            return claim
+        proxy.store.adopt(kept.claim, kept.state, kept.note, "the root that its record names is there")
+        return kept.claim
 
 
 def _leave(look, text):

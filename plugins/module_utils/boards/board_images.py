@@ -17,6 +17,7 @@ from ..images.names import default_name, is_source, valid_image
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from . import states
+from .adopting import catch_up
 from .each import each
 from .rebuilding import rebuilt_claim
 from .store import Claim
@@ -76,6 +77,7 @@ def present(
             claim = rebuilt_claim(claim, image.name if image else None)
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
+        claim = claim if change.check else catch_up(proxy, claim)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
             raise Refused(what, board.name, REBUILD)

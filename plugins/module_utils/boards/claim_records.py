@@ -62,11 +62,12 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Kept:
-    """A claim as its file has it, and the state that its board was in."""
+    """A claim as its file has it, the state that its board was in, and whether its instance ever ran there."""
 
     claim: Claim
     state: str
     note: str = ""
+    ran: bool = False
 
 
 class ClaimRecords:
@@ -92,7 +93,8 @@ class ClaimRecords:
         try:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
-            kept = Kept(Claim(**found["claim"]), found["state"], found["note"])
+            # An earlier release did not write down what ran.
+            kept = Kept(Claim(**found["claim"]), found["state"], found["note"], found.get("ran", False))
             _must_be_whole(kept)
         except FileNotFoundError:
             return None
@@ -117,7 +119,7 @@ def _must_be_whole(kept):
     """ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
-    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str):
+    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str) or type(kept.ran) is not bool:
         raise ValueError(", ".join(wrong) or "state")
     valid_instance(kept.claim.instance)
 

@@ -27,6 +27,7 @@ from ..leases import must_be_hours
 from ..locks import lock
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from . import states
+from .adopting import catch_up
 from .each import must_own
 from .free import give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
@@ -119,7 +120,9 @@ def present(proxy, wish, change):
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
         names = set(wish.instances)
-        before = {claim.instance: claim for claim in store.claims() if claim.instance in names}
+        known = [claim for claim in store.claims() if claim.instance in names]
+        known = [catch_up(proxy, claim) for claim in known]
+        before = {claim.instance: claim for claim in known}
         _refuse_forgotten(proxy, names - set(before))
         try:
             open_to_all = [board.id for board in fit if board.name not in full and not others[board.id]]
@@ -251,7 +254,7 @@ def _release(proxy, claim, deadline, change, result):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
             remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
-            give_back(proxy, board, claim.instance, remedy)
+            give_back(proxy, board, claim, claim.instance, remedy)
         seconds = round(time.monotonic() - start, 3)
         result["lines"].append(line(claim.instance, name, "release", "off and clean, given back", seconds))
     change.note(claim.instance, _shown(claim), {})
@@ -270,7 +273,7 @@ def _unclaimed(proxy, board, deadline, change):
             raise Refused(whose, board.name, "have reconcile adopt it, or clean the board by its own module")
         if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
             remedy = "stop the board and remove its image first (playbook repair does both)"
-            give_back(proxy, board, board.name, remedy)
+            give_back(proxy, board, None, board.name, remedy)
     return result
 
 

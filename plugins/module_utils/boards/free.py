@@ -56,14 +56,15 @@ def in_the_way(proxy, board):
     return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
-def give_back(proxy, board, thing, remedy):
-    """Make a board free whose lock the caller holds; the claim that ended, or None.
+def give_back(proxy, board, claim, thing, remedy):
+    """Make a board free whose lock the caller holds.
 
+    :param claim: the claim that ends, None for a board that nobody has.
     :param thing: what an error names: the board, or the instance that has it.
-    :raises Refused: it is not off, or not clean.
+    :raises Refused: it is not off, or not clean, or another's meanwhile.
     """
     texts = in_the_way(proxy, board)
     if texts:
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
-    return proxy.store.release(board.id)
+    proxy.store.release(board.id, claim)

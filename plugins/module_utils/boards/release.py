@@ -44,5 +44,5 @@ def _give_back(proxy, work):
     if claim:
         work.note(f"{work.board.name} claim", {"instance": claim.instance, "owner": claim.owner}, {})
     if not work.change.check:
-        give_back(proxy, work.board, work.board.name, "look what holds it, then run this again")
+        give_back(proxy, work.board, claim, work.board.name, "look what holds it, then run this again")
         work.record = proxy.store.record(work.board.id)

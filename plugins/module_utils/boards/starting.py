@@ -190,7 +190,7 @@ class Starting(PduLoop):
     def _was_ours(self, boot):
         """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
         claim, store = boot.work.claim, self.proxy.store
-        return claim is None or any(store.first_since_claim(claim, phase) for phase in (SWITCH, states.RUNNING))
+        return claim is None or store.has_run(claim) or store.first_since_claim(claim, SWITCH) is not None
 
     def _listen(self, boot):
         """One that had power is listened to as long as one that is switched off; what is new there needs one look."""

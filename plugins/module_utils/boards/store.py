@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..claims_store import ClaimsStore
@@ -33,6 +33,8 @@ AGAIN = (
 CLAIM_PHASE = "claim"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
+#: In place of a claim that ends: what was made for the board's claim is another now.
+REMADE: Any = object()
 #: Boot source of a claim that names none.
 NFS = "nfs"
 
@@ -228,18 +230,21 @@ class Store(ClaimsStore):
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
             return self._must_have(instance)
 
-    def release(self, board):
+    def release(self, board, claim):
         """End a board's claim and put it into state power off. The caller has checked the hardware.
 
-        :returns: the claim that ended, or None.
+        :param claim: the one that is to end, None for a board that nobody has.
+        :raises Refused: it is another's, who claimed it meanwhile.
         """
         with self._db.transaction():
-            claim = self.record(board).claim
+            found = self.record(board).claim
+            if found and not found.is_same(claim):
+                what = f"was claimed for {found.instance} meanwhile"
+                raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
             self.move(board, states.POWER_OFF)
-            if claim:
-                self.event(board, "release", f"released by {claim.instance}", instance=claim.instance)
-                self._end(claim)
-            return claim
+            if found:
+                self.event(board, "release", f"released by {found.instance}", instance=found.instance)
+                self._end(found)
 
     def adopt(self, claim, state, note, why):
         """Take over a claim that another record has (adopting.py), in place of the one that its board has here.
@@ -266,7 +271,8 @@ class Store(ClaimsStore):
         if unknown:
             raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
         with self._db.transaction():
-            self._db.touched.setdefault(self._must_have(instance).board)
+            board = self._must_have(instance).board
+            self._db.touched[board] = REMADE if "image_hash" in fields else self._db.touched.get(board)
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
 
@@ -316,7 +322,7 @@ class Store(ClaimsStore):
         with self._db.transaction():  # nobody changes the claim meanwhile
             record = self.record(board)
             if record.claim:
-                self._records_of_claims.write(board, Kept(record.claim, record.state, record.note))
+                self._records_of_claims.write(board, self._as_kept(record))
             elif board in self.kept_boards():
                 self._records_of_claims.remove(board)
 
@@ -332,7 +338,7 @@ class Store(ClaimsStore):
 
         Another claim's record stays, but one of a claim that was cut off before anything was made for it.
 
-        :param touched: {board: the claim that ends on it, or None}.
+        :param touched: {board: the claim that ends on it, REMADE where another root, or none, is its claim's; or None}.
         """
         for board, ended in touched.items():
             record = self.record(board)
@@ -340,12 +346,25 @@ class Store(ClaimsStore):
                 found = self.kept(board)
             except HeteroError:
                 continue  # whose it is, reconcile and its operator find out
-            wanted = Kept(record.claim, record.state, record.note) if record.claim else None
+            wanted = self._as_kept(record) if record.claim else None
+            if wanted and found and found.claim.is_same(wanted.claim) and ended is not REMADE:
+                wanted = replace(wanted, claim=_with_root(wanted.claim, found.claim))
             ours = found is None or not found.claim.image_hash
             if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
                 self._records_of_claims.write(board, wanted)
-            elif found and not wanted and found.claim.is_same(ended):
+            elif found and not wanted and ended is not REMADE and found.claim.is_same(ended):
                 self._records_of_claims.remove(board)
+
+    def _as_kept(self, record):
+        return Kept(record.claim, record.state, record.note, self.has_run(record.claim))
+
+    def _ran_by_record(self, claim):
+        """One that cannot be read may say so."""
+        try:
+            kept = self.kept(claim.board)
+        except HeteroError:
+            return True
+        return kept is not None and kept.claim.is_same(claim) and kept.ran
 
     # ---- events
 
@@ -372,11 +391,11 @@ class Store(ClaimsStore):
         return self._events("id > ?", [0], [board], None, "DESC", limit)[::-1]
 
     def has_run(self, claim):
-        """Whether an instance ever ran on the board that it has: what it left there is its tenant's."""
-        moved = f"% → {states.RUNNING}%"
-        return any(
-            self.first_since_claim(claim, phase, text) for phase, text in ((states.RUNNING, "%"), (STATE_PHASE, moved))
-        )
+        """Whether an instance ever ran on the board that it has, by its events or its own record: what it left there is
+        its tenant's.
+        """
+        signs = ((states.RUNNING, "%"), (STATE_PHASE, f"% → {states.RUNNING}%"))
+        return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
 
     def first_since_claim(self, claim, phase, text="%"):
         """The first event of a phase since a claim has its board, with a text like that; None where there is none."""
@@ -417,6 +436,11 @@ def _refuse_other(claim, wanted):
         if "flavor" in other:
             remedy = "terminate it first, a flavor stays"
         raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
+
+
+def _with_root(claim, older):
+    """A claim with the root that its record named before, where the database knows of none: put back from a backup."""
+    return claim if claim.image_hash else replace(claim, image_hash=older.image_hash, host_key=older.host_key)
 
 
 def _none_free(request, wanted, free, rejected):

@@ -44,12 +44,14 @@ class DiskFiles:
         return os.path.lexists(self.folder)
 
     def made(self):
-        """None where nothing was made, or not to its end."""
+        """None where nothing was made, or not to its end, or where nothing can be told."""
         try:
             with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
-                return Made(**json.load(file))
-        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+                made = Made(**json.load(file))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
+        texts = (made.claim, made.image, made.own_sha256, made.host_key)
+        return made if all(isinstance(text, str) for text in texts) else None
 
     def create(self, own, made):
         """Make it anew from the bytes of own.tar; made.json comes last."""

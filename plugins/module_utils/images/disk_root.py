@@ -22,7 +22,7 @@ from ..errors import HeteroError, Refused, naming
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
-from .ownership import token_of
+from .ownership import is_made, token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .provision import PHASE, Place, check_arch, check_image, prepare_files
 from .ram import ram_image
@@ -81,7 +81,7 @@ def _own(proxy, place, claim, image, change, restored):
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     whole = made is not None and os.path.exists(disk.own)
     fresh = not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
-    if fresh and claim.image_hash and proxy.store.has_run(claim):
+    if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
         remedy = f"nothing is touched: look at {disk.folder}; or rebuild the instance for a new root, or terminate it"
         raise Refused(what, place.board.name, remedy)
@@ -91,7 +91,7 @@ def _own(proxy, place, claim, image, change, restored):
         restored.append("root")
         if change.check:
             return None
-        proxy.store.put(claim.instance, image_hash=image.hash, host_key=None)
+        proxy.store.put(claim.instance, image_hash=None, host_key=None)
         reboot = [reboot_line(proxy)] if wanted(proxy) else []
         own, host_key = _own_archive(image, claim, reboot)
         disk.create(own, Made(token, image.hash, hashlib.sha256(own).hexdigest(), host_key))

@@ -57,23 +57,42 @@ def is_of_claim(proxy, board, claim):
     return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
 
 
+def kept_of(proxy, claim):
+    """The own record of a claim, where it names what was made for it; None for another's, and one nobody can read."""
+    try:
+        kept = proxy.store.kept(claim.board)
+    except HeteroError:
+        return None
+    return kept if kept and kept.claim.is_same(claim) and kept.claim.image_hash else None
+
+
+def is_made(proxy, claim):
+    """Whether something was made for a claim that it boots from, by the database or by its own record.
+
+    The database alone may be put back from a backup; a rebuild takes it from both.
+    """
+    return bool(claim.image_hash or kept_of(proxy, claim))
+
+
 def refuse_anothers(proxy, board, claim):
-    """Refused where a board's root, or a newer record of a claim, is another's than the database's claim.
+    """Refused where a board's root, here or on its disk, or a newer record of a claim, is another's than the
+    database's claim.
 
     A board that nobody claims passes.
     """
     if claim is None:
         return
     _refuse_newer(proxy, board, claim)
-    made = Root(proxy.config["state_folder"], board.id).made()
-    if made is not None and made.claim != token_of(claim):
-        whose = _of(made)
-        same = f"its root was made for another claim of {whose}"
-        raise Refused(
-            same if whose == claim.instance else f"its root is that of {whose}, not of {claim.instance}",
-            board.name,
-            THEIRS,
-        )
+    roots = {
+        "root": Root(proxy.config["state_folder"], board.id).made(),
+        "root on its disk": DiskFiles(proxy.folder("disks"), board.id).made(),
+    }
+    for root, made in roots.items():
+        if made is not None and made.claim != token_of(claim):
+            whose = _of(made)
+            same = f"its {root} was made for another claim of {whose}"
+            what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
+            raise Refused(what, board.name, THEIRS)
 
 
 def _refuse_newer(proxy, board, claim):
@@ -95,12 +114,13 @@ def refuse_to_replace(proxy, board, claim, fresh):
     refuse_anothers(proxy, board, claim)
     root = Root(proxy.config["state_folder"], board.id)
     made, ran = root.made(), proxy.store.has_run(claim)
-    if made is None and root.exists() and (claim.image_hash or (not ran and whose_root(proxy, board))):
+    ready = is_made(proxy, claim)
+    if made is None and root.exists() and (ready or (not ran and whose_root(proxy, board))):
         what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
         raise Refused(
             what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"
         )
-    if made is not None and fresh and claim.image_hash and ran:
+    if made is not None and fresh and ready and ran:
         found = "is of another image" if made.whole else "is not whole"
         raise Refused(f"{claim.instance} ran from its root, which {found} by its made.json", board.name, OWN)
 

@@ -234,7 +234,7 @@ def made_of(folder):
     try:
         with open(os.path.join(folder, MADE), encoding="utf-8") as file:
             made = Made(**json.load(file))
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     texts = isinstance(made.whole, bool) and all(isinstance(text, str) for text in (made.claim, made.image, made.kind))
     return made if texts else None

@@ -291,11 +291,11 @@ def test_a_root_of_the_tenant_before_is_never_handed_on(site, proxy, provision, 
     """Same board, same name, same image, same key, but claimed anew: another root and another host key."""
     first = provision()[0]
     root_file(site, "secret").write_text("of the first tenant\n")
-    proxy.store.release(0)
+    proxy.store.release(0, proxy.store.record(0).claim)
     with pytest.raises(Refused, match="its root was made for another claim of jackie"):
         provision()
     assert root_file(site, "secret").read_text() == "of the first tenant\n", "it may be somebody's"
-    proxy.store.release(0)
+    proxy.store.release(0, proxy.store.record(0).claim)
     remove_one(proxy, report)
     second = provision()[0]
     assert not root_file(site, "secret").exists()

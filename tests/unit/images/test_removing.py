@@ -95,7 +95,7 @@ def test_what_is_used_stays(images, source, site, proxy):
     assert any(line.endswith(f"sha256:{old}  jackie") for line in table)
     with pytest.raises(Refused, match=f"{old}: is used by jackie"):
         images(name=old, state="absent")
-    proxy.store.release(0)
+    proxy.store.release(0, proxy.store.record(0).claim)
     with pytest.raises(Refused, match="debian: is used by default"):
         images(name="debian", state="absent", defaults=["debian"])
     assert images(name=old, state="absent")["changed"]

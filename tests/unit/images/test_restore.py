@@ -141,11 +141,11 @@ def never_provisioned(site, proxy):
 
 
 def released(site, proxy):
-    proxy.store.release(0)
+    proxy.store.release(0, proxy.store.record(0).claim)
 
 
 def of_another_claim(site, proxy):
-    proxy.store.release(0)
+    proxy.store.release(0, proxy.store.record(0).claim)
     site.claim(proxy, "jackie", 0)
 
 

@@ -121,7 +121,7 @@ def test_waiting_for_a_free_board(proxies):
     plays.end(killed)
     assert claims(folders) == before
     with Store(folders["p2"].state_db) as store:
-        store.release(1)
+        store.release(1, store.record(1).claim)
     rc, output = plays.end(waiting)
     assert rc == 0, output
     assert "jackie is running on board1: ssh root@10.0.2.2" in output

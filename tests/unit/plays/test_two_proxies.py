@@ -80,7 +80,7 @@ def test_a_play_claims_where_it_finds_a_board_and_nowhere_else(proxies):
     rc, output = plays.play("terminate_instance", instance="jackie")
     assert rc == 0, output
     with Store(folders["p1"].state_db) as store:
-        store.release(0)
+        store.release(0, store.record(0).claim)
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
     assert rc == 0, output
     assert claims(folders) == {"p1": ["jackie", "full-2"], "p2": ["bob"]}

@@ -64,7 +64,7 @@ while True:
         except NoneFree:
             continue
         assert store.claim_of(me).board == mine.board
-        store.release(mine.board)
+        store.release(mine.board, mine)
 """
 )
 

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -227,11 +228,11 @@ def test_release_frees_board_and_name_and_a_second_one_does_nothing(store):
     claim(store)
     store.move(0, states.BOOTING)
     store.move(0, states.SHUTTING_DOWN)
-    assert store.release(0).instance == "jackie"
+    store.release(0, store.claim_of("jackie"))
     assert store.record(0).state == states.POWER_OFF
     assert store.claims() == []
     events = store.events()
-    assert store.release(0) is None
+    store.release(0, None)
     assert store.events() == events
     assert claim(store, owner="bob")[0].board == 0
 
@@ -241,8 +242,17 @@ def test_a_running_board_is_not_released(store):
     store.move(0, states.BOOTING)
     store.move(0, states.RUNNING)
     with pytest.raises(Refused, match="cannot go to 'power off'"):
-        store.release(0)
+        store.release(0, store.claim_of("jackie"))
     assert store.claim_of("jackie").board == 0
+
+
+def test_who_claimed_a_board_while_it_was_freed_keeps_it(store):
+    """Lost: a claim, ended by who freed the board for its last tenant, or for nobody."""
+    (mine,) = claim(store)
+    for last in (None, replace(mine, created=mine.created - 1), replace(mine, instance="eve")):
+        with pytest.raises(Refused, match="was claimed for jackie meanwhile"):
+            store.release(0, last)
+    assert store.claim_of("jackie") == mine
 
 
 def test_every_way_between_states_is_allowed_as_the_design_says_and_no_other(tmp_path):

@@ -380,3 +380,41 @@ def test_ten_running_instances_and_no_database(ten):
     with ten.proxy() as proxy:
         assert {claim.instance for claim in proxy.store.claims()} == set(names) - {"lab-9"}
         assert {claim.instance: claim for claim in proxy.store.claims()}["lab-5"] == claims["lab-5"]
+
+
+# ---- a backup from just after the claim: the claim is known, and of its root nothing
+
+
+def put_back_from_before_its_root(site):
+    """The database as it was when jackie had her claim, and nothing else."""
+    with closing(sqlite3.connect(site.params["state_db"])) as db:
+        db.execute("UPDATE claims SET image_hash = NULL, host_key = NULL")
+        db.execute("DELETE FROM events WHERE id > (SELECT min(id) FROM events WHERE phase = 'claim')")
+        db.execute("UPDATE boards SET state = 'power off', note = ''")
+        db.commit()
+
+
+@pytest.mark.parametrize("first", [None, "extended", "asked for ready"])
+def test_a_backup_from_just_after_a_claim_costs_no_root(jackie, first):
+    """Lost: a running instance's root, made anew by whoever asks for it again before reconcile."""
+    file = jackie.state / "board-roots" / "fs_0" / "root.ext4"
+    before, there = (file.stat().st_ino, claim_of(jackie)), jackie.what_is_there()
+    put_back_from_before_its_root(jackie)
+    if first == "extended":
+        with jackie.proxy() as proxy:
+            proxy.store.put("jackie", expires=before[1].expires)
+        assert json.loads(record(jackie).read_text())["claim"]["image_hash"] == before[1].image_hash
+    if first == "asked for ready":
+        assert not jackie.module("board_image", boards=[0], image="debian").get("failed")
+    results = jackie.provision()
+    assert not any(result.get("failed") for result in results), results
+    assert results[0]["boards"][0]["ran"], "it would be taken back as one that never ran"
+    assert (file.stat().st_ino, claim_of(jackie)) == before
+    assert jackie.what_is_there() == there
+
+
+def test_a_rebuild_is_no_backup(jackie):
+    """A claim whose root is to be made anew, by its owner's word, gets a new one."""
+    before = claim_of(jackie).host_key
+    assert not any(result.get("failed") for result in jackie.rebuild())
+    assert claim_of(jackie).host_key != before

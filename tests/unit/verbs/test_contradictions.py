@@ -1,0 +1,108 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the database, a claim's own record and what lies beside a root do not agree. If these fail, a root is made anew
+or removed that holds somebody's work, by a guess at which of them is right.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import made_of
+
+TOKEN = "eve 1.5"
+
+
+def root_file(site):
+    return site.state / "board-roots" / "fs_0" / "root.ext4"
+
+
+def forget(site, *changes):
+    """The database as an older copy of it has it."""
+    with closing(sqlite3.connect(site.params["state_db"])) as db:
+        for change in changes:
+            db.execute(change)
+        db.commit()
+
+
+def forget_events(site):
+    forget(site, "DELETE FROM events WHERE id > (SELECT min(id) FROM events WHERE phase = 'claim')")
+
+
+def test_who_has_a_root_on_the_boards_disk_is_asked_for_as_well(jackie):
+    """Lost: an instance's disk, formatted for the claim of an older database."""
+    DiskFiles(str(jackie.state / "disks"), 0).create(b"own", Made(TOKEN, "0" * 64, "0" * 64, "key"))
+    before = jackie.what_is_there()
+    for results in (jackie.provision(), jackie.terminate()):
+        text = next(result["msg"] for result in results if result.get("failed"))
+        assert "its root on its disk is that of eve, not of jackie" in text
+    assert jackie.what_is_there() == before
+
+
+@pytest.mark.parametrize("damage", ["text", "types", "folder"])
+def test_a_damaged_word_beside_a_disks_root_is_somebodys(site, damage):
+    """Lost: a board with somebody's disk, given to the next one because a file cannot be read."""
+    made = site.state / "disks" / "fs_0" / "made.json"
+    DiskFiles(str(site.state / "disks"), 0).create(b"own", Made(TOKEN, "0" * 64, "0" * 64, "key"))
+    made.unlink()
+    if damage == "folder":
+        made.mkdir()
+    else:
+        made.write_text("{" if damage == "text" else json.dumps(dict(vars(Made(TOKEN, "", "", "key")), claim=7)))
+    results = site.provision("carol")
+    assert [board["board"] for board in results[0]["boards"]] == [1]
+    assert "board0  nobody has a claim" not in str(results[0])
+
+
+def test_what_cannot_be_read_is_no_traceback(tmp_path, monkeypatch):
+    """Lost: each verb on all boards, by one file on a bad sector."""
+
+    def broken(*_args, **_options):
+        raise OSError(5, "Input/output error")
+
+    folder = tmp_path / "fs_0"
+    DiskFiles(str(tmp_path), 0).create(b"own", Made(TOKEN, "0" * 64, "0" * 64, "key"))
+    monkeypatch.setattr("builtins.open", broken)
+    assert DiskFiles(str(tmp_path), 0).made() is None
+    assert made_of(str(folder)) is None
+
+
+def test_a_root_whose_word_cannot_be_read_is_not_made_anew_by_an_older_database(jackie):
+    """Lost: a root, where both the database is older and made.json is damaged."""
+    (jackie.state / "board-roots" / "fs_0" / "made.json").write_text("{")
+    forget(jackie, "UPDATE claims SET image_hash = NULL, host_key = NULL", "UPDATE boards SET state = 'power off'")
+    forget_events(jackie)
+    before = root_file(jackie).stat().st_ino, jackie.outlets()
+    text = next(result["msg"] for result in jackie.provision() if result.get("failed"))
+    assert "what it says of whom it was made for cannot be read" in text
+    assert (root_file(jackie).stat().st_ino, jackie.outlets()) == before
+
+
+def test_what_ran_is_known_to_have_run_without_its_events(jackie):
+    """Lost: a root, by a board that does not come up: an older database says that nobody was ever there."""
+    forget_events(jackie)
+    jackie.cut(0)
+    jackie.pdu(faults={"stuck": ["1"]})
+    before = root_file(jackie).stat().st_ino
+    result = jackie.provision()[-1]
+    assert result["failed"]
+    assert result["blame"] == "instance", result
+    assert root_file(jackie).stat().st_ino == before
+
+
+def test_one_that_never_ran_is_still_nobodys(site):
+    """Lost: the next board for each request whose board fails: its claim could not be moved."""
+    site.pdu(faults={"stuck": ["1", "2"]})
+    result = site.provision()[-1]
+    assert result["failed"]
+    assert result["blame"] == "board"
+    with site.proxy() as proxy:
+        (claim,) = proxy.store.claims()
+        assert not proxy.store.has_run(claim)
+        assert not proxy.store.kept(0).ran
