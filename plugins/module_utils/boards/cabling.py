@@ -218,7 +218,7 @@ class Cabling:
     def _judge(self, finding, requests, consoles, powered, seconds):
         work = finding.work
         here, name = work.board.id, work.outlet_name
-        came = sorted(requests, key=requests.get)
+        came = sorted(requests)
         how = f"boot request after {max(0.0, min(requests.values()) - powered):.1f} s" if requests else ""
         if not came:
             # A console alone is weaker: it may be cabled wrongly itself.

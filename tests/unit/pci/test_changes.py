@@ -27,7 +27,7 @@ CARD = ["0000:01:00.0", "0000:01:00.1", "0000:01:00.2"]
 NATIVE = ["nouveau", "snd_hda_intel", "xhci_hcd"]
 
 
-def ask(host, driver="vfio-pci", names=("01:00.0",), check=False, timeout=5.0, **more):
+def ask(host, driver="vfio-pci", names=("01:00.0",), check=False, timeout=60.0, **more):
     """(result, Change) of a request."""
     change = Change(check)
     asked = {"devices": list(names), "driver": driver, "persistent": True, "force": False, **more}
