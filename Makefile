@@ -22,7 +22,7 @@ help:
 	@echo "make release VERSION=1.2.3   changelog, archive, commit and tag, once make test has passed"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-docs,"
-	@echo "                          test-unit, test-sanity, test-ansible-unit, test-lint, test-package, test-e2e, test-attack,"
+	@echo "                          test-unit, test-sanity, test-lint, test-package, test-e2e, test-attack,"
 	@echo "                          test-molecule (all scenarios), test-molecule-default (one of molecule/),"
 	@echo "                          test-versions (each ansible-core on each Python: Debian's and Ubuntu's mirrors give them),"
 	@echo "                          test-gpu (needs a real GPU, says so where there is none; without .venv: python3 tests/run gpu)"

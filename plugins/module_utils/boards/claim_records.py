@@ -119,7 +119,7 @@ def _must_be_whole(kept):
     """ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
-    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str) or type(kept.ran) is not bool:
+    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str) or not isinstance(kept.ran, bool):
         raise ValueError(", ".join(wrong) or "state")
     valid_instance(kept.claim.instance)
 
