@@ -25,6 +25,7 @@ help:
 	@echo "                          test-unit, test-sanity, test-lint, test-package, test-e2e, test-attack,"
 	@echo "                          test-molecule (all scenarios), test-molecule-default (one of molecule/),"
 	@echo "                          test-versions (each ansible-core on each Python: Debian's and Ubuntu's mirrors give them),"
+	@echo "                          test-sanity-everywhere, test-ansible-unit (the same on each Python, in ansible-test's way),"
 	@echo "                          test-gpu (needs a real GPU, says so where there is none; without .venv: python3 tests/run gpu)"
 
 demo: setup

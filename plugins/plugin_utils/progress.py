@@ -106,7 +106,7 @@ class Follows(ShowsLines):
 
         :raises AnsibleConnectionFailure: it says nothing by a new one, either; its text says how to go on.
         """
-        limit = SILENCE * self._play_context.timeout
+        limit, what = SILENCE * self._play_context.timeout, "does not answer any more"
         try:
             with contextlib.suppress(Silent), within(limit):
                 return self._low_level_execute_command(command, in_data=data)
@@ -115,7 +115,7 @@ class Follows(ShowsLines):
                 self._connection.reset()
                 return self._low_level_execute_command(command, in_data=data)
         except Silent:
-            what = "does not answer any more"
+            pass
         except AnsibleConnectionFailure as error:
             what = f"cannot be reached any more: {printable(str(error)).strip()}"
         # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
