@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import is_of_claim, kept_of
+from ..images.ownership import FORGOTTEN, HAS_ONE, is_forgotten, is_of_claim, kept_of
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -44,12 +44,16 @@ def propose(proxy, look):
     except HeteroError as error:
         if row is None or work.contradiction:
             _leave(look, str(error))
+        elif is_forgotten(proxy, work.board, row):
+            _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
         else:
             _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
         return
     if kept is None or kept.claim == row:
         if work.contradiction:
             _leave(look, str(work.contradiction))
+        elif row is not None and kept is None and is_forgotten(proxy, work.board, row):
+            _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
         elif row is not None and kept is None:
             _keep_anew(proxy, look, f"{work.instance}'s claim is in the database only", "written beside it, too")
         return
@@ -59,7 +63,7 @@ def propose(proxy, look):
         )
         return
     why = _objection(proxy, work, kept)
-    if why is None and not kept.claim.image_hash and not kept.claim.is_same(row):
+    if why is None and not kept.is_somebodys and not kept.claim.is_same(row):
         _forget(proxy, look, kept)
     elif why:
         name = kept.claim.instance
@@ -85,7 +89,7 @@ def decide(proxy, look, wanted):
     proof = why or {True: "it shows its own key"}.get(look.ssh == OWN_KEY, "its outlet is off")
     found = f"is {name}'s of {kept.claim.owner} by its root and the record of its claim, {proof}"
     if work.note(f"{work.board.name} claim", _shown(work.claim), _shown(kept.claim)):
-        proxy.store.adopt(kept.claim, state, note, proof)
+        proxy.store.adopt(kept, state, note, proof)
         work.read()
         work.contradiction = None
         look.mend(found, "adopted")
@@ -108,7 +112,7 @@ def catch_up(proxy, claim):
         kept = kept_of(proxy, claim)
         if kept is None or claim.image_hash or not is_of_claim(proxy, board, kept.claim):
             return claim
-        proxy.store.adopt(kept.claim, kept.state, kept.note, "the root that its record names is there")
+        proxy.store.adopt(kept, kept.state, kept.note, "the root that its record names is there")
         return kept.claim
 
 

@@ -69,6 +69,11 @@ class Kept:
     note: str = ""
     ran: bool = False
 
+    @property
+    def is_somebodys(self):
+        """Whether anything was ever made for it; else it is of a claim that was cut off."""
+        return bool(self.claim.image_hash) or self.ran
+
 
 class ClaimRecords:
     """The files of all claims of a node; root alone may read them."""
@@ -93,12 +98,13 @@ class ClaimRecords:
         try:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
+            claim = Claim(**found["claim"])
             # An earlier release did not write down what ran.
-            kept = Kept(Claim(**found["claim"]), found["state"], found["note"], found.get("ran", False))
+            kept = Kept(claim, found["state"], found["note"], found.get("ran", claim.image_hash is not None))
             _must_be_whole(kept)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, HeteroError) as error:
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
             raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
         return kept
 
@@ -119,7 +125,8 @@ def _must_be_whole(kept):
     """ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
-    if wrong or kept.state not in states.TRANSITIONS or not isinstance(kept.note, str) or not isinstance(kept.ran, bool):
+    wrong += [] if isinstance(kept.note, str) and isinstance(kept.ran, bool) else ["note or ran"]
+    if wrong or kept.state not in states.TRANSITIONS:
         raise ValueError(", ".join(wrong) or "state")
     valid_instance(kept.claim.instance)
 

@@ -190,7 +190,10 @@ def _refuse_forgotten(proxy, instances):
         board = proxy.boards.get(number)
         if kept and kept.claim.instance in instances and (board is None or left_by(proxy, board, Record(number))):
             what = f"has board{number} by the record of its claim, and no claim is known"
-            raise Refused(what, kept.claim.instance, "run the playbook reconcile, which adopts what proves itself")
+            remedy = "run the playbook reconcile, which adopts what proves itself"
+            if board is None:
+                remedy = f"add board{number} to the boards file, then {remedy}"
+            raise Refused(what, kept.claim.instance, remedy)
 
 
 def _root_sizes(proxy, wish, pool):

@@ -13,6 +13,7 @@ import hashlib
 import tempfile
 import time
 from functools import partial
+from typing import Any
 
 from ..boot.driver import DISK_ROOT
 from ..deadline import Deadline
@@ -22,6 +23,7 @@ from ..images.provision import Place, image_of, prepare_files
 from ..images.root_archive import archive_of
 from . import states
 from .blame import IMAGE
+from .board_work import refuse
 from .boot_entry import ensure_entry
 from .ram_boot import in_ram
 
@@ -37,6 +39,7 @@ TELL = 1.0
 #: What a file system takes beside what lies in it.
 OVERHEAD = 1.1
 MOUNT = "/mnt"
+NOT_READY = "look at made.json below disks/ in the state folder; make it ready (board_image), or rebuild the instance"
 
 # The mark of a root that is whole is .hetero-root, in the root itself.
 # Answers "there", "other" (files, but not this claim's) or "none".
@@ -116,12 +119,16 @@ def lay(proxy, works, options):
     for work in works:
         device = proxy.root_partition(work.board)
         work.note(f"{work.board.name} {device}", {"root": None}, {"root": work.claim.image})
-        if options.check:
+        if not options.check and Place(proxy, work.board).disk.made() is None:
+            # Before its power is cut: what its disk holds cannot be told from another's.
+            refuse(work, f"what is known of the root of {work.instance} cannot be read", NOT_READY)
+        elif options.check:
             work.line("ram", f"would boot into RAM, and unpack its root to {device} where it is not there")
         else:
             work.move(states.BOOTING)
     if options.check:
         return
+    works = [work for work in works if not work.over]
     in_ram(proxy, works, options, _lay)
     for work in works:
         if not work.failed:
@@ -142,9 +149,7 @@ def _lay(work, shell):
     """On the board: see what is on the disk, and unpack where it is not this claim's root, whole."""
     proxy, board = work.proxy, work.board
     disk = Place(proxy, board).disk
-    made = disk.made()
-    if made is None:
-        raise Refused(f"has no root for {work.instance} yet", board.name, "make it ready: board_image")
+    made: Any = disk.made()  # it was there before the board was switched
     archive = archive_of(proxy.folder(ARCHIVES), image_of(proxy, work.claim), Deadline(UNPACK_TIME))
     device, part = proxy.disks(board)[0], proxy.root_partition(board)
     marker = hashlib.sha256(f"{made.claim} {archive.sha256} {made.own_sha256}".encode()).hexdigest()

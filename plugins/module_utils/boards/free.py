@@ -31,8 +31,8 @@ def left_by(proxy, board, record):
         kept = proxy.store.kept(board.id)
     except HeteroError as error:
         return f"{error} {RECONCILE}"
-    if kept is None or not kept.claim.image_hash:
-        return None  # nothing was made for it: of a claim that was cut off
+    if kept is None or not kept.is_somebodys:
+        return None
     return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..claims_store import ClaimsStore
@@ -33,8 +33,6 @@ AGAIN = (
 CLAIM_PHASE = "claim"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
-#: In place of a claim that ends: what was made for the board's claim is another now.
-REMADE: Any = object()
 #: Boot source of a claim that names none.
 NFS = "nfs"
 
@@ -64,6 +62,15 @@ class Event:
     phase: str
     text: str
     seconds: float | None
+
+
+@dataclass
+class Touch:
+    """What a transaction does to a board: the claim that ends there, fields of its claim, whether its state changes."""
+
+    ended: Claim | None = None
+    put: dict = field(default_factory=dict)
+    moved: bool = False
 
 
 def must_be_of(claim, instance, board_name, created=()):
@@ -155,7 +162,7 @@ class Store(ClaimsStore):
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE boards SET {columns} WHERE board = ?", (*fields.values(), board))
             if "state" in fields:
-                self._db.touched.setdefault(board)
+                self._touched(board).moved = True
 
     # ---- claims
 
@@ -223,8 +230,11 @@ class Store(ClaimsStore):
             free, rejected = self._free([board for board in candidates if board != old.board], 1)
             if not free:
                 raise _none_free(instance, 1, 0, rejected)
-            self._db.write("UPDATE claims SET board = ?, host_key = NULL WHERE instance = ?", (free[0], instance))
-            self._db.touched.update({old.board: old, free[0]: None})
+            # What was made for it goes with the board that failed.
+            clear = "host_key = NULL, image_hash = NULL"
+            self._db.write(f"UPDATE claims SET board = ?, {clear} WHERE instance = ?", (free[0], instance))
+            self._touched(old.board).ended = old
+            self._touched(free[0])
             self._look_again(free[0])
             self.event(old.board, CLAIM_PHASE, f"{instance} moved to board{free[0]}", instance=instance)
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
@@ -246,11 +256,9 @@ class Store(ClaimsStore):
                 self.event(board, "release", f"released by {found.instance}", instance=found.instance)
                 self._end(found)
 
-    def adopt(self, claim, state, note, why):
-        """Take over a claim that another record has (adopting.py), in place of the one that its board has here.
-
-        What a lost database knew of its runs counts as known: it ran, so its root is kept.
-        """
+    def adopt(self, kept, state, note, why):
+        """Take over a claim that its own record has (adopting.py), in place of the one that its board has here."""
+        claim = kept.claim
         with self._db.transaction():
             old = self.record(claim.board).claim
             if old:
@@ -258,12 +266,12 @@ class Store(ClaimsStore):
             self._insert(claim)
             self._upsert(claim.board, state=state, since=time.time(), note=note)
             self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
-            if claim.image_hash:
+            if kept.ran:
                 self.event(claim.board, states.RUNNING, "has run, before its claim was adopted")
 
     def _end(self, claim):
         self._db.write("DELETE FROM claims WHERE board = ?", (claim.board,))
-        self._db.touched[claim.board] = claim
+        self._touched(claim.board).ended = claim
 
     def put(self, instance, **fields):
         """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
@@ -271,8 +279,7 @@ class Store(ClaimsStore):
         if unknown:
             raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
         with self._db.transaction():
-            board = self._must_have(instance).board
-            self._db.touched[board] = REMADE if "image_hash" in fields else self._db.touched.get(board)
+            self._touched(self._must_have(instance).board).put.update(fields)
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
 
@@ -286,7 +293,7 @@ class Store(ClaimsStore):
         row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
-        self._db.touched.setdefault(claim.board)
+        self._touched(claim.board)
 
     def _free(self, candidates, count):
         """(the first `count` free candidates, {board name: why not} of those that are not free)."""
@@ -338,22 +345,32 @@ class Store(ClaimsStore):
 
         Another claim's record stays, but one of a claim that was cut off before anything was made for it.
 
-        :param touched: {board: the claim that ends on it, REMADE where another root, or none, is its claim's; or None}.
+        Of the same claim only what this transaction changes is written: the database may be older than its record, put
+        back from a backup, and what it does not know any more is not to be forgotten.
+
+        :param touched: {board: Touch}.
         """
-        for board, ended in touched.items():
+        for board, touch in touched.items():
             record = self.record(board)
             try:
                 found = self.kept(board)
             except HeteroError:
-                continue  # whose it is, reconcile and its operator find out
+                if "image_hash" not in touch.put:
+                    continue  # whose it is, reconcile and its operator find out
+                found = None  # who has the claim has another root made
             wanted = self._as_kept(record) if record.claim else None
-            if wanted and found and found.claim.is_same(wanted.claim) and ended is not REMADE:
-                wanted = replace(wanted, claim=_with_root(wanted.claim, found.claim))
-            ours = found is None or not found.claim.image_hash
+            if wanted and found and found.claim.is_same(wanted.claim):
+                known = wanted if touch.moved else found
+                claim = replace(found.claim, **touch.put)
+                wanted = Kept(claim, known.state, known.note, wanted.ran)
+            ours = found is None or not found.is_somebodys
             if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
                 self._records_of_claims.write(board, wanted)
-            elif found and not wanted and ended is not REMADE and found.claim.is_same(ended):
+            elif found and not wanted and found.claim.is_same(touch.ended):
                 self._records_of_claims.remove(board)
+
+    def _touched(self, board):
+        return self._db.touched.setdefault(board, Touch())
 
     def _as_kept(self, record):
         return Kept(record.claim, record.state, record.note, self.has_run(record.claim))
@@ -436,11 +453,6 @@ def _refuse_other(claim, wanted):
         if "flavor" in other:
             remedy = "terminate it first, a flavor stays"
         raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
-
-
-def _with_root(claim, older):
-    """A claim with the root that its record named before, where the database knows of none: put back from a backup."""
-    return claim if claim.image_hash else replace(claim, image_hash=older.image_hash, host_key=older.host_key)
 
 
 def _none_free(request, wanted, free, rejected):

@@ -22,7 +22,7 @@ from ..errors import HeteroError, Refused, naming
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
-from .ownership import is_made, token_of
+from .ownership import is_made, refuse_unasked, token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .provision import PHASE, Place, check_arch, check_image, prepare_files
 from .ram import ram_image
@@ -85,6 +85,8 @@ def _own(proxy, place, claim, image, change, restored):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
         remedy = f"nothing is touched: look at {disk.folder}; or rebuild the instance for a new root, or terminate it"
         raise Refused(what, place.board.name, remedy)
+    if fresh and whole:
+        refuse_unasked(proxy, place.board, claim, made)
     before = {"claim": made.claim, "image": made.image} if whole else {}
     after = {"claim": token, "image": image.hash}
     if change.note(f"{place.board.name} root", before, dict(after, fresh=True) if fresh else before):

@@ -10,16 +10,20 @@ database that was put back from a backup knows nothing of those who came after i
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
 
 from ..errors import HeteroError, Refused
 from .disk_files import DiskFiles
-from .roots import MADE, Root
+from .roots import MADE, OLDER, ROOTS, SOURCE, Root, made_of
 
 THEIRS = (
     "nothing is touched: the database may be older than that (put back from a backup): the playbook reconcile adopts "
     "what proves itself"
 )
 OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
+HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
+FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instance for a new root, or terminate it"
 UNREADABLE = "somebody (what made.json says cannot be read)"
 
 
@@ -45,6 +49,13 @@ def whose_archive(proxy, board):
     if made is None:
         return UNREADABLE if os.path.lexists(os.path.join(files.folder, MADE)) else None
     return _of(made)
+
+
+def is_forgotten(proxy, board, claim):
+    """Whether there is a whole root of this claim although the claim names none."""
+    disk = claim.boot_source == "disk"
+    made = (DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)).made()
+    return not claim.image_hash and made is not None and (disk or made.whole) and made.claim == token_of(claim)
 
 
 def is_of_claim(proxy, board, claim):
@@ -120,9 +131,49 @@ def refuse_to_replace(proxy, board, claim, fresh):
         raise Refused(
             what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"
         )
+    if made is not None and made.whole and fresh:
+        refuse_unasked(proxy, board, claim, made)
     if made is not None and fresh and ready and ran:
         found = "is of another image" if made.whole else "is not whole"
         raise Refused(f"{claim.instance} ran from its root, which {found} by its made.json", board.name, OWN)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """Whose root is there although no claim says so; as a claim, for who asks which images are used."""
+
+    instance: str
+    image_hash: str
+    image: str = ""
+
+
+def forgotten(state, claims):
+    """What lies below a proxy's state folder of roots that none of these claims has, a Forgotten each."""
+    found = [made_of(folder) for parent in (ROOTS, OLDER) for folder in _numbered(os.path.join(state, parent))]
+    disks = os.path.join(state, "disks")
+    found += [DiskFiles(disks, int(folder.rpartition("_")[2])).made() for folder in _numbered(disks)]
+    known = {(token_of(claim), claim.image_hash) for claim in claims}
+    return [Forgotten(_of(made), made.image) for made in found if made and (made.claim, made.image) not in known]
+
+
+def _numbered(folder):
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in names if re.fullmatch(rf"{SOURCE}\d+", name)]
+
+
+def refuse_unasked(proxy, board, claim, made):
+    """Refused where what was made for this very claim is to be made anew, and nothing says that its owner asked for it.
+
+    A rebuild takes it from the database and from the claim's record. One that the database alone does not know of was
+    forgotten: put back from a backup, where the record is lost as well.
+    """
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError:
+        kept = None
+    asked = kept is not None and kept.claim.is_same(claim) and not kept.claim.image_hash
+    if made.claim == token_of(claim) and not claim.image_hash and not asked:
+        raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
 
 
 def _of(made):

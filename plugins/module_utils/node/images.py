@@ -18,6 +18,7 @@ from ..change import Change
 from ..deadline import Deadline
 from ..errors import BadInput
 from ..images.names import valid_image
+from ..images.ownership import forgotten
 from ..images.removing import foreign, listed, remove
 from ..images.store import ImageStore
 from ..proxy_node import config as proxy
@@ -48,6 +49,7 @@ class Node:
             self.store = HostStore(host.state_db(config), create=False)
             self.needed = {config[section]["default_image"]: "default" for section in config["offers"]}
         self.needed.update(dict.fromkeys(defaults, "default"))
+        self.state_folder = config["state_folder"]
         self.images = ImageStore(f"{config['state_folder']}/images", kind == "proxy", closed)
 
     def __enter__(self):
@@ -56,9 +58,14 @@ class Node:
     def __exit__(self, *exc):
         self.store.close()
 
+    def users(self) -> list[Any]:
+        """Claims, and on a proxy also whose roots are there of whom a database that is older does not know."""
+        claims = self.store.claims()
+        return claims + (forgotten(self.state_folder, claims) if isinstance(self.store, BoardStore) else [])
+
     def listed(self, name: str | None = None) -> list[dict]:
         """All images, or that of one name."""
-        found = listed(self.images, self.store.claims(), self.needed)
+        found = listed(self.images, self.users(), self.needed)
         return [row for row in found if name in (None, row["name"])]
 
     def take_in(self, asked: dict, change: Change, deadline: Deadline) -> list[str]:
@@ -84,7 +91,7 @@ class Node:
     def remove(self, name: str, change: Change, deadline: Deadline) -> list[str]:
         """Take an image out of the store; what is to be said of it."""
         with change.step("remove"):
-            row = remove(self.images, name, self.store.claims, self.needed, change, deadline)
+            row = remove(self.images, name, self.users, self.needed, change, deadline)
         if row is None:
             return [f"there is no image {name} on {os.uname().nodename}"]
         return [f"{name} ({row['arch']}) {'would be removed' if change.check else 'removed'}"]

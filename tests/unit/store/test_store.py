@@ -204,7 +204,7 @@ def test_a_board_in_error_keeps_its_claim_until_it_is_moved(store):
     assert claim(store)[0].board == 0
     moved = store.move_claim("jackie", [0, 1, 2])
     assert (moved.board, moved.created, moved.owner) == (1, first.created, "alice")
-    assert (moved.host_key, moved.image_hash, moved.boot_source) == (None, "abc", "nfs")
+    assert (moved.host_key, moved.image_hash, moved.boot_source) == (None, None, "nfs")
     assert (store.record(0).state, store.record(0).note, store.record(0).claim) == ("error", "stalled at tftp", None)
     assert [event.text for event in store.events(boards=[1])] == ["jackie moved here from board0"]
 

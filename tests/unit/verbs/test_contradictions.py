@@ -8,13 +8,19 @@ or removed that holds somebody's work, by a guess at which of them is right.
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import made_of
+from ansible_collections.hetero.compute.plugins.module_utils.node.images import Node
 
 TOKEN = "eve 1.5"
 
@@ -106,3 +112,98 @@ def test_one_that_never_ran_is_still_nobodys(site):
         (claim,) = proxy.store.claims()
         assert not proxy.store.has_run(claim)
         assert not proxy.store.kept(0).ran
+
+
+# ---- a verb between the older database and reconcile
+
+
+def put_back(site, copy):
+    for path in site.state.glob("state.db*"):
+        path.unlink()
+    shutil.copy(copy, site.params["state_db"])
+
+
+def record(site):
+    return site.state / "claims" / "board0.json"
+
+
+def test_a_verb_on_an_older_database_forgets_nothing_of_a_newer_record(jackie):
+    """Lost: an instance whose lease was extended since the backup, at its reboot."""
+    jackie.expire()
+    copy = backups.make(jackie.params["state_db"])
+    with jackie.proxy() as proxy:
+        proxy.store.put("jackie", expires=None)
+    put_back(jackie, copy)
+    assert jackie.reap()[0]["said"] == []
+    before = json.loads(record(jackie).read_text())["claim"]
+    assert not any(result.get("failed") for result in jackie.reboot())
+    assert json.loads(record(jackie).read_text())["claim"] == before
+    assert jackie.reap()[0]["said"] == []
+    assert jackie.what_is_there() == jackie.running("jackie")
+
+
+@pytest.mark.parametrize("how", ["gone", "unreadable"])
+def test_a_root_is_not_made_anew_where_database_and_record_are_both_behind(jackie, how):
+    """Lost: the root under a running board, by one damaged file beside a backup of its first second."""
+    forget(jackie, "UPDATE claims SET image_hash = NULL, host_key = NULL", "UPDATE boards SET state = 'power off'")
+    forget_events(jackie)
+    record(jackie).unlink() if how == "gone" else record(jackie).write_text("{")
+    before = root_file(jackie).stat().st_ino, jackie.outlets()
+    assert "jackie has a root of which" in str(jackie.module("board_reconcile", timeout=5)["boards"][0]["found"])
+    result = jackie.module("board_image", boards=[0])
+    assert "jackie has a root of which neither the database nor the record of its claim know" in result["msg"]
+    assert (root_file(jackie).stat().st_ino, jackie.outlets()) == before
+    # the way out, by her word
+    assert not any(result.get("failed") for result in jackie.rebuild())
+
+
+def test_a_record_of_an_earlier_release_counts_as_one_that_ran(jackie):
+    """Lost: a root, by a board that fails just after the update."""
+    kept = json.loads(record(jackie).read_text())
+    del kept["ran"]
+    record(jackie).write_text(json.dumps(kept))
+    with jackie.proxy() as proxy:
+        assert proxy.store.kept(0).ran
+    kept["claim"].update(image_hash=None, created=10**400)
+    record(jackie).write_text(json.dumps(kept))
+    with jackie.proxy() as proxy, pytest.raises(HeteroError, match="cannot be read"):
+        proxy.store.kept(0)
+
+
+def test_a_rebuild_that_was_cut_off_leaves_its_board_somebodys(jackie):
+    """Lost: a tenant's disk, read by the next one: its root was being made anew when the database went."""
+    kept = json.loads(record(jackie).read_text())
+    kept["claim"]["image_hash"] = None
+    record(jackie).write_text(json.dumps(kept))
+    shutil.rmtree(jackie.state / "board-roots" / "fs_0", ignore_errors=True)
+    for path in jackie.state.glob("state.db*"):
+        path.unlink()
+    jackie.cut(0)
+    assert [board["board"] for board in jackie.provision("carol")[0]["boards"]] == [1]
+
+
+def test_a_move_takes_nothing_that_was_made_on_the_old_board_along(site):
+    """Lost: the new board, for ever, where the move was cut off between record and database."""
+    assert not site.provision()[0].get("failed")
+    with site.proxy() as proxy:
+        proxy.store._db.write("DELETE FROM events WHERE phase IN ('running', 'state')")
+        record(site).unlink()
+        for state in ("shutting down", "error"):
+            proxy.store.move(0, state)
+        record(site).write_text(json.dumps(dict(json.loads(record(site).read_text()), ran=False)))
+        assert proxy.store.move_claim("jackie", [1]).image_hash is None
+        assert not proxy.store.kept(1).is_somebodys
+        assert proxy.store.kept(0) is None
+
+
+def test_an_image_is_used_by_a_root_of_which_the_database_does_not_know(site):
+    """Lost: the lower layer of a stopped instance's root, removed as one that nobody uses."""
+    with site.proxy() as proxy:
+        proxy.store.power_seen(1, "off")
+    copy = backups.make(site.params["state_db"])
+    assert not any(result.get("failed") for result in site.provision())
+    put_back(site, copy)
+    with Node("proxy", site.params["config"], []) as node:
+        assert {row["name"]: row["used_by"] for row in node.listed()}["debian"] == ["jackie"]
+        with pytest.raises(Refused, match="is used by jackie"):
+            node.remove("debian", Change(), Deadline(5))
