@@ -25,6 +25,7 @@ from .driver import PowerDriver
 FAREWELL = 3.0
 #: The wording of a PDU that has no place for us is not documented; this is what is likely.
 TAKEN = re.compile(r"another user|some(?:one|body) else|already logged|in use|still initializing|try again later", re.I)
+NO_SSH = "update its firmware, or use telnet or SNMP"
 #: What the transport says where asking again will not help: (words, what is wrong, what to do).
 HOPELESS = (
     (
@@ -38,9 +39,19 @@ HOPELESS = (
         "find out why; if it was replaced, {mend}",
     ),
     (
-        re.compile(r"unable to negotiate|invalid key length|no matching", re.I),
-        "offers only ssh algorithms that are off by default",
-        "set its legacy_ssh, or update its firmware",
+        re.compile(r"protocol major versions differ", re.I),
+        "knows only version 1 of ssh",
+        NO_SSH,
+    ),
+    (
+        re.compile(r"invalid key length", re.I),
+        "shows an ssh host key that is too short to prove anything",
+        "give it one of 1024 bits or more, or use telnet or SNMP",
+    ),
+    (
+        re.compile(r"unable to negotiate|no matching", re.I),
+        "offers only ssh algorithms that {lack}",
+        "{allow}",
     ),
 )
 DENIED = re.compile(r"permission denied|too many authentication failures", re.I)
@@ -153,11 +164,17 @@ class Apc(PowerDriver):
             if sign.search(screen):
                 pinned = self.settings.get("host_key")
                 mend = f"remove its lines from {self.settings.get('known_hosts') or 'known_hosts'}"
+                legacy = self.settings.get("legacy_ssh")
                 named = dict(
                     before="the one pinned" if pinned else "before",
                     mend="correct its host_key in tftp_proxy_pdus" if pinned else mend,
+                    lack="this node's ssh does not have" if legacy else "are off by default",
+                    allow=NO_SSH if legacy else "set its legacy_ssh, or update its firmware",
                 )
                 return HeteroError(f"{what.format(**named)}: {words}", self.name, remedy.format(**named), screen=kept)
+        if DENIED.search(screen) and self.settings.get("transport") == "ssh" and not after:
+            remedy = "let its account log in by password, or use telnet or SNMP"
+            return HeteroError(f"takes no password by ssh: {words}", self.name, remedy, screen=kept)
         if DENIED.search(screen):
             return self._refused()
         if TAKEN.search(screen) or (lost.ended and not after):

@@ -10,6 +10,7 @@ before that; where the PDU echoes, it begins after the echo of what was typed. N
 from __future__ import annotations
 
 import re
+import tty
 
 try:
     import pexpect
@@ -49,9 +50,10 @@ CONTROLS = re.compile(
 CHUNK = 4096
 
 TELNET = ("telnet", "-E", "{host}", "{port}")
-#: No setting of the user's and no other key: who runs the play must not matter. Nothing stays open behind us.
+#: No setting of the user's and no other key: who runs the play must not matter. Nothing stays open behind us. Without
+#: -t it asks for a terminal all the same, as it has one, and goes on where a card has none to give.
 SSH = (
-    *("ssh", "-F", "/dev/null", "-tt", "-e", "none", "-p", "{port}", "-l", "{user}"),
+    *("ssh", "-F", "/dev/null", "-e", "none", "-p", "{port}", "-l", "{user}"),
     *("-o", "ControlPath=none", "-o", "ConnectTimeout=10"),
     *("-o", "CheckHostIP=no"),
     *("-o", "PubkeyAuthentication=no", "-o", "PreferredAuthentications=password,keyboard-interactive"),
@@ -60,10 +62,12 @@ SSH = (
 #: A key that is pinned is the only one; without, the first one that the PDU shows is taken and kept.
 PINNED = ("-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null")
 FIRST_SEEN = ("-o", "StrictHostKeyChecking=accept-new")
-#: What network cards of before 2014 offer, and OpenSSH no longer does by itself.
+#: What network cards of before 2014 offer, and OpenSSH no longer does by itself. `ssh-?s?` is ssh-rsa and ssh-dss, of
+#: which OpenSSH 10 does not have the second any more; it refuses a name that it does not know, but not a pattern.
 LEGACY = (
-    *("-o", "KexAlgorithms=+diffie-hellman-group14-sha1,diffie-hellman-group1-sha1"),
-    *("-o", "HostKeyAlgorithms=+ssh-rsa", "-o", "Ciphers=+aes256-cbc,aes128-cbc,3des-cbc", "-o", "MACs=+hmac-sha1"),
+    *("-o", "KexAlgorithms=+diffie-hellman-group-exchange-sha1,diffie-hellman-group14-sha1,diffie-hellman-group1-sha1"),
+    *("-o", "HostKeyAlgorithms=+ssh-?s?", "-o", "Ciphers=+aes256-cbc,aes192-cbc,aes128-cbc,3des-cbc"),
+    *("-o", "MACs=+hmac-sha1,hmac-sha1-96,hmac-md5,hmac-md5-96"),
     *("-o", "IgnoreUnknown=RequiredRSASize", "-o", "RequiredRSASize=1024"),
 )
 #: Characters that may come before the screen that is waited for; one of 24 outlets has 2,000.
@@ -108,6 +112,11 @@ def plain(text):
     return CONTROLS.sub("", re.sub(r"\r+\n?", "\n", text.replace("\t", " ")))
 
 
+def _raw():
+    """Let this terminal obey no key. ssh sees to that itself, but not for a PDU that has no terminal of its own."""
+    tty.setraw(0)
+
+
 class Line:
     """The conversation: what is sent, what is read up to a mark, and the last screen.
 
@@ -126,7 +135,13 @@ class Line:
         try:
             # with poll(2): select(2) takes no file beyond the first thousand, which locks of a thousand boards are
             self._child = pexpect.spawn(
-                argv[0], argv[1:], encoding="utf-8", codec_errors="replace", echo=False, use_poll=True
+                argv[0],
+                argv[1:],
+                encoding="utf-8",
+                codec_errors="replace",
+                echo=False,
+                use_poll=True,
+                preexec_fn=_raw if argv[0] == "ssh" else None,
             )
         except pexpect.ExceptionPexpect as error:
             raise HeteroError(f"program {argv[0]} is not installed", name, f"install {argv[0]}") from error

@@ -121,7 +121,7 @@ def test_a_taken_place_is_busy(over_ssh):
 
 def test_old_algorithms_are_taken_only_when_asked_for(over_ssh):
     """Without it, a card of 2010 could not be reached, or every PDU would be spoken to with broken ciphers."""
-    old = ("KexAlgorithms diffie-hellman-group1-sha1", "HostKeyAlgorithms ssh-rsa", "Ciphers aes128-cbc")
+    old = ("KexAlgorithms diffie-hellman-group-exchange-sha1", "HostKeyAlgorithms ssh-rsa", "Ciphers aes128-cbc")
     pdu, ssh = over_ssh(*old, "MACs hmac-sha1")
     with pytest.raises(HeteroError, match="set its legacy_ssh") as caught, apc(pdu, ssh):
         pytest.fail("logged in")
