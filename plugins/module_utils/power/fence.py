@@ -25,6 +25,14 @@ LISTED = re.compile(r"^([^,\s]+),(?:.*,)?(ON|OFF|UNKNOWN)$", re.M | re.I)
 #: A session that was lost is asked for again. A login that failed is not: an agent does not tell a wrong password, of
 #: which three lock a PDU, from a PDU whose place is taken.
 LOST = re.compile(r"connection lost|connection timed out", re.I)
+#: The outlet did not follow in the agent's own time; the order was taken.
+TOO_LATE = re.compile(r"timed out waiting to power", re.I)
+#: What agents put before their words (fencing.py, LOG_FORMAT).
+LOGGED = re.compile(r"^\S+ \S+ (?:ERROR|WARNING): ")
+#: An option of the agents that switch one machine each, whatever the outlet; with it, outlets are addresses
+#: (fencing.py, _add_dependency_options).
+ONE_MACHINE = "port_as_ip"
+YES = ("1", "yes", "on", "true")
 #: Agents are installed where a login shell of root looks, and others do not.
 PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
 
@@ -33,6 +41,7 @@ class Fence(PowerDriver):
     """A PDU behind a fence agent."""
 
     _agent: str | None = None
+    _lists = True  # until it has listed nothing
 
     def login(self):
         agent = str(self.settings.get("agent") or "")
@@ -52,8 +61,12 @@ class Fence(PowerDriver):
         Some agents list `UNKNOWN` for all; each is asked for then, and one without an answer does not hide others.
         """
         named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
-        listed = self._ask("list-status")
-        seen = {plug: state.lower() for plug, state in LISTED.findall(listed.stdout)} if not listed.returncode else {}
+        listed = self._ask("list-status") if self._lists else None
+        rows = LISTED.findall(listed.stdout) if listed and not listed.returncode else ()
+        seen = {plug: state.lower() for plug, state in rows}
+        if named and not seen and self._lists:
+            self._lists = False
+            self._check_machines(named)
         status = {plug: state for plug, state in seen.items() if state in STATES.values()}
         for outlet in named or seen:
             if outlet not in status and (outlet in seen or not seen):
@@ -64,7 +77,7 @@ class Fence(PowerDriver):
                     raise HeteroError(what, f"outlet {outlet} of {self.name}", remedy)
                 status[outlet] = state or f"unknown ({words})"
         if not status:
-            what = f"{self.dialect} lists no outlets (it said: {last_words(listed)})"
+            what = f"{self.dialect} lists no outlets (it said: {_words(listed)})"
             raise HeteroError(what, self.name, "name its outlets, or check its host and credential")
         return status
 
@@ -73,21 +86,33 @@ class Fence(PowerDriver):
 
     def _order(self, outlet, state):
         done = self._ask(state, outlet)
-        return Answer(done.returncode == 0, last_words(done))
+        return Answer(done.returncode == 0 or bool(TOO_LATE.search(done.stderr)), _words(done))
 
     def _one(self, outlet):
         """(state, the agent's words)"""
         done = self._ask("status", outlet)
-        return STATES.get(done.returncode), last_words(done)
+        return STATES.get(done.returncode), _words(done)
+
+    def _check_machines(self, named):
+        """One outlet only, where the agent does not ask which. :raises BadInput: two would be the same machine."""
+        by_address = str((self.settings.get("agent_options") or {}).get(ONE_MACHINE)).lower() in YES
+        if len(named) > 1 and not by_address and f'name="{ONE_MACHINE}"' in self._ask("metadata").stdout:
+            what = f"{self.dialect} switches one machine, whatever the outlet: {', '.join(named)} would be the same"
+            remedy = f"make each a PDU of its own, or give addresses as outlets, and agent_options {ONE_MACHINE}: 1"
+            raise BadInput(what, self.name, remedy)
 
     def _ask(self, action, outlet=None):
         """The agent's end. :raises Lost: it lost the PDU."""
         if self.deadline.passed:
             raise TimedOut(f"no time left to ask {self.dialect}", self.name, "raise timeout")
         options, limit = self._options(action, outlet), self.deadline.left
-        done = ended([self._agent], self.name, "look at the PDU", limit, options, most=MOST_OF_OTHERS)
+        remedy = "look at the PDU, or raise timeout"
+        try:
+            done = ended([self._agent], self.name, remedy, limit, options, most=MOST_OF_OTHERS)
+        except TimedOut as error:
+            raise Lost(f"{self.dialect} did not end within {limit:.1f} s", self.name, remedy) from error
         if done.returncode not in STATES and LOST.search(done.stderr):
-            raise Lost(f"{self.dialect}: {last_words(done)}", self.name, "look at the PDU, or raise timeout")
+            raise Lost(f"{self.dialect}: {_words(done)}", self.name, remedy)
         return done
 
     def _options(self, action, outlet):
@@ -104,3 +129,9 @@ class Fence(PowerDriver):
             f'{name}="{value}"\n' if re.search(r'^["\s]|["\s]$', value) else f"{name}={value}\n"
             for name, value in lines
         )
+
+
+def _words(done):
+    """An agent's last words: of one that succeeded not what it, or its Python, complained of."""
+    said = done.stdout.strip() if done.returncode in STATES else ""
+    return said.splitlines()[-1] if said else LOGGED.sub("", last_words(done))

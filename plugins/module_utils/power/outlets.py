@@ -189,6 +189,7 @@ class _Batch:
         if not outlets:
             return
         waiting, answers, status, at = list(outlets), None, None, 0.0
+        ordered = self._deadline.within(self._deadline.left)
         try:
             answers = self._opened.switch(waiting, state)
             limit = self._deadline.within(self._window)
@@ -197,7 +198,7 @@ class _Batch:
                     waiting.remove(outlet)
                     self._done(outlet, None)
             while waiting:
-                began, status, at = limit.spent, self._opened.status(), limit.spent
+                began, status, at = limit.spent, self._opened.status(), ordered.spent
                 # No time for another look: the last one counts, rather than a reading that the deadline would cut off.
                 late = limit.left < LOOK_AGAIN + 2 * (limit.spent - began)
                 for outlet in list(waiting):
@@ -205,7 +206,7 @@ class _Batch:
                     if seen == state and outlet not in halfway:
                         self._done(outlet, state)
                     elif seen != state and (late or not answers[outlet].accepted):
-                        self.errors[outlet] = self._not_switched(outlet, seen, state, limit, answers[outlet])
+                        self.errors[outlet] = self._not_switched(outlet, seen, state, at, limit, answers[outlet])
                     elif seen != state:
                         continue
                     waiting.remove(outlet)
@@ -213,6 +214,8 @@ class _Batch:
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, which is why each outlet that was not seen yet failed.
+            if answers is None and isinstance(error, TimedOut):
+                error = self._unknown(waiting, state, error)
             for outlet in waiting:
                 self.errors[outlet] = error
                 if answers and self._deadline.passed and isinstance(error, TimedOut):
@@ -225,8 +228,8 @@ class _Batch:
         if self._report is not None:
             self._report(outlet, self.before[outlet], after, seconds)
 
-    def _not_switched(self, outlet, seen, state, limit, answer):
-        what = f"still {seen} {round(limit.spent, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
+    def _not_switched(self, outlet, seen, state, at, limit, answer):
+        what = f"still {seen} {round(at, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
         remedy = "check its relay" if answer.accepted else "check what this account may do"
         if limit.seconds < self._window:
             remedy += ", or raise timeout"
@@ -243,6 +246,12 @@ class _Batch:
         else:
             what = f"still {seen} {round(at, 1):g} s after '{state}' {said}, when the time was up"
         return TimedOut(what, self._thing(outlet), remedy, seen=seen or self.before[outlet])
+
+    def _unknown(self, outlets, state, error):
+        """The one error of all outlets for which the PDU was lost over the command."""
+        what = f"'{state}' may have been carried out or not, as the PDU was lost over it: {error.what}"
+        thing = f"outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} of {self._opened.name}"
+        return TimedOut(what, thing, error.remedy, **error.facts)
 
     def _thing(self, outlet):
         return f"outlet {outlet} of {self._opened.name}"
