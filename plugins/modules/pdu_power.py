@@ -75,7 +75,11 @@ options:
       - Without, RV(host_key) says so.
     type: str
   legacy_ssh:
-    description: With O(transport=ssh), allow the old algorithms that cards of before 2014 offer.
+    description:
+      - With O(transport=ssh), also allow the old algorithms that cards of before 2014 offer, behind all better ones. These
+        are C(diffie-hellman-group1-sha1), C(diffie-hellman-group14-sha1), C(diffie-hellman-group-exchange-sha1), the host
+        keys C(ssh-rsa) and C(ssh-dss), CBC ciphers, and MACs of SHA-1 and MD5.
+      - A host key of fewer than 1024 bits, or another one than before, is an error all the same.
     type: bool
   command_line:
     description:
@@ -101,7 +105,8 @@ options:
       - Community that may read and write, for SNMP versions V(1) and V(2c).
       - It reaches the SNMP commands by a file that only their user can read, for as long as they run, and a fence agent
         by its standard input. What arguments a fence agent starts its own programs with is up to the agent;
-        C(fence_apc_snmp) shows the community to everybody on the machine.
+        C(fence_apc_snmp) shows the community to everybody on the machine, C(fence_ipmilan) the password until ipmitool
+        has hidden it.
     type: str
   auth_protocol:
     description: How O(password) authenticates with SNMP version 3. Default is V(SHA).
@@ -113,7 +118,10 @@ options:
     description: How O(privacy_password) encrypts. Default is V(AES).
     type: str
   agent:
-    description: Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
+    description:
+      - Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
+      - An agent that switches one machine, like V(fence_ipmilan), has one outlet, by any name. Several are refused, unless
+        O(agent_options) has C(port_as_ip=1), with which each outlet is the address of a machine.
     type: str
   agent_options:
     description:

@@ -64,9 +64,6 @@ class Fence(PowerDriver):
         listed = self._ask("list-status") if self._lists else None
         rows = LISTED.findall(listed.stdout) if listed and not listed.returncode else ()
         seen = {plug: state.lower() for plug, state in rows}
-        if named and not seen and self._lists:
-            self._lists = False
-            self._check_machines(named)
         status = {plug: state for plug, state in seen.items() if state in STATES.values()}
         for outlet in named or seen:
             if outlet not in status and (outlet in seen or not seen):
@@ -76,6 +73,9 @@ class Fence(PowerDriver):
                     remedy = "check its host, its credential and the outlet"
                     raise HeteroError(what, f"outlet {outlet} of {self.name}", remedy)
                 status[outlet] = state or f"unknown ({words})"
+        if named and not seen and self._lists:
+            self._lists = False
+            self._check_machines(named)
         if not status:
             what = f"{self.dialect} lists no outlets (it said: {_words(listed)})"
             raise HeteroError(what, self.name, "name its outlets, or check its host and credential")

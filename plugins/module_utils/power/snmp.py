@@ -74,7 +74,13 @@ ANSWER, AGAIN = 3.0, 1
 SHORTEST_PASSPHRASE = 8
 
 ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
+#: net-snmp's words for endOfMibView (RFC 3416, 3).
+PAST_THE_END = "No more variables left"
+#: What a person looks at where nothing answers: community, or with version 3 user.
 NO_ANSWER = "look at the PDU; one that has another community does not answer either"
+NO_ANSWER_TO_USER = "look at the PDU; one whose user has another privacy_password or protocol does not answer either"
+#: Lines that are not about the PDU: which object it was, and where net-snmp makes its folders.
+BESIDE = ("Failed object", "Created directory")
 REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
 UNREACHABLE = re.compile(r"unknown host|no route|unreachable", re.I)
 
@@ -130,7 +136,7 @@ class Snmp(PowerDriver):
         rows, column = {}, self._table.state
         for oid, value in self._ask("snmpwalk", column):
             # past its end, version 2c says so in words, beside the last outlet's OID
-            if oid.startswith(f"{column}.") and value.isdigit():
+            if oid.startswith(f"{column}.") and not value.startswith(PAST_THE_END):
                 index = oid[len(column) + 1 :]
                 rows[_outlet(index)] = (index, value)
         return rows
@@ -144,19 +150,27 @@ class Snmp(PowerDriver):
             limit = max(0.5, self.deadline.left)
             done = ended(argv, self.name, "look at the PDU", limit, env=where, most=MOST_OF_OTHERS)
         except TimedOut as error:
-            raise Lost(f"no answer by SNMP ({error.what})", self.name, NO_ANSWER) from error
+            raise self._no_answer(error.what) from error
         if done.returncode == 0:
             return ROW.findall(done.stdout)
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = " ".join(line for line in lines if not line.startswith("Failed object"))
+        said = " ".join(line for line in lines if not line.startswith(BESIDE))
         if "Timeout" in said:
-            raise Lost(f"no answer by SNMP ({said})", self.name, NO_ANSWER)
+            raise self._no_answer(said)
         if REFUSED.search(said):
             raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
         if UNREACHABLE.search(said):
             raise HeteroError(f"cannot be reached: {said}", self.name, "check its host and port")
         what = said or f"{program} ended with {done.returncode}"
         raise HeteroError(what, self.name, "check what this account may do")
+
+    def _no_answer(self, said):
+        remedy = NO_ANSWER_TO_USER if self._version == "3" else NO_ANSWER
+        return Lost(f"no answer by SNMP ({said})", self.name, remedy)
+
+    @property
+    def _version(self):
+        return str(self.settings.get("snmp_version") or VERSIONS[0])
 
     def _address(self):
         host, port = str(self.settings.get("host") or ""), int(self.settings.get("port") or 161)
@@ -166,7 +180,7 @@ class Snmp(PowerDriver):
 
     def _configuration(self):
         """The text of snmp.conf (snmp.conf(5))."""
-        version = str(self.settings.get("snmp_version") or VERSIONS[0])
+        version = self._version
         if version not in VERSIONS:
             raise BadInput(f"no such SNMP version: {version}", self.name, f"give one of {', '.join(VERSIONS)}")
         lines = [f"defVersion {version}"]

@@ -231,6 +231,14 @@ class TestVersion3:
         assert time.monotonic() - begun < 10
         assert "wrong-wrong" not in repr(caught.value.failure)
 
+    def test_a_wrong_privacy_password_is_silence(self, agent, tmp_path):
+        """Without it, a community would be corrected that version 3 does not have."""
+        secrets = {"username": "watt", "password": "one two 3", "privacy_password": "wrong-wrong"}
+        with pytest.raises(TimedOut) as caught, opened(agent, secrets, tmp_path, seconds=1.0):
+            pytest.fail("opened")
+        assert caught.value.what.startswith("no answer by SNMP (Timeout")
+        assert "another privacy_password or protocol" in caught.value.remedy
+
 
 @pytest.mark.parametrize(
     ("settings", "secrets", "words"),
