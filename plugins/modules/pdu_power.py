@@ -76,9 +76,10 @@ options:
     type: str
   legacy_ssh:
     description:
-      - With O(transport=ssh), also allow the old algorithms that cards of before 2014 offer, behind all better ones. These
-        are C(diffie-hellman-group1-sha1), C(diffie-hellman-group14-sha1), C(diffie-hellman-group-exchange-sha1), the host
-        keys C(ssh-rsa) and C(ssh-dss), CBC ciphers, and MACs of SHA-1 and MD5.
+      - With O(transport=ssh), also allow the old algorithms that cards of before 2014 offer, behind all better ones.
+      - These are C(diffie-hellman-group1-sha1), C(diffie-hellman-group14-sha1),
+        C(diffie-hellman-group-exchange-sha1), the host keys C(ssh-rsa) and C(ssh-dss), CBC ciphers, and MACs of SHA-1
+        and MD5.
       - A host key of fewer than 1024 bits, or another one than before, is an error all the same.
     type: bool
   command_line:
@@ -120,8 +121,8 @@ options:
   agent:
     description:
       - Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
-      - An agent that switches one machine, like V(fence_ipmilan), has one outlet, by any name. Several are refused, unless
-        O(agent_options) has C(port_as_ip=1), with which each outlet is the address of a machine.
+      - An agent that switches one machine, like V(fence_ipmilan), has one outlet, by any name. Several are refused,
+        unless O(agent_options) has C(port_as_ip=1), with which each outlet is the address of a machine.
     type: str
   agent_options:
     description:
