@@ -16,10 +16,12 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import suppress
 
 from .errors import HeteroError
 
-#: Job files that nobody fetched (the play was killed) are removed after a day.
+#: Job files that nobody fetched (the play was killed) are removed after a day; never one whose worker lives, however
+#: old the clock makes it.
 KEEP = 86400
 
 
@@ -63,6 +65,12 @@ def _clean(folder):
         path = os.path.join(folder, name)
         try:
             if time.time() - os.path.getmtime(path) > KEEP:
-                os.unlink(path)
+                _remove(path)
         except FileNotFoundError:
             continue
+
+
+def _remove(path):
+    with open(path, encoding="utf-8") as job, suppress(BlockingIOError):
+        fcntl.flock(job, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)

@@ -19,6 +19,7 @@ from .errors import HeteroError
 
 #: Copies that are kept: two days of one an hour, for only what changed is copied.
 KEPT = 48
+END = ".db"
 
 
 def folder_of(database):
@@ -30,7 +31,8 @@ def copies(database):
     """Paths of all copies, the oldest first; their names are the database's and the UTC time at which each was made."""
     folder, stem = folder_of(database), _stem(database)
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    return [os.path.join(folder, name) for name in sorted(names) if name.startswith(stem) and name.endswith(".db")]
+    stamps = sorted(name[: -len(END)] for name in names if name.startswith(stem) and name.endswith(END))
+    return [os.path.join(folder, stamp + END) for stamp in stamps]
 
 
 def make(database):
@@ -50,7 +52,7 @@ def make(database):
         if before and filecmp.cmp(before[-1], new, shallow=False):
             os.unlink(new)
             return None
-        path = os.path.join(folder, _stem(database) + time.strftime("%Y%m%dT%H%M%SZ.db", time.gmtime()))
+        path = os.path.join(folder, _name(database, before))
         os.rename(new, path)
     except OSError as error:
         remedy = "free space there, or correct its permissions"
@@ -68,6 +70,19 @@ def say(database):
     path = make(database)
     sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
     return 0
+
+
+def _name(database, before):
+    """The name of a new copy, which is the last of all whatever the clock shows: it may have been set back.
+
+    :param before: paths of the copies that are there.
+    """
+    name = _stem(database) + time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    last = os.path.basename(before[-1])[: -len(END)] if before else ""
+    if name <= last:
+        stamp, _plus, number = last.partition("+")
+        name = f"{stamp}+{int(number or 0) + 1:06}"
+    return name + END
 
 
 def _stem(database):

@@ -24,6 +24,7 @@ from ..images.personal import parse_key
 from ..instances import must_be_free_word, valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import id_maps, liblxc
+from ..node_clock import must_not_be_behind
 from ..owners import must_be_numbers, names_of
 from .config import SET_UP
 from .guest_claiming import Guests
@@ -31,6 +32,8 @@ from .info import claim_fields
 
 #: More instances of one request are a slip of the pen.
 MOST = 500
+#: Verb of `hetero` that ends leases.
+REAPER = "gpu-reap"
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ def present(host, wish, change):
     :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
+    if wish.lease_hours is not None:
+        must_not_be_behind(host.store.path, REAPER)
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
         kind = KINDS[wish.kind](host, wish)

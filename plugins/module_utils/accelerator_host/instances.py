@@ -21,9 +21,10 @@ from ..images.names import valid_image
 from ..leases import as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
+from ..node_clock import must_not_be_behind
 from ..owners import is_of, must_be_made
 from . import states
-from .claiming import line, shown
+from .claiming import REAPER, line, shown
 from .container import ContainerWork
 from .guest import GuestWork
 
@@ -46,7 +47,7 @@ class Options:
     :param fresh: make it anew although neither changes.
     :param lease_hours: hours from now, 0 for no end (extended).
     :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
-    :param over: end only what has a lease that is over when its turn has come (absent).
+    :param over: end only what has a lease that is over at this time when its turn has come (absent).
     """
 
     owner: str | None = None
@@ -58,7 +59,7 @@ class Options:
     ssh_public_key: str | None = None
     fresh: bool = False
     lease_hours: float | None = None
-    over: bool = False
+    over: float | None = None
     numbers: tuple = ()
 
 
@@ -119,6 +120,8 @@ def rebuilt(host, request, options, change):
 def extended(host, request, options, change):
     """The end of the lease is so many hours from now, or there is none."""
     must_be_hours(options.lease_hours, "lease_hours", endless=True)
+    if options.lease_hours:
+        must_not_be_behind(host.store.path, REAPER)
 
     def one(work):
         now, old = time.time(), work.claim.expires
@@ -136,7 +139,7 @@ def absent(host, request, options, change):
     """Ended, its root gone, its devices closed and free, its claim over; each is read back."""
 
     def one(work):
-        if options.over and (work.claim.expires is None or work.claim.expires > time.time()):
+        if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
             return
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})

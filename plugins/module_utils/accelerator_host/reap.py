@@ -4,16 +4,17 @@
 """`hetero gpu-reap`: ends the containers and guests whose lease is over, as terminate does. Roles gpu_lxc and
 kvm_guests have a timer each, for their own kind.
 
-One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again. Each is ended
-by a process of its own: what a tenant left, and nobody foresaw, keeps no other from its end.
+One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again; so does one
+whose lease is over only because the clock jumped (node_clock.py). Each is ended by a process of its own: what a tenant
+left, and nobody foresaw, keeps no other from its end.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 
+from .. import node_clock
 from ..change import Change
 from ..child import in_child
 from ..deadline import Deadline
@@ -28,12 +29,13 @@ VERB = "gpu-reap"
 PATIENCE = 60.0
 #: Seconds for the process that ends one; each of its steps has a limit of its own, and is done long before.
 LONGEST = 3600.0
+#: What is done about a lease that is over by a clock which jumped.
+HOLD = node_clock.HOLD.format(verb=VERB)
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-gpu-reap (or hetero-guests-reap)"
 
 
-def over(host, kinds=tuple(KINDS)):
-    """Claims of these kinds whose lease is over."""
-    now = time.time()
+def over(host, kinds, now):
+    """Claims of these kinds whose lease is over at that time."""
     return [
         claim
         for claim in host.store.claims()
@@ -43,12 +45,11 @@ def over(host, kinds=tuple(KINDS)):
 
 def reap(host, say, kinds=tuple(KINDS), only=None):
     """End each instance of these kinds, or this one, whose lease is over; True where all of them could be ended."""
-    ended = True
-    for claim in over(host, kinds):
-        now = time.time()
+    ended, now = True, node_clock.look(host.store.path, VERB).sure
+    for claim in over(host, kinds, now):
         if only not in (None, claim.instance):
             continue
-        result = absent(host, claim.instance, Options(timeout=PATIENCE, over=True), Change())
+        result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
         lease = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
         if result.get("failed"):
             say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
@@ -65,11 +66,23 @@ def main(arguments):
     )
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
     parser.add_argument("--kind", choices=sorted(KINDS), help="only containers (lxc) or guests (kvm)")
+    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
     options = parser.parse_args(arguments)
+    kinds = [options.kind] if options.kind else list(KINDS)
     with Host(options.config, VERB, create=False) as host:
-        claims = over(host, [options.kind] if options.kind else list(KINDS))
+        if options.clock_is_right:
+            node_clock.set_right(host.store.path)
+        clock = node_clock.look(host.store.path, VERB)
+        claims = over(host, kinds, clock.sure)
+        held = [claim for claim in over(host, kinds, clock.now) if claim not in claims]
+        late = clock.behind and any(claim.expires is not None for claim in host.store.claims())
+    for claim in held:
+        _say(f"{claim.instance} of {claim.owner}: its lease is over, but {clock.fault}: {HOLD}")
+    if late:
+        _say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+    node_clock.keep(clock, _say)
     ended = [_apart(options.config, claim) for claim in claims]
-    return 0 if all(ended) else 1
+    return 0 if all(ended) and not held and not late else 1
 
 
 def _apart(config, claim):

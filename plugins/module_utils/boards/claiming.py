@@ -25,12 +25,14 @@ from ..images.serving import no_image, without_room
 from ..instances import must_be_free_word, valid_instance
 from ..leases import must_be_hours
 from ..locks import lock
+from ..node_clock import must_not_be_behind
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from . import states
 from .adopting import catch_up
 from .each import must_own
 from .free import give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
+from .leasing import REAPER
 from .store import Record, why_not_free
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
@@ -102,6 +104,8 @@ def present(proxy, wish, change):
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
+    if wish.lease_hours is not None:
+        must_not_be_behind(proxy.store.path, REAPER)
     make_room(len(wish.instances))
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)

@@ -12,9 +12,12 @@ import time
 
 from ..errors import Refused
 from ..leases import as_date, end, must_be_hours, until
+from ..node_clock import must_not_be_behind
 from .each import each, ids_of, must_own
 
 PHASE = "lease"
+#: Verb of `hetero` that ends leases.
+REAPER = "reap"
 
 
 def extend(proxy, request, owner, hours, change, deadline):
@@ -24,6 +27,8 @@ def extend(proxy, request, owner, hours, change, deadline):
     :param hours: 0 takes the end away.
     """
     must_be_hours(hours, "hours", endless=True)
+    if hours:
+        must_not_be_behind(proxy.store.path, REAPER)
 
     def one(board, claim, report):
         if claim is None:

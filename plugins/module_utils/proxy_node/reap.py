@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero reap`: ends the instances whose lease is over, as terminate does. Its timer is role tftp_proxy's.
 
-A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again. All are
-freed together, by a process that may end as nobody foresaw, of what a tenant left; then each is, by one of its own.
+A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again; so does one
+whose lease is over only because the clock jumped (node_clock.py). All are freed together, by a process that may end as
+nobody foresaw, of what a tenant left; then each is, by one of its own.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import time
 
+from .. import node_clock
 from ..boards.board_work import BoardWork, locked
 from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
@@ -35,6 +36,8 @@ RECENT = 50
 LONGEST = 2 * 86400.0
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
 NUMBER = re.compile(r"[\d.]+")
+#: What is done about a lease that is over by a clock which jumped.
+HOLD = node_clock.HOLD.format(verb=VERB)
 
 
 def reap(proxy, say, only=None):
@@ -43,8 +46,17 @@ def reap(proxy, say, only=None):
     :param say: called with a text for each claim that was ended or could not be.
     :param only: the instance that is to be ended, if its lease is over; None for all.
     """
-    now, change, works = time.time(), Change(), []
-    claims = [claim for claim in proxy.store.claims() if _over(proxy, claim, now) and only in (None, claim.instance)]
+    clock = node_clock.look(proxy.store.path, VERB)
+    now, change, works = clock.sure, Change(), []
+    wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance)]
+    claims = [claim for claim in wanted if _over(proxy, claim, now)]
+    held = [claim for claim in wanted if claim not in claims and _over(proxy, claim, clock.now)]
+    for claim in held:
+        _failed(proxy, claim, f"{clock.fault}: {HOLD}", say)
+    late = clock.behind and any(claim.expires is not None for claim in wanted)
+    if late:
+        say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+    node_clock.keep(clock, say)
     lost = [claim for claim in claims if claim.board not in proxy.boards]
     for claim in lost:
         _failed(proxy, claim, f"board{claim.board} is not in the boards file: add it, so that it can be freed", say)
@@ -61,7 +73,7 @@ def reap(proxy, say, only=None):
             text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; off, cleaned, free"
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
-    return not lost and not any(work.failed for work in works)
+    return not (held or late or lost) and not any(work.failed for work in works)
 
 
 def main(arguments):
@@ -69,17 +81,21 @@ def main(arguments):
         prog=f"hetero {VERB}", description="End the instances whose lease is over: board off, cleaned, free."
     )
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
     options = parser.parse_args(arguments)
-    return 0 if turn(files_of(options.config)) else 1
+    files = files_of(options.config)
+    if options.clock_is_right:
+        node_clock.set_right(files["state_db"])
+    return 0 if turn(files) else 1
 
 
 def turn(files):
     """End all claims whose lease is over, whatever one of them does to the process that ends it."""
+    now = node_clock.look(files["state_db"], VERB).sure
     try:
         return _apart(files, None, "all boards")
     except HeteroError as error:
         _say(f"{error}; each board is freed by itself")
-    now = time.time()
     with Proxy(files, VERB, create=False) as proxy:
         claims = [claim for claim in proxy.store.claims() if _over(proxy, claim, now)]
     ended = [_alone(files, claim) for claim in claims]

@@ -1,0 +1,173 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node's clock held against the seconds that its kernel counted since the clock was believed last.
+
+Leases end by the clock, and with them boards, guests and data; a clock jumps: a battery that is dead, a wrong time
+server, a slip of the hand. So nothing ends by a jump: what is over by the clock alone is held until the clock is set
+right, or an operator says that it is. What the reaper believed last lies in a file beside the node's database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .errors import BadInput, HeteroError, Refused, naming
+from .instances import age
+from .json_file import read_object
+from .whole_file import write_whole
+
+#: What a clock may be stepped by between two turns of the reaper and be believed (seconds): what time servers correct,
+#: and a reboot that leaves it to a clock without a battery for that long.
+SLACK = 300.0
+#: How long a machine may have been off (seconds): a long weekend. Nobody but its clock counted that time.
+OFF = 4 * 86400.0
+#: How often it is written down that the clock is believed (seconds): within this it cannot drift by SLACK.
+KEEP = 3600.0
+#: One line, another one after each boot (random(4)).
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+BY_WORD = "--clock-is-right"
+HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
+#: What is done about a lease that is over by a clock which jumped.
+HOLD = f"nothing ends by a jump: {HOW}, once what is to stay has been extended"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A clock that was believed: what it showed, in which boot, and the seconds that the kernel had counted in it."""
+
+    time: float
+    boot: str
+    counted: float
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a node's clock shows, and what the kernel's count makes of the one that was believed last.
+
+    :param path: where the mark lies.
+    :param now: what it shows (unix seconds).
+    :param counted: what it is at least by the kernel's count; None where none was believed before.
+    :param latest: the latest that is believed.
+    :param here: the mark of this moment.
+    :param mark: the one that was kept; None where there is none.
+    """
+
+    path: str
+    now: float
+    counted: Any
+    latest: float
+    here: Mark
+    mark: Any
+
+    @property
+    def ahead(self):
+        """Whether it went forward by more than can be told from a wrong clock."""
+        return self.now > self.latest
+
+    @property
+    def behind(self):
+        """Whether it shows a time that was long over."""
+        return self.counted is not None and self.now < self.counted - SLACK
+
+    @property
+    def sure(self):
+        """The time that it is at least: what ends then is over."""
+        return min(self.now, self.counted) if self.ahead else self.now
+
+    @property
+    def fault(self):
+        """What is wrong with it, in words; None for one that is believed."""
+        if self.ahead:
+            return f"the clock shows {_date(self.now)}, {age(self.now - self.counted)} more than was counted"
+        if self.behind:
+            return f"the clock shows {_date(self.now)}, and was believed at {_date(self.mark.time)}"
+        return None
+
+    @property
+    def is_kept(self):
+        """Whether it was written down a short time ago that it is believed."""
+        mark, here = self.mark, self.here
+        return bool(mark and mark.boot == here.boot and 0 <= here.counted - mark.counted < KEEP)
+
+
+def path_of(database):
+    """Where the mark of the node with this database lies."""
+    return f"{os.path.splitext(os.path.abspath(database))[0]}.clock"
+
+
+def look(database, verb):
+    """The clock of a node, a Clock.
+
+    :param verb: of `hetero`, with which an operator says that it is right.
+    :raises HeteroError: what was believed last cannot be read.
+    """
+    path, here = path_of(database), _here()
+    mark = _read(path, verb)
+    if mark is None:
+        return Clock(path, here.time, None, here.time, here, None)
+    same = mark.boot == here.boot
+    # of another boot: it was on for as long as it counts now, at least
+    counted = mark.time + (here.counted - mark.counted if same else here.counted)
+    return Clock(path, here.time, counted, counted + (SLACK if same else OFF), here, mark)
+
+
+def keep(clock, say):
+    """Write down that a clock is believed, if it is.
+
+    :param say: called with a text where that cannot be written: on a disk that is full leases end all the same.
+    """
+    if not clock.fault and not clock.is_kept and os.path.isdir(os.path.dirname(clock.path)):
+        try:
+            _write(clock.path, clock.here)
+        except HeteroError as error:
+            say(str(error))
+
+
+def set_right(database):
+    """An operator's word that the clock is right now."""
+    _write(path_of(database), _here())
+
+
+def must_not_be_behind(database, verb):
+    """Refused where a lease that begins now would be over as soon as the clock is set.
+
+    :raises HeteroError: what was believed last cannot be read.
+    """
+    clock = look(database, verb)
+    if clock.behind:
+        raise Refused(f"{clock.fault}: a lease would end at once when it is set", "lease", HOW.format(verb=verb))
+
+
+def _here():
+    with naming(BOOT_ID), open(BOOT_ID, encoding="utf-8") as file:
+        boot = file.read().strip()
+    return Mark(time.time(), boot, time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+def _write(path, mark):
+    with naming(path):
+        write_whole(path, json.dumps(asdict(mark)), 0o600)
+
+
+def _read(path, verb):
+    if not os.path.lexists(path):
+        return None
+    try:
+        found = read_object(path, "")
+        return Mark(float(found["time"]), str(found["boot"]), float(found["counted"]))
+    except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
+        what = "what it says of the clock cannot be read, so no lease is ended or given"
+        remedy = f"where the clock is right: hetero {verb} {BY_WORD}"
+        raise HeteroError(what, path, remedy) from error
+
+
+def _date(when):
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(when))
+    except (OverflowError, OSError, ValueError):
+        return f"{when:g}"

@@ -1,0 +1,48 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's clock that jumps while leases run. If these fail, tenants lose guests and data to a wrong clock."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import node_clock
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reap
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.tests.unit.guests.test_guests import KG1
+
+YEAR = 365 * 86400.0
+
+
+def test_a_clock_that_jumped_ends_no_guest_and_an_operators_word_does(site, monkeypatch, capfd):
+    """Lost: all guests and containers of a host whose clock was wrong for the minute between two turns."""
+    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    bare = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
+    site.provision("ml-9", flavor=bare, lease_hours=3)
+    assert reap.main(["--config", str(site.config)]) == 0
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR)
+    assert reap.main(["--config", str(site.config), "--kind", "kvm"]) == 1
+    said = capfd.readouterr().out
+    assert "ml-9 of alice: its lease is over, but the clock shows 20" in said
+    assert "nothing ends by a jump: set the clock; where it is right: hetero gpu-reap --clock-is-right" in said
+    with site.host() as host:
+        assert reap.reap(host, print)
+    assert [one["state"] for one in site.info()["instances"]] == ["running"]
+    monkeypatch.setattr(time, "time", lambda: real() - YEAR)
+    assert reap.main(["--config", str(site.config)]) == 1
+    assert "leases end late: set the clock; where it is right: hetero gpu-reap" in capfd.readouterr().out
+    for late in (
+        lambda: site.do("extended", "ml-9", lease_hours=5),
+        lambda: site.provision("ml-10", flavor=bare, lease_hours=5),
+    ):
+        with pytest.raises(Refused, match="a lease would end at once when it is set: set the clock"):
+            late()
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR)
+    assert reap.main(["--config", str(site.config), node_clock.BY_WORD]) == 0
+    assert site.info()["instances"] == []

@@ -1,0 +1,173 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A proxy's clock that jumps while leases run. If these fail, tenants lose boards and data to a dead battery, a wrong
+time server or a slip of the hand; or no lease ever ends again.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import node_clock
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR
+
+HOUR, YEAR = 3600.0, 365 * 86400.0
+
+
+class Hand:
+    """Sets the clock of the machine, and switches it off for a while."""
+
+    def __init__(self, patch, folder):
+        self._patch, self._folder, self._real, self._boots = patch, folder, time.time, 0
+
+    def jump(self, seconds):
+        """From where it would be without any jump."""
+        self._patch.setattr(time, "time", lambda: self._real() + seconds)
+
+    def set(self, shown):
+        self.jump(shown - self._real())
+
+    def boot(self):
+        """Another boot, a second old."""
+        self._boots += 1
+        boot = self._folder / "boot_id"
+        boot.write_text(f"boot {self._boots}\n")
+        self._patch.setattr(node_clock, "BOOT_ID", str(boot))
+        self._patch.setattr(time, "clock_gettime", lambda which: 1.0)
+
+
+@pytest.fixture
+def clock(monkeypatch, tmp_path):
+    return Hand(monkeypatch, tmp_path)
+
+
+def lease(site, hours, **given):
+    return site.module("board_lease", instance="jackie", hours=hours, **given)
+
+
+def turn(site):
+    (result,) = site.reap()
+    assert not result.get("broken"), result
+    return result
+
+
+def runs(site):
+    return site.what_is_there() == site.running("jackie")
+
+
+def clock_is_right(site, monkeypatch):
+    """`hetero reap --clock-is-right`, as an operator runs it; its exit status."""
+    monkeypatch.setattr(reap, "files_of", lambda config: site.params)
+    return reap.main([node_clock.BY_WORD])
+
+
+@pytest.mark.parametrize("seconds", [4 * HOUR, YEAR], ids=["hours", "a year"])
+def test_a_clock_that_went_forward_ends_no_lease(jackie, clock, seconds):
+    """Lost: every instance with a lease of a proxy whose clock was wrong for the minute between two turns."""
+    lease(jackie, 3)
+    assert turn(jackie) == dict(said=[], failed=False)
+    clock.jump(seconds)
+    for _turn in range(2):
+        result = turn(jackie)
+        assert runs(jackie)
+        assert result["failed"]
+        (said,) = result["said"]
+        assert "its lease is over, and it could not be ended: the clock shows 20" in said
+        assert "more than was counted: nothing ends by a jump: set the clock; where it is right: hetero reap" in said
+    (event,) = jackie.events(0, "reap")
+    assert "nothing ends by a jump" in event.text
+    clock.jump(0)
+    assert turn(jackie) == dict(said=[], failed=False)
+    assert runs(jackie)
+
+
+def test_a_lease_that_was_over_before_the_jump_ends(jackie, clock):
+    """Lost: boards that nobody gets back while a clock is wrong."""
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    jackie.expire()
+    clock.jump(YEAR)
+    assert turn(jackie)["said"] == ["board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_an_operators_word_ends_what_is_over_since(jackie, clock, monkeypatch):
+    """Lost: all lease endings, for ever, on a proxy whose clock was wrong until it was set right."""
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    clock.jump(YEAR)
+    assert turn(jackie)["failed"]
+    lease(jackie, 0)
+    assert clock_is_right(jackie, monkeypatch) == 0
+    assert runs(jackie), "its lease was taken away before"
+    lease(jackie, 3)
+    assert turn(jackie) == dict(said=[], failed=False)
+    clock.jump(YEAR + 4 * HOUR)
+    assert turn(jackie)["failed"]
+    assert clock_is_right(jackie, monkeypatch) == 0
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_a_boot_with_a_dead_battery_ends_nothing(jackie, clock):
+    """1970 until the time server answered; then the time is what it is, and leases end by it."""
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    clock.boot()
+    clock.set(60.0)
+    result = turn(jackie)
+    assert (result["failed"], runs(jackie)) == (True, True)
+    (said,) = result["said"]
+    assert "the clock shows 1970-01-01 00:01 UTC, and was believed at 20" in said
+    assert "leases end late: set the clock" in said
+    refused = lease(jackie, 5)
+    assert "a lease would end at once when it is set: set the clock" in refused["msg"]
+    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=5)
+    assert "a lease would end at once when it is set" in jackie.module("board_claim", **wish)["msg"]
+    assert not lease(jackie, 0, check=True).get("failed")
+    clock.jump(HOUR)
+    assert turn(jackie) == dict(said=[], failed=False)
+    clock.jump(4 * HOUR)
+    assert turn(jackie)["failed"], "four hours at once, in one boot"
+    assert runs(jackie)
+
+
+def test_a_long_weekend_off_is_believed_and_a_year_is_not(jackie, clock):
+    lease(jackie, 24)
+    assert not turn(jackie)["failed"]
+    clock.boot()
+    clock.jump(YEAR)
+    assert turn(jackie)["failed"]
+    assert runs(jackie)
+    clock.jump(3 * 24 * HOUR)
+    assert not turn(jackie)["failed"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_a_clock_that_went_back_ends_nothing_early(jackie, clock):
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    clock.jump(-YEAR)
+    result = turn(jackie)
+    assert (result["failed"], runs(jackie)) == (True, True)
+    assert "leases end late" in result["said"][0]
+
+
+def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkeypatch):
+    """Lost: an instance, by a file that a power cut or a hand made unreadable."""
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    (jackie.state / "state.clock").write_text("{")
+    jackie.expire()
+    result = turn(jackie)
+    assert (result["failed"], runs(jackie)) == (True, True)
+    assert f"{jackie.state}/state.clock: what it says of the clock cannot be read" in result["msg"]
+    with pytest.raises(HeteroError, match="where the clock is right: hetero reap --clock-is-right"):
+        reap.turn(jackie.params)
+    assert clock_is_right(jackie, monkeypatch) == 0
+    assert jackie.what_is_there() == jackie.clean()
