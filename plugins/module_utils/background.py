@@ -18,11 +18,13 @@ import tempfile
 import time
 from contextlib import suppress
 
-from .errors import HeteroError
+from .errors import FULL, HeteroError
 
 #: Job files that nobody fetched (the play was killed) are removed after a day; never one whose worker lives, however
 #: old the clock makes it.
 KEEP = 86400
+#: Bytes of a job file that are written before the work begins: one page, for the words that its result found no room.
+ROOM = 4096
 
 
 def detach(run_folder):
@@ -36,8 +38,12 @@ def detach(run_folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         _clean(folder)
         job, path = tempfile.mkstemp(prefix="job-", suffix=".json", dir=folder)
+        _make_room(job, path)
     except OSError as error:
-        remedy = f"make {run_folder} writable for this user"
+        full = error.errno in FULL
+        remedy = (
+            f"free space on the file system of {run_folder}" if full else f"make {run_folder} writable for this user"
+        )
         raise HeteroError(f"cannot be written ({error.strerror})", folder, remedy) from error
     fcntl.flock(job, fcntl.LOCK_EX)
     sys.stdout.flush()
@@ -55,9 +61,34 @@ def detach(run_folder):
 
 def finish(result):
     """End the worker with its result; nothing that belongs to the first process is cleaned up."""
-    sys.stdout.write(json.dumps(result) + "\n")
     sys.stdout.flush()
+    begin = os.lseek(1, 0, os.SEEK_CUR)  # behind what programs said
+    try:
+        _print(json.dumps(result))
+    except OSError as error:
+        os.ftruncate(1, ROOM)
+        os.lseek(1, begin, os.SEEK_SET)
+        what = f"what was done is done, and cannot be told: no room for it with the jobs ({error.strerror})"
+        msg = f"{what}: free space on the file system of the node's run folder, then run this again"
+        _print(json.dumps(dict(failed=True, msg=msg)).ljust(ROOM - begin - 1))
     os._exit(0)
+
+
+def _print(text):
+    left = memoryview(f"{text}\n".encode("utf-8", "surrogateescape"))
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def _make_room(job, path):
+    """A file system that is full is noticed before anything is done, not when it is to be told."""
+    try:
+        os.write(job, b" " * ROOM)
+        os.lseek(job, 0, os.SEEK_SET)
+    except OSError:
+        os.close(job)
+        os.unlink(path)
+        raise
 
 
 def _clean(folder):

@@ -15,11 +15,14 @@ import sys
 import time
 from contextlib import closing
 
+from . import reserve
 from .errors import HeteroError
 
 #: Copies that are kept: two days of one an hour, for only what changed is copied.
 KEPT = 48
 END = ".db"
+#: What SQLite says of a database that is damaged; all else is said of its disk, of permissions or of other processes.
+DAMAGED = ("malformed", "not a database", "encrypted")
 
 
 def folder_of(database):
@@ -43,6 +46,7 @@ def make(database):
     folder = folder_of(database)
     new = os.path.join(folder, f".{_stem(database)}new")
     try:
+        reserve.must_not_be_short(database, os.path.getsize(database))
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.path.exists(new):
             os.unlink(new)  # of a copy that was cut short; `hetero backup` runs once at a time
@@ -99,6 +103,9 @@ def _copy(database, new):
             found = " ".join(target.execute("PRAGMA integrity_check").fetchone()[0].split())
     except sqlite3.DatabaseError as error:
         found = str(error)
+        if not any(word in found for word in DAMAGED):
+            remedy = "free space there, or correct its permissions; the database is as it was"
+            raise HeteroError(f"no copy could be written (SQLite: {found})", os.path.dirname(new), remedy) from error
     if found != "ok":
         os.unlink(new)
         raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))

@@ -12,6 +12,7 @@ import json
 import os
 from typing import Any
 
+from . import reserve
 from .database import Database
 from .images.names import default_name, is_source
 
@@ -47,6 +48,11 @@ class ClaimsStore:
     def must_be_whole(self):
         """HeteroError where pages of the database are damaged, also such as no query reads."""
         self._db.must_be_whole()
+
+    @property
+    def is_short(self):
+        """Whether its file system has too little left for anything that takes more of it."""
+        return reserve.is_short(self.path)
 
     def transaction(self, dry=False):
         """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from . import backups
+from . import backups, reserve
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .release import RELEASE, as_number, as_text
@@ -84,6 +84,7 @@ class Database:
         with self._explained():
             if create:
                 self._create_file()
+            self._spend()
             self._db = self._connect(path if create or os.path.exists(path) else ":memory:")
             if self._upgradable():
                 self._upgrade(create if write is None else write)
@@ -96,6 +97,8 @@ class Database:
                     self._write_tables()
             if create and self._pragma("application_id") < as_number(RELEASE):
                 self._sign()
+            if create or write:
+                self._keep()
 
     def close(self):
         if self._db is not None:
@@ -125,6 +128,7 @@ class Database:
             if self._db.in_transaction:
                 yield
                 return
+            self._spend()
             self._db.execute(begin)
             self.touched.clear()
             before = self._db.total_changes
@@ -154,6 +158,14 @@ class Database:
     def _is_kept(self):
         """Whether what is written stays: the connection is to the file, not to a copy in memory."""
         return bool(self._db.execute("PRAGMA database_list").fetchone()["file"])
+
+    def _spend(self):
+        if os.path.exists(self.path):
+            reserve.spend(self.path)
+
+    def _keep(self):
+        if os.path.exists(self.path):
+            reserve.keep(self.path)
 
     def _connect(self, name):
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
@@ -291,6 +303,8 @@ class Database:
             yield
         except sqlite3.DatabaseError as error:
             said = str(error)
+            if "disk i/o" in said.lower() and reserve.is_short(self.path):
+                said = f"database or disk is full, {said}"
             words = {
                 "path": self.path,
                 "folder": self._folder,

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import contextmanager
 
 from .printable import brief, brief_words, printable
+
+#: What the kernel says of a file system, or of somebody's share of it, that is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class HeteroError(Exception):
@@ -98,5 +102,10 @@ def naming(path):
         yield
     except OSError as error:
         thing = error.filename if isinstance(error.filename, str) else path
+        if error.errno in FULL:
+            # of a copy, what is written comes second
+            thing = error.filename2 if isinstance(error.filename2, str) else thing
+            remedy = "free space on its file system, then run this again"
+            raise HeteroError(f"cannot be written ({error.strerror})", thing, remedy) from error
         remedy = "check space and permissions there, or run the set-up playbook"
         raise HeteroError(f"cannot be read or written ({error.strerror or error})", thing, remedy) from error

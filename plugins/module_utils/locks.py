@@ -14,7 +14,7 @@ import os
 import time
 from contextlib import contextmanager
 
-from .errors import HeteroError, TimedOut
+from .errors import FULL, HeteroError, TimedOut
 
 #: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
 UNNAMED = "another process"
@@ -47,7 +47,9 @@ def _open(run_folder, board_name):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return os.open(os.path.join(folder, board_name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        remedy = f"make {run_folder} writable for this user"
+        remedy = f"free space on the file system of {run_folder}"
+        if error.errno not in FULL:
+            remedy = f"make {run_folder} writable for this user"
         raise HeteroError(f"lock cannot be opened in {folder} ({error.strerror})", board_name, remedy) from error
 
 
@@ -86,5 +88,10 @@ def _named(file):
 
 
 def _write(file, text):
-    os.ftruncate(file, 0)
-    os.pwrite(file, text.encode(), 0)
+    """On a file system that is full the holder has no name, and holds it all the same."""
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, text.encode(), 0)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise

@@ -37,6 +37,7 @@ from .store import Record, why_not_free
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
+NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def present(proxy, wish, change):
         others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
         busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
         wanted = {name: sizes[name] for name, why in busy.items() if why is None}
-        full = without_room(promises, wanted)
+        full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
         busy.update(full)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import queue
 
-from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
+from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ..power.outlets import OutletsFailed, session, set_outlets
 
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
@@ -49,7 +49,8 @@ class PduLine:
         try:
             settings, secrets = self.proxy.pdu(self.name)
             run_folder = self.proxy.config["run_folder"]
-            with session(self.name, settings, secrets, self.deadline, run_folder) as pdu:
+            # its client's files, where the disk is full
+            with naming(self.name), session(self.name, settings, secrets, self.deadline, run_folder) as pdu:
                 self.on_status(pdu.status())
                 while True:
                     wanted, last = self._next()

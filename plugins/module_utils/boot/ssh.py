@@ -15,7 +15,6 @@ import os
 import re
 import socket
 import subprocess
-import tempfile
 from contextlib import contextmanager
 
 from ..errors import BadInput, HeteroError
@@ -72,12 +71,15 @@ def known_hosts_line(ip, host_key, port=SSH_PORT):
 
 @contextmanager
 def known_hosts_file(ip, host_key, port=SSH_PORT):
-    """A known_hosts file with these keys and no others, for as long as the block lasts; its path."""
-    with tempfile.TemporaryDirectory(prefix="hetero-ssh-") as folder:
-        path = os.path.join(folder, "known_hosts")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(known_hosts_line(ip, host_key, port) + "\n")
-        yield path
+    """A known_hosts file with these keys and no others, for as long as the block lasts; its path.
+
+    It lies in memory: whether a board is its instance's does not hang on space on a disk.
+    """
+    line = known_hosts_line(ip, host_key, port)
+    with open(os.memfd_create("known_hosts"), "w", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+        file.flush()
+        yield f"/proc/{os.getpid()}/fd/{file.fileno()}"
 
 
 def client(ip, host_key, known_hosts, port, limit, more):

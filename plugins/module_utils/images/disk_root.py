@@ -112,7 +112,7 @@ def _own_archive(image, claim, reboot):
     others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
     lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
     missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
-    with tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
+    with naming(tempfile.gettempdir()), tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
         path = os.path.join(folder, "key")
         command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)
         with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:

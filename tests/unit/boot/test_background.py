@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 import time
+from contextlib import suppress
+
+import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import background
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import outcome
 
 
 def job(folder, name, age):
@@ -32,3 +38,50 @@ def test_a_job_that_lives_keeps_its_file_whatever_the_clock_says(tmp_path):
             os._exit(0)
         os.wait()
     assert sorted(os.listdir(tmp_path / "jobs")) == sorted([lives.name, fresh.name, os.path.basename(begun)])
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A run folder of 256 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("a file system of one's own needs root: run as root")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def fill(folder):
+    with open(folder / "filler", "wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+def test_work_is_not_begun_where_its_end_cannot_be_told(small):
+    """Lost: what became of a play's boards, on a node whose run folder is full."""
+    fill(small)
+    with pytest.raises(HeteroError, match="/jobs: cannot be written .No space left on device.: free space on the file"):
+        background.detach(str(small))
+    assert os.listdir(small / "jobs") == []
+
+
+@pytest.mark.parametrize("said", ["", "a warning\n"])
+def test_a_result_that_finds_no_room_is_said_to_be_lost(small, said):
+    """The run folder filled up while the work went on: the play is to say so, and not that the node was restarted."""
+    job = background.detach(str(small))
+    if job is None:
+        os.write(1, said.encode())
+        fill(small)
+        background.finish(dict(lines=["x" * 100000]))
+    os.wait()
+    with open(job, encoding="utf-8") as file:
+        result = outcome(file.read())
+    assert result["failed"]
+    assert result["msg"].startswith("what was done is done, and cannot be told: no room for it with the jobs (No space")
+
+
+def test_a_result_is_told(small):
+    job = background.detach(str(small))
+    if job is None:
+        background.finish(dict(lines=["x" * 10000]))
+    os.wait()
+    with open(job, encoding="utf-8") as file:
+        assert outcome(file.read()) == dict(lines=["x" * 10000])

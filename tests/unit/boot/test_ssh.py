@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -71,6 +72,15 @@ def test_a_board_is_seen_at_once_when_it_comes_up(sshd, tmp_path):
     spent = time.monotonic() - start
     timer.join()
     assert 0.6 <= spent < 30.0
+
+
+def test_a_proof_needs_no_space_on_a_disk(sshd, tmp_path, monkeypatch):
+    """Lost: the power of boards in use on a proxy whose /tmp is full, which nobody could prove theirs."""
+    key, public = make_key(tmp_path, "right")
+    port = free_port()
+    sshd(key, port)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nothing"))
+    assert ssh.answers(HOST, public, Deadline(10), port=port) is True
 
 
 def test_another_key_is_the_previous_tenant(sshd, tmp_path):

@@ -59,7 +59,7 @@ def test_results_and_errors_of_modules():
 
 
 @pytest.mark.parametrize("work", [lambda: dict(changed=False, said=SAID), fail])
-def test_results_of_work_in_the_background(monkeypatch, capsys, work):
+def test_results_of_work_in_the_background(monkeypatch, capfd, work):
     """Lost: the same, for the modules that are followed."""
     monkeypatch.setattr(job, "detach", lambda folder: None)
 
@@ -69,7 +69,7 @@ def test_results_of_work_in_the_background(monkeypatch, capsys, work):
     monkeypatch.setattr(background.os, "_exit", end)
     with pytest.raises(Ended):
         job.in_background(Module(), lambda: ("", {}), work)
-    assert json.dumps(SHOWN)[1:-1] in capsys.readouterr().out
+    assert json.dumps(SHOWN)[1:-1] in capfd.readouterr().out
 
 
 def test_events_are_kept_printable(tmp_path):

@@ -1,0 +1,155 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each verb on a proxy with a file system that is full: of its state, of its run folder, of the boards' files, of /tmp.
+If these fail, tenants who filled a disk keep their boards for ever, an error sends an operator to the wrong place, or
+what was begun stays half done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from contextlib import suppress
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.images import room
+from ansible_collections.hetero.compute.plugins.module_utils.images import store as images
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.sweep.killing import run_alone
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR
+from ansible_collections.hetero.compute.tests.unit.verbs.conftest import played
+
+#: Of which each has a file system of its own here.
+FOLDERS = ("state", "run", "tftpboot", "tmp")
+#: The played boards' own file, which is no part of a proxy.
+BOARDS = "run/fake-boots"
+
+
+def mount(folder):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=755", "tmpfs", str(folder)], check=True)
+
+
+class Full:
+    """A played proxy, on file systems that fill up at a word."""
+
+    def __init__(self, site):
+        self.site = site
+
+    def fill(self, name):
+        """To the last byte, but for what is kept for such a day."""
+        with open(self.site.folder / name / "filler", "wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+
+    def free(self, name):
+        os.unlink(self.site.folder / name / "filler")
+
+    def there(self):
+        """What is there, without these tests' own."""
+        there = self.site.what_is_there()
+        own = {str(self.site.folder / name) for name in (*FOLDERS, BOARDS)}
+        tftp = {name: files for name, files in there["tftp"].items() if name != "filler"}
+        return dict(there, mounts=[point for point in there["mounts"] if point not in own], tftp=tftp)
+
+    def verb(self, name):
+        """The last result of a verb; its words where it raises."""
+        site, own = self.site, dict(boards=[0], instance="jackie", timeout=5)
+        modules = {
+            "stop": ("tilera_boot", dict(own, state="stopped", keep=True)),
+            "start": ("tilera_boot", own),
+            "extend": ("board_lease", dict(instance="jackie", hours=3)),
+            "reconcile": ("board_reconcile", dict(timeout=5)),
+            "info": ("board_info", {}),
+        }
+        if name == "backup":
+            return run_alone(site.points, lambda: dict(path=backups.make(site.params["state_db"])))
+        if name in modules:
+            module, given = modules[name]
+            return site.module(module, **given)
+        result = getattr(site, name)()[-1]
+        assert not result.get("broken"), result["msg"]
+        return result
+
+
+@pytest.fixture
+def full(tmp_path, monkeypatch):
+    tmp_path.chmod(0o755)
+    for name in (*FOLDERS, BOARDS):
+        mount(tmp_path / name)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(images, "KEEP_FREE", 0)
+    monkeypatch.setattr(room, "SPARE", 0)
+    site = played(tmp_path, monkeypatch, 2)
+    config = json.loads((tmp_path / "proxy.json").read_text())
+    (tmp_path / "proxy.json").write_text(json.dumps(dict(config, roots_overcommit=10**6)))
+    assert not any(result.get("failed") for result in site.provision())
+    yield Full(site)
+    site.tear_down()
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_what_is_full_is_read_and_given_back(full, name):
+    """Lost: all boards of a proxy whose disk its tenants filled: nobody could even be told who has them."""
+    site = full.site
+    full.fill(name)
+    shown = full.verb("info")
+    assert [board["instance"] for board in shown["boards"]] == ["jackie", None]
+    for verb in ("reconcile", "extend", "stop", "start", "reboot"):
+        result = full.verb(verb)
+        assert not result.get("failed"), (verb, result)
+    assert full.there() == site.running("jackie")
+    assert not full.verb("terminate").get("failed")
+    assert full.there() == site.clean()
+
+
+def test_a_lease_ends_on_a_full_disk(full):
+    full.site.expire()
+    full.fill("state")
+    assert (
+        full.verb("reap")["said"][-1] == "board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"
+    )
+    assert full.there() == full.site.clean()
+
+
+def test_a_full_disk_takes_no_more(full):
+    """Lost: what is kept for ending instances, to those who ask for more of them; a good database, by its own copy."""
+    site = full.site
+    site.wire(1, disk="sda")
+    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    full.fill("state")
+    for _turn in range(3):
+        asked = site.module("board_claim", boot_source="disk", **wish)
+        assert "board1: the file system of the proxy's database is full: free space on it, or term" in asked["msg"], (
+            asked
+        )
+        copied = full.verb("backup")
+        assert f"{site.state}: its file system is full" in copied["msg"]
+        assert "aside" not in copied["msg"]
+    assert full.there() == site.running("jackie")
+    full.free("state")
+    site.wire(1, disk=None)
+    assert not any(result.get("failed") for result in site.provision("bob"))
+    assert full.verb("backup")["path"]
+    full.fill("state")
+    for name in ("bob", "jackie"):
+        assert not any(result.get("failed") for result in site.terminate(name))
+    assert full.there() == site.clean()
+
+
+@pytest.mark.parametrize("name", ["run", "tftpboot", "tmp"])
+def test_what_is_begun_on_a_full_disk_goes_on_when_there_is_space(full, name):
+    site = full.site
+    assert not full.verb("terminate").get("failed")
+    full.fill(name)
+    first = site.provision()[-1]
+    if name == "tftpboot":
+        assert f"{site.tftp}/10.0.2.1/.vmlinux_0.new: cannot be written (No space left on device): free" in first["msg"]
+    full.free(name)
+    assert not any(result.get("failed") for result in site.provision())
+    assert full.there() == site.running("jackie")
