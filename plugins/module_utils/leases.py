@@ -14,6 +14,8 @@ from .instances import left
 LONGEST = 87600
 #: An end that is nearer than this to the one asked for is left as it is (seconds): the same play run twice in a row.
 SAME = 60.0
+#: What is said of an instance whose end was cut off once its data were gone, and what to do then.
+ENDS, END = "its end was begun, and what it had is gone: no longer lease keeps it", "terminate it, then ask for it anew"
 
 
 def must_be_hours(hours, name, endless=False):

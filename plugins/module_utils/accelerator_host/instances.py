@@ -18,7 +18,7 @@ from functools import partial
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused, TimedOut, naming
 from ..images.names import valid_image
-from ..leases import as_date, end, must_be_hours, until
+from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
 from ..node_clock import must_not_be_behind
@@ -124,6 +124,8 @@ def extended(host, request, options, change):
         must_not_be_behind(host.store.path, REAPER)
 
     def one(work):
+        if work.claim.state == states.STOPPING and not work.is_made:
+            raise Refused(ENDS, work.claim.instance, END)
         now, old = time.time(), work.claim.expires
         expires = end(options.lease_hours, old, now)
         if change.note(work.claim.instance, {"expires": as_date(old)}, {"expires": as_date(expires)}):

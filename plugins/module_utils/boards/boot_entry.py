@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..errors import BadInput, Refused
 from ..images import tftp
+from ..images.ownership import is_gone
 from ..images.provision import image_of, image_store
 
 #: What a dry run can say of the entry of an image that is imported only by the real run.
@@ -26,6 +27,9 @@ def ensure_entry(work, image=None):
         raise Refused("is claimed by nobody", work.board.name, "claim it: board_claim")
     if not check and not (claim.host_key and claim.image_hash):
         raise Refused(f"has no root for {claim.instance} yet", work.board.name, "make it ready: board_image")
+    if not check and is_gone(work.proxy, work.board, claim):
+        what = f"has no root for {claim.instance} any more, it was removed meanwhile"
+        raise Refused(what, work.board.name, "make it ready: board_image, or terminate it")
     for path, text in _wanted(work, image).items():
         found = None if work.as_rebuilt else tftp.read_entry(path)
         if work.note(path, _lines(found), _lines(text)):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import time
 
 from ..errors import Refused
-from ..leases import as_date, end, must_be_hours, until
+from ..images.ownership import is_gone
+from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..node_clock import must_not_be_behind
 from .each import each, ids_of, must_own
 
@@ -34,6 +35,8 @@ def extend(proxy, request, owner, hours, change, deadline):
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
         must_own(claim, owner)
+        if is_gone(proxy, board, claim):
+            raise Refused(ENDS, claim.instance, END)
         now = time.time()
         expires = end(hours, claim.expires, now)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})

@@ -17,11 +17,11 @@ from ..deadline import Deadline
 
 #: What a look ends with. ALIVE: a machine takes or refuses connections there and has not proven its key.
 OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a key", "no answer"
-#: What is said of a board where another key answers, and what to do then; {name} is its instance.
-ANOTHERS = "another host key than its own answers at its address"
+#: What is said of a board where another key answers, and what to do then; {ip} is its address, {name} its instance.
+ANOTHERS = "another host key than its own answers at its address {ip}"
 HOW_TO_CUT = (
-    "look at its console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} "
-    "-e how=hard"
+    "see which machine that is, and take another than the board off its address; where it is the board, look at its "
+    "console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} -e how=hard"
 )
 #: One try to have the key proven (seconds): an emulated board takes 1 s when it is idle, one at 300 MHz some seconds.
 PROOF = 6.0

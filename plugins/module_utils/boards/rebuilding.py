@@ -81,7 +81,7 @@ def _must_be_its_own(proxy, board, record, change):
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)
     if record.state in (states.RUNNING, states.BOOTING) and is_others(work):
-        raise Refused(ANOTHERS, board.name, HOW_TO_CUT.format(name=record.claim.instance))
+        raise Refused(ANOTHERS.format(ip=board.ip), board.name, HOW_TO_CUT.format(name=record.claim.instance))
 
 
 def rebuilt_claim(claim, image=None):

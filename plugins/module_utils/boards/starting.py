@@ -29,7 +29,7 @@ from .store import STATE_PHASE
 SOMEBODYS = (states.RUNNING, states.BOOTING)
 #: How long any other board that is on may take to prove its key before its power is cut (seconds).
 SHORT_PATIENCE = 2.0
-NOT_PROVEN = "a machine answers at its address and has not proven its key"
+NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
 NOBODYS = (
     "its outlet is on, and {name} was never started here: not switched, somebody may be at work there (playbook "
     "hetero.compute.reconcile says who)"
@@ -183,7 +183,7 @@ class Starting(PduLoop):
 
     @staticmethod
     def _leave(boot, why):
-        work = boot.work
+        work, why = boot.work, why.format(ip=boot.board.ip)
         work.say("error", f"the board is left as it is: {why}")
         work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
 

@@ -71,8 +71,9 @@ class Stopping(PduLoop):
         if work.over or work.board.id in self._found_off:
             return  # its outlet is off, so what answers is no reason to leave it on
         if others:
-            work.say("error", f"the board is left as it is: {ANOTHERS}")
-            work.fail(None, f"{work.board.name}: {ANOTHERS}: {HOW_TO_CUT.format(name=work.instance)}")
+            why = ANOTHERS.format(ip=work.board.ip)
+            work.say("error", f"the board is left as it is: {why}")
+            work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
         elif work.board.id in self._found_on:
             self._ask_off(work)
 

@@ -7,10 +7,11 @@ first look.
 A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
 keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
 "wrong_key": true answers with another host key, and "key": a key with that one; "unproven": true is there and proves
-none; "proxy": a fault that the self-test finds; "strangers": texts of other machines that stand in the proxy's place;
-"feeds": ids of the boards that its outlet feeds in truth; "thief": files that somebody asks for in its place; "soft":
-what it does when told by ssh to reboot ("boots", "nothing"). When it was switched on is kept in the run folder, so that
-a later call finds the board as it would find a real one.
+none; "taken": true is another machine at its address, whatever its outlet; "proxy": a fault that the self-test finds;
+"strangers": texts of other machines that stand in the proxy's place; "feeds": ids of the boards that its outlet feeds
+in truth; "thief": files that somebody asks for in its place; "soft": what it does when told by ssh to reboot ("boots",
+"nothing"). When it was switched on is kept in the run folder, so that a later call finds the board as it would find a
+real one.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ class Fake(Pxe):
 
     def answers(self, board, system, deadline, cancelled, report):
         while not deadline.passed and not cancelled.wait(TICK):
+            if self._play(board).get("taken"):
+                raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
             if self._reached(board, "running") and not self._play(board).get("unproven"):
                 play = self._play(board)
                 if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
@@ -143,7 +146,7 @@ class Fake(Pxe):
         yield lambda: None
 
     def alive(self, board, limit):
-        return self._reached(board, "running")
+        return bool(self._play(board).get("taken")) or self._reached(board, "running")
 
     def strangers(self, board, seen):
         return [*super().strangers(board, seen), *self._play(board).get("strangers", [])]

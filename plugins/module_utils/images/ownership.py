@@ -58,6 +58,12 @@ def is_forgotten(proxy, board, claim):
     return not claim.image_hash and made is not None and (disk or made.whole) and made.claim == token_of(claim)
 
 
+def is_gone(proxy, board, claim):
+    """Whether what was made for a claim is not there any more: its end was begun, or somebody removed it by hand."""
+    whose = whose_archive if claim.boot_source == "disk" else whose_root
+    return bool(claim.image_hash) and whose(proxy, board) is None
+
+
 def is_of_claim(proxy, board, claim):
     """Whether what a board boots from was made, to its end, for this claim and from the image that the claim names."""
     if claim.boot_source == "disk":

@@ -11,6 +11,7 @@ in it already: nothing is ever mounted. A folder that is half made is made anew.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from dataclasses import dataclass
@@ -261,4 +262,7 @@ def remove(name, folder, libvirt: Libvirt, deadline: Deadline):
         domain.undefine()
         if domain.defined:
             raise HeteroError("is still there, although it was undefined", domain.thing, "see: virsh list --all")
+    # First, so that a killed removal leaves no guest that could be taken for a whole one.
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(os.path.join(folder, DESCRIPTION))
     remove_tree(folder, deadline)

@@ -11,6 +11,8 @@ import signal
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
 
 #: At which command to libvirt, and before or after it is done; between two of them lies every other step.
@@ -53,6 +55,24 @@ def life(site, point):
 def test_killed_and_run_again(site, point):
     """A controller that dies in the middle must not cost a card, a disk, or a person's afternoon."""
     assert life(site, point)
+
+
+def test_a_guest_whose_removal_was_cut_off_is_extended_for_nobody(site, monkeypatch):
+    """Lost: the work of a tenant who was told that there are hours left, of a guest without a disk."""
+    site.provision("ml-9", lease_hours=1)
+    real = guests.remove_tree
+
+    def cut_off(folder, deadline):
+        (site.folder / "guests-files/ml-9/disk.img").unlink(missing_ok=True)
+        raise HeteroError("its power was cut")
+
+    monkeypatch.setattr(guests, "remove_tree", cut_off)
+    assert site.do("absent", "ml-9")["failed"]
+    refused = site.do("extended", "ml-9", lease_hours=5)
+    assert "its end was begun, and what it had is gone: no longer lease keeps it: terminate it" in refused["msg"]
+    monkeypatch.setattr(guests, "remove_tree", real)
+    assert not site.do("absent", "ml-9").get("failed")
+    assert site.files("ml-9") == []
 
 
 def test_a_guest_ends_with_its_tests(site):

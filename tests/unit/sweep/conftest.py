@@ -15,14 +15,19 @@ from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    """A proxy whose NFS server is images/fake_busctl.py, started as `busctl`."""
-    place = Site(tmp_path, Points())
+def quick(tmp_path, monkeypatch):
+    """site(boards): a proxy whose NFS server is images/fake_busctl.py, started as `busctl`."""
     # A played boot answers at once or never: it is not driven by the outlet, but by the process that was killed.
     monkeypatch.setattr(presence, "QUIET", 0.3)
     monkeypatch.setattr(presence, "PROOF", 0.3)
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))
+    return lambda boards=2: Site(tmp_path, Points(), boards)
+
+
+@pytest.fixture
+def site(quick):
+    place = quick()
     yield place
     place.tear_down()
