@@ -16,6 +16,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import MADE, Root
 
 IMAGE = "ab" * 32
 PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"
@@ -117,6 +119,16 @@ class Site:
                 proxy.store.claim(name, [name], "jo", {"name": "tp64.8x8"}, "demo", KEY, [number])
                 if ready:
                     proxy.store.put(name, host_key=KEY, image_hash=IMAGE, boot_source="nfs")
+                    self._root_of(proxy, proxy.store.record(number).claim)
+
+    @staticmethod
+    def _root_of(proxy, claim):
+        """What says that its root was made; there is nothing in it."""
+        made = Root(proxy.config["state_folder"], claim.board)
+        os.makedirs(made.folder, exist_ok=True)
+        record = dict(claim=token_of(claim), image=claim.image_hash, kind="overlay", whole=True)
+        with open(os.path.join(made.folder, MADE), "w", encoding="utf-8") as file:
+            json.dump(record, file)
 
     def run(self, verb, *numbers, **options):
         """A verb as the module runs it; options as in lifecycle.Options."""
