@@ -60,7 +60,12 @@ def reap(proxy, say, only=None):
     lost = [claim for claim in claims if claim.board not in proxy.boards]
     for claim in lost:
         _failed(proxy, claim, f"board{claim.board} is not in the boards file: add it, so that it can be freed", say)
-    claims = [claim for claim in claims if claim.board in proxy.boards]
+    claims = [claim for claim in claims if claim not in lost]
+    doubtful = {claim.board: error for claim in claims for error in _unreadable(proxy, claim)}
+    for claim in claims:
+        if claim.board in doubtful:
+            _failed(proxy, claim, f"{doubtful[claim.board]} (playbook reconcile)", say)
+    claims = [claim for claim in claims if claim.board not in doubtful]
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
     with locked(works, VERB, Deadline(PATIENCE)):
         # Some may have been ended or extended while their lock was waited for.
@@ -73,7 +78,7 @@ def reap(proxy, say, only=None):
             text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; off, cleaned, free"
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
-    return not (held or late or lost) and not any(work.failed for work in works)
+    return not (held or late or lost or doubtful) and not any(work.failed for work in works)
 
 
 def main(arguments):
@@ -133,12 +138,18 @@ def _over(proxy, claim, now):
     """Whether a lease is over: by the database, and by the claim's own record, which may be newer (adopting.py)."""
     if claim.expires is None or claim.expires > now:
         return False
-    try:
-        kept = proxy.store.kept(claim.board)
-    except HeteroError:
-        return True  # of this claim the database is all there is
+    kept = None if _unreadable(proxy, claim) else proxy.store.kept(claim.board)
     ends = kept.claim.expires if kept and kept.claim.is_same(claim) else claim.expires
     return ends is not None and ends <= now
+
+
+def _unreadable(proxy, claim):
+    """The error of a claim's record that nobody can read, in a list: it may say that its lease was extended."""
+    try:
+        proxy.store.kept(claim.board)
+    except HeteroError as error:
+        return [error]
+    return []
 
 
 def _failed(proxy, claim, error, say):

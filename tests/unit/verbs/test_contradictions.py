@@ -207,3 +207,17 @@ def test_an_image_is_used_by_a_root_of_which_the_database_does_not_know(site):
         assert {row["name"]: row["used_by"] for row in node.listed()}["debian"] == ["jackie"]
         with pytest.raises(Refused, match="is used by jackie"):
             node.remove("debian", Change(), Deadline(5))
+
+
+def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
+    """Lost: an instance whose lease was extended since the backup that was put back."""
+    jackie.expire()
+    record(jackie).write_text("{")
+    (turn,) = jackie.reap()
+    assert turn["failed"]
+    assert "what it says of a claim cannot be read" in turn["said"][0]
+    assert jackie.what_is_there() == jackie.running("jackie")
+    # the way out: reconcile writes it anew, and its lease is over
+    jackie.module("board_reconcile", timeout=5)
+    assert not jackie.reap()[0]["failed"]
+    assert jackie.what_is_there() == jackie.clean()
