@@ -85,6 +85,13 @@ options:
     type: list
     elements: int
     default: []
+  never_ran:
+    description:
+      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
+        it since it was looked at.
+      - Only O(state=absent) looks at it.
+    type: bool
+    default: false
   timeout:
     description: Seconds for the import, and for waiting until another verb lets go of a board.
     type: float
@@ -264,6 +271,7 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
         ssh_public_key=dict(type="str", no_log=False),
         flavor=dict(type="dict"),
         rebuilt=dict(type="list", elements="int", default=[]),
+        never_ran=dict(type="bool", default=False),
         timeout=dict(type="float", default=1800),
         state=dict(type="str", choices=["present", "absent"], default="present"),
     ),
@@ -276,7 +284,8 @@ def work(params, check):
     deadline = Deadline(params["timeout"])
     with Proxy(params, create=not check) as proxy:
         if params["state"] == "absent":
-            return absent(proxy, params["boards"], change, deadline, params["instance"], params["created"])
+            given = [params[name] for name in ("instance", "created", "never_ran")]
+            return absent(proxy, params["boards"], change, deadline, *given)
         source = [params[name] for name in ("image", "name", "checksum", "arch")]
         if params["boards"] and params["image"] is not None:
             valid_image(params["image"])

@@ -136,6 +136,13 @@ options:
         own; otherwise the board is C(shutting down) until somebody cleans it up and gives it back.
     type: bool
     default: false
+  never_ran:
+    description:
+      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
+        it since it was looked at.
+      - Only O(state=stopped) looks at it.
+    type: bool
+    default: false
   background:
     description:
       - Start the work, return at once, and leave the result in the file RV(follow.job).
@@ -309,6 +316,7 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
         soft_timeout=dict(type="int", default=30),
         instance=dict(type="str"),
         keep=dict(type="bool", default=False),
+        never_ran=dict(type="bool", default=False),
         rebuilt=dict(type="list", elements="int", default=[]),
         background=dict(type="bool", default=False),
     )

@@ -20,7 +20,7 @@ from . import states
 from .adopting import catch_up
 from .each import each
 from .rebuilding import rebuilt_claim
-from .store import Claim
+from .store import Claim, must_never_have_run
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -105,13 +105,15 @@ def dry_claim(board, image, key):
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
-def absent(proxy, ids, change, deadline, instance=None, created=()):
-    """Remove what the boards boot from; the module's result.
+def absent(proxy, ids, change, deadline, instance=None, created=(), never_ran=False):
+    """Remove what the boards boot from; the module's result. With `never_ran` not of an instance that ever ran.
 
     A dry run of stopping them may have gone before, so it holds nothing against one that runs.
     """
 
     def one(board, claim, report):
+        if never_ran:
+            must_never_have_run(proxy.store, claim, board.name)
         state = proxy.store.record(board.id).state
         runs = state in (states.BOOTING, states.RUNNING)
         if runs and not change.check:

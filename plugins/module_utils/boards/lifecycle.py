@@ -27,7 +27,7 @@ from .rebooting import Rebooting
 from .rebuilding import rebuilt_claim
 from .starting import Starting
 from .stopping import Stopping
-from .store import AGAIN
+from .store import AGAIN, must_never_have_run
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
@@ -51,6 +51,7 @@ class Options:
     :param created: when the claims were made that they are to be of; none does not ask.
     :param boot_source: what they are to boot from; None for that of each board's claim.
     :param keep: what is stopped stays its instance's, to be started again.
+    :param never_ran: an instance that ever ran is not stopped.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
     :param rebuilt: ids of boards that dry runs of a rebuild and of a power off went before.
@@ -67,6 +68,7 @@ class Options:
     created: tuple = ()
     boot_source: str | None = None
     keep: bool = False
+    never_ran: bool = False
     how: str = soft_reboot.AUTO
     soft_timeout: float = 30.0
     rebuilt: tuple = ()
@@ -107,6 +109,11 @@ def switch_off(proxy, works, options):
         _name_driver(drivers, work)
         if not work.over and work.state == states.MAINTENANCE:
             refuse(work, "is in maintenance", "end its maintenance first")
+        if not work.over and options.never_ran:
+            try:
+                must_never_have_run(proxy.store, work.claim, work.board.name)
+            except HeteroError as error:
+                work.fail(INSTANCE, error)
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
         if options.keep and not work.failed and work.claim and work.state == states.SHUTTING_DOWN:

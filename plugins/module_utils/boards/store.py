@@ -87,6 +87,13 @@ def must_be_of(claim, instance, board_name, created=()):
     must_be_made(claim, created)
 
 
+def must_never_have_run(store, claim, board_name):
+    """Refused where an instance ran since somebody saw that it never did. A board that nobody claims passes."""
+    if claim is not None and store.has_run(claim):
+        what = f"runs {claim.instance}, or ran it, since it was looked at: nothing of it is taken back"
+        raise Refused(what, board_name, "run this again")
+
+
 def why_not_free(record, now):
     """Why a board cannot be claimed, in words; None for a free one."""
     claim = record.claim

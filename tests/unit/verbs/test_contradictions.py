@@ -21,6 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.errors import Heter
 from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import made_of
 from ansible_collections.hetero.compute.plugins.module_utils.node.images import Node
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 TOKEN = "eve 1.5"
 
@@ -221,3 +222,17 @@ def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
     jackie.module("board_reconcile", timeout=5)
     assert not jackie.reap()[0]["failed"]
     assert jackie.what_is_there() == jackie.clean()
+
+
+def test_what_another_play_started_meanwhile_is_not_taken_back(site):
+    """Lost: a running instance, by a play that asked for the same name, lost the race and tidied up after itself."""
+    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    (board,) = site.module("board_claim", **wish)["boards"]
+    assert (board["ran"], board["image_hash"]) == (False, None)
+    assert not any(result.get("failed") for result in site.provision())
+    there = site.what_is_there()
+    mine = dict(boards=[0], instance="jackie", created=[board["created"]], never_ran=True)
+    for name, state in (("tilera_boot", "stopped"), ("board_image", "absent")):
+        result = site.module(name, state=state, **mine, **(dict(timeout=10) if name == "tilera_boot" else {}))
+        assert "runs jackie, or ran it, since it was looked at: nothing of it is taken back" in result["msg"]
+    assert site.what_is_there() == there
