@@ -1,0 +1,111 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which tests are asked about a mutant: those that ran its lines when they were recorded, the quickest first.
+
+What is run once at import (constants, classes, defaults) has no test of its own: asked are those that run the function
+that has the default, or the lines that name the constant, else all that run anything of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import re
+from pathlib import Path
+
+from coverage import CoverageData
+
+#: At most so many tests a mutant, and so many seconds of them as they were recorded.
+TESTS, SECONDS = 60, 60
+
+
+class Recorded:
+    """What tests ran.
+
+    :param folder: with coverage's combined file `data`, and times-*.jsonl, as mutants.recording leaves them.
+    :param sources: path → source of all files that were measured; paths as mutants name them.
+    """
+
+    def __init__(self, folder, sources):
+        self.sources = sources
+        self.seconds = {}
+        for times in Path(folder).glob("times-*.jsonl"):
+            self.seconds.update(map(json.loads, times.read_text().splitlines()))
+        data = CoverageData(str(Path(folder) / "data"))
+        data.read()
+        measured = {name: f"/{name}".replace("\\", "/") for name in data.measured_files()}
+        self.lines = {}
+        for path in sources:
+            for name in [name for name, whole in measured.items() if whole.endswith(f"/{path}")]:
+                for line, tests in data.contexts_by_lineno(name).items():
+                    known = self.lines.setdefault(path, {}).setdefault(line, set())
+                    known.update(test for test in tests if test in self.seconds)
+
+    def ran(self, path, lines):
+        at = self.lines.get(path, {})
+        return set().union(*(at.get(line, ()) for line in lines))
+
+    def tests(self, mutant):
+        """All tests that can notice it."""
+        tree = ast.parse(self.sources[mutant.path])
+        holder = function_at(tree, mutant.first)
+        if holder is None:
+            return self.importing(tree, mutant)
+        if holder.body[0].lineno > mutant.last:
+            return self.ran(mutant.path, range(holder.body[0].lineno, holder.end_lineno + 1))
+        return self.ran(mutant.path, range(mutant.first, mutant.last + 1))
+
+    def importing(self, tree, mutant):
+        """Tests that can notice a mutant of what is run at import."""
+        names = set()
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno <= mutant.line <= node.end_lineno:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names.update(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+        found = set()
+        for path, source in self.sources.items() if names else ():
+            word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+            if path == mutant.path or Path(mutant.path).stem in source:
+                named = [number for number, line in enumerate(source.split("\n"), 1) if word.search(line)]
+                found |= self.ran(path, in_functions(source, named))
+        return found or self.ran(mutant.path, in_functions(self.sources[mutant.path]))
+
+    def asked(self, mutant):
+        """Those of its tests that are run, in order, and how many there are in all.
+
+        Files take turns: many quick tests of one file know less than one each of several.
+        """
+        tests = self.tests(mutant)
+        files = {}
+        for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
+            files.setdefault(test.partition("::")[0], []).append(test)
+        turns = itertools.zip_longest(*sorted(files.values(), key=lambda group: self.seconds[group[0]]))
+        chosen, seconds = [], 0.0
+        for test in filter(None, itertools.chain.from_iterable(turns)):
+            if len(chosen) == TESTS or (chosen and seconds + self.seconds[test] > SECONDS):
+                continue
+            chosen.append(test)
+            seconds += self.seconds[test]
+        return sorted(chosen, key=self.seconds.get), len(tests)
+
+
+def function_at(tree, line):
+    """The innermost function whose head or body has that line; None outside of all."""
+    holders = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and min([node.lineno, *(one.lineno for one in node.decorator_list)]) <= line <= node.end_lineno
+    ]
+    return max(holders, key=lambda node: node.lineno, default=None)
+
+
+def in_functions(source, lines=None):
+    """Those lines that are in a function's body; of a def's head or a constant all bodies would be meant."""
+    bodies = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            bodies.update(range(node.body[0].lineno, node.end_lineno + 1))
+    return bodies if lines is None else bodies.intersection(lines)

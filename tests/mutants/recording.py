@@ -1,0 +1,60 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pytest plugin (`-p mutants.recording`): which test ran which line, and how long each took.
+
+Coverage calls what it measures from here on by the test's name, in processes that the test starts as well; what the
+tests took goes to times-PID.jsonl beside coverage's data, for those that passed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+
+import coverage
+import pytest
+
+CONFIG = "COVERAGE_PROCESS_CONFIG"
+
+
+class Recording:
+    def __init__(self, measuring):
+        self.measuring = measuring
+        self.folder = Path(measuring.config.data_file).parent
+        self.seconds = 0.0
+        self.passed = True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        self.seconds, self.passed = 0.0, True
+        self.measuring.switch_context(item.nodeid)
+        if CONFIG in os.environ:
+            os.environ[CONFIG] = named(os.environ[CONFIG], item.nodeid)
+        result = yield
+        self.measuring.switch_context("")
+        if self.passed:
+            with (self.folder / f"times-{os.getpid()}.jsonl").open("a") as times:
+                times.write(json.dumps([item.nodeid, round(self.seconds, 3)]) + "\n")
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self):
+        report = yield
+        self.seconds += report.duration
+        self.passed = self.passed and report.outcome == "passed"
+        return report
+
+
+def named(serialized, test):
+    """Coverage's settings for processes to come, as it hands them on itself, with a name for what they measure."""
+    settings = json.loads(base64.b64decode(serialized))
+    return base64.b64encode(json.dumps(dict(settings, context=test)).encode()).decode()
+
+
+def pytest_configure(config):
+    measuring = coverage.Coverage.current()
+    if measuring is not None:
+        config.pluginmanager.register(Recording(measuring))

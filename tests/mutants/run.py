@@ -1,0 +1,179 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Would the unit tests notice a small fault? A sample of mutants of the code that boards, outlets and GPUs hang on.
+
+`make test-mutants`, or by hand, after `make test-unit-traced` has recorded which test runs which line:
+`PYTHONPATH=tests .venv/bin/python -m mutants.run --seed 7 --mutants 20 --only power/snmp.py`. Each mutant is put into a
+copy of the project, and the tests that ran its line are run there, the quickest first, until one fails or hangs. Ends
+with 1 where SURVIVE or more of them live on. A mutant that changes nothing for anybody stands in equivalent.toml, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import tomllib
+
+from . import choosing, sampling
+
+ROOT = Path(__file__).resolve().parents[2]
+UTILS = "plugins/module_utils"
+#: What is looked at, below UTILS.
+PACKAGES = ("flavors", "boards", "power", "gpus", "cgroup")
+#: This share of the sample, and the run has failed.
+SURVIVE = 0.05
+#: Copies at work at a time; two cores are what the other stages have, too.
+COPIES = 2
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".lab", ".ansible", "build", "collections", "__pycache__")
+
+
+class Copy:
+    """A copy of the project with a process that asks its tests."""
+
+    def __init__(self, root, folder, patience):
+        self.root = folder / "c"
+        self.known = set()
+        self.cpu = 0.0
+        self._mtime = 1_000_000_000
+        shutil.copytree(root, self.root, symlinks=True, ignore=LEFT_OUT)
+        link = self.root / "build" / "ansible_collections" / "hetero" / "compute"
+        link.parent.mkdir(parents=True)
+        link.symlink_to(self.root)
+        path = os.pathsep.join(map(str, (self.root / "build", ROOT / "tests")))
+        more = dict(PYTHONPATH=path, PYTHONPYCACHEPREFIX=str(folder / "pyc"), TMPDIR=str(folder))
+        more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"))
+        argv = [sys.executable, "-m", "mutants.asking", str(self.root), str(patience)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(argv, env=dict(os.environ, **more), stdin=pipe, stdout=pipe, text=True)
+
+    def ask(self, seconds):
+        self.process.stdin.write(json.dumps(seconds) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        self.cpu = answer.pop("cpu")
+        return answer
+
+    def write(self, path, source):
+        """With a time of its own: Python takes a compiled file for the one of a source of the same time and length."""
+        self._mtime += 1
+        (self.root / path).write_text(source, encoding="utf-8")
+        os.utime(self.root / path, (self._mtime, self._mtime))
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def tried(copy, mutant, source, recorded):
+    """(how it ended, by which test, how many were asked of how many)."""
+    tests, known = recorded.asked(mutant)
+    out = set()
+    while True:
+        asked = {test: recorded.seconds[test] for test in tests if test not in out}
+        if not asked:
+            return "not run", None, (0, known)
+        copy.write(mutant.path, mutant.applied(source))
+        try:
+            answer = copy.ask(asked)
+        finally:
+            copy.write(mutant.path, source)
+        copy.known.update(answer["passed"])
+        killer = answer["test"]
+        if answer["verdict"] == "passed":
+            return "survived" if answer["passed"] else "not run", None, (len(answer["passed"]), known)
+        # a test that fails without the mutant as well has shown nothing; what is no test is a file of tests, or all
+        proofs = {test for test in asked if killer in (None, test, test.partition("::")[0])}
+        if killer in copy.known or copy.ask({test: asked[test] for test in sorted(proofs)[:1]})["verdict"] == "passed":
+            copy.known.add(killer)
+            return answer["verdict"], killer, (len(asked), known)
+        out |= proofs
+
+
+def equivalent(root):
+    """Of mutants that nobody can notice: file, the line's text, what becomes of what."""
+    path = root / "tests" / "mutants" / "equivalent.toml"
+    entries = tomllib.loads(path.read_text())["mutant"] if path.exists() else []
+    return {(entry["file"], entry["line"], entry["old"], entry["new"]) for entry in entries}
+
+
+def candidates(root, only):
+    """Path → source of the files to be mutated, and of all that was measured."""
+    measured = {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted((root / UTILS).rglob("*.py"))
+    }
+    chosen = {path: source for path, source in measured.items() if path.split("/")[2] in PACKAGES}
+    return {path: source for path, source in chosen.items() if not only or path.endswith(f"/{only}")}, measured
+
+
+def main(argv=None):
+    today = datetime.date.today().strftime("%Y%m%d")
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--seed", type=int, default=int(today))
+    arguments.add_argument("--mutants", type=int, default=300)
+    arguments.add_argument("--only", metavar="FILE", help="of one file, such as power/snmp.py")
+    arguments.add_argument("--root", type=Path, default=ROOT, help="the project")
+    arguments.add_argument("--recorded", type=Path, help="build/coverage in it")
+    arguments.add_argument("--patience", type=float, default=20, help="seconds until a test that was quick hangs")
+    options = arguments.parse_args(argv)
+    root = options.root.resolve()
+    sources, measured = candidates(root, options.only)
+    recorded = choosing.Recorded(options.recorded or root / "build" / "coverage", measured)
+    chosen = sampling.sample(sources, options.mutants, options.seed, equivalent(root))
+    if not chosen or not recorded.lines:
+        sys.exit("no mutants, or no recorded tests: nothing was tested")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="hm-", ignore_cleanup_errors=True) as folder:
+        ends, cpu = run(root, Path(folder), chosen, sources, recorded, options.patience)
+    survivors = [mutant for mutant, (end, _, _) in ends.items() if end in ("survived", "not run")]
+    for mutant in survivors:
+        print(f"SURVIVOR {ends[mutant][0]}: {mutant}")
+    print(f"{cpu:.0f} s of CPU in {time.monotonic() - began:.0f} s")
+    share = len(survivors) / len(chosen)
+    print(f"{len(chosen)} mutants, seed {options.seed}, {len(survivors)} survive ({100 * share:.1f} %)")
+    return 1 if share >= SURVIVE else 0
+
+
+def run(root, folder, chosen, sources, recorded, patience):
+    """Mutant → how it ended, and the seconds of CPU that the tests took."""
+    copies = queue.SimpleQueue()
+    everyone = []
+    for number in range(COPIES):
+        (folder / str(number)).mkdir()
+        everyone.append(Copy(root, folder / str(number), patience))
+        copies.put(everyone[-1])
+
+    def one(mutant):
+        copy = copies.get()
+        try:
+            began = time.monotonic()
+            end, test, (asked, known) = tried(copy, mutant, sources[mutant.path], recorded)
+            tests = f"{asked} of {known} tests"
+            print(f"{end:8} {time.monotonic() - began:5.1f} s  {tests:18} {mutant}  {test or ''}", flush=True)
+            return end, test, (asked, known)
+        finally:
+            copies.put(copy)
+
+    try:
+        with ThreadPoolExecutor(COPIES) as threads:
+            ends = dict(zip(chosen, threads.map(one, chosen)))
+    finally:
+        for copy in everyone:
+            copy.end()
+    return ends, sum(copy.cpu for copy in everyone)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
