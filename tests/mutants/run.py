@@ -35,6 +35,8 @@ UTILS = "plugins/module_utils"
 PACKAGES = ("flavors", "boards", "power", "gpus", "cgroup")
 #: This share of the sample, and the run has failed.
 SURVIVE = 0.05
+#: So many tests are asked first.
+AT_ONCE = 8
 #: Copies at work at a time; two cores are what the other stages have, too.
 COPIES = 2
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".lab", ".ansible", "build", "collections", "__pycache__")
@@ -45,7 +47,6 @@ class Copy:
 
     def __init__(self, root, folder, patience):
         self.root = folder / "c"
-        self.known = set()
         self.cpu = 0.0
         self._mtime = 1_000_000_000
         shutil.copytree(root, self.root, symlinks=True, ignore=LEFT_OUT)
@@ -77,29 +78,50 @@ class Copy:
         self.process.wait()
 
 
-def tried(copy, mutant, source, recorded):
-    """(how it ended, by which test, how many were asked of how many)."""
-    tests, known = recorded.asked(mutant)
-    out = set()
-    while True:
-        asked = {test: recorded.seconds[test] for test in tests if test not in out}
-        if not asked:
-            return "not run", None, (0, known)
+class Trial:
+    """Asks about mutants: each copy of the project is one mutant's at a time.
+
+    :param recorded: choosing.Recorded.
+    """
+
+    def __init__(self, recorded):
+        self.recorded = recorded
+        #: Tests that pass in a copy without a mutant, and tests that do not.
+        self.sound, self.unsound = set(), set()
+
+    def ask(self, copy, mutant, source):
+        """(how it ended, by which test, how many passed before, how many know of it)."""
+        tests, known = self.recorded.asked(mutant)
+        passed = 0
+        # most faults are noticed by the first tests, so the files of the others need not even be read
+        for some in (tests[:AT_ONCE], tests[AT_ONCE:]):
+            while some := [test for test in some if test not in self.unsound]:
+                end, killer, number = self._once(copy, mutant, source, some)
+                passed += number
+                if end == "passed":
+                    break
+                if end != "unsound":
+                    return end, killer, passed, known
+        return "survived" if passed else "not run", None, passed, known
+
+    def _once(self, copy, mutant, source, tests):
+        asked = {test: self.recorded.seconds[test] for test in tests}
         copy.write(mutant.path, mutant.applied(source))
         try:
             answer = copy.ask(asked)
         finally:
             copy.write(mutant.path, source)
-        copy.known.update(answer["passed"])
-        killer = answer["test"]
-        if answer["verdict"] == "passed":
-            return "survived" if answer["passed"] else "not run", None, (len(answer["passed"]), known)
+        killer, end, passed = answer["test"], answer["verdict"], len(answer["passed"])
+        self.sound.update(answer["passed"])
+        if end == "passed" or killer in self.sound:
+            return end, killer, passed
         # a test that fails without the mutant as well has shown nothing; what is no test is a file of tests, or all
-        proofs = {test for test in asked if killer in (None, test, test.partition("::")[0])}
-        if killer in copy.known or copy.ask({test: asked[test] for test in sorted(proofs)[:1]})["verdict"] == "passed":
-            copy.known.add(killer)
-            return answer["verdict"], killer, (len(asked), known)
-        out |= proofs
+        proofs = [test for test in tests if killer in (None, test, test.partition("::")[0])]
+        if copy.ask({proofs[0]: asked[proofs[0]]})["verdict"] == "passed":
+            self.sound.add(killer)
+            return end, killer, passed
+        self.unsound.update(proofs)
+        return "unsound", killer, 0
 
 
 def equivalent(root):
@@ -137,9 +159,9 @@ def main(argv=None):
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hm-", ignore_cleanup_errors=True) as folder:
         ends, cpu = run(root, Path(folder), chosen, sources, recorded, options.patience)
-    survivors = [mutant for mutant, (end, _, _) in ends.items() if end in ("survived", "not run")]
+    survivors = [mutant for mutant, end in ends.items() if end in ("survived", "not run")]
     for mutant in survivors:
-        print(f"SURVIVOR {ends[mutant][0]}: {mutant}")
+        print(f"SURVIVOR {ends[mutant]}: {mutant}")
     print(f"{cpu:.0f} s of CPU in {time.monotonic() - began:.0f} s")
     share = len(survivors) / len(chosen)
     print(f"{len(chosen)} mutants, seed {options.seed}, {len(survivors)} survive ({100 * share:.1f} %)")
@@ -148,7 +170,7 @@ def main(argv=None):
 
 def run(root, folder, chosen, sources, recorded, patience):
     """Mutant → how it ended, and the seconds of CPU that the tests took."""
-    copies = queue.SimpleQueue()
+    copies, trial = queue.SimpleQueue(), Trial(recorded)
     everyone = []
     for number in range(COPIES):
         (folder / str(number)).mkdir()
@@ -159,10 +181,10 @@ def run(root, folder, chosen, sources, recorded, patience):
         copy = copies.get()
         try:
             began = time.monotonic()
-            end, test, (asked, known) = tried(copy, mutant, sources[mutant.path], recorded)
-            tests = f"{asked} of {known} tests"
-            print(f"{end:8} {time.monotonic() - began:5.1f} s  {tests:18} {mutant}  {test or ''}", flush=True)
-            return end, test, (asked, known)
+            end, test, passed, known = trial.ask(copy, mutant, sources[mutant.path])
+            words = f"{time.monotonic() - began:5.1f} s  after {passed} of {known} tests"
+            print(f"{end:8} {words:34} {mutant}  {test or ''}", flush=True)
+            return end
         finally:
             copies.put(copy)
 
