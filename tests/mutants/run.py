@@ -137,7 +137,7 @@ def candidates(root, only):
         str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted((root / UTILS).rglob("*.py"))
     }
     chosen = {path: source for path, source in measured.items() if path.split("/")[2] in PACKAGES}
-    return {path: source for path, source in chosen.items() if not only or path.endswith(f"/{only}")}, measured
+    return {path: source for path, source in chosen.items() if path.startswith(f"{UTILS}/{only}")}, measured
 
 
 def main(argv=None):
@@ -145,7 +145,7 @@ def main(argv=None):
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--seed", type=int, default=int(today))
     arguments.add_argument("--mutants", type=int, default=300)
-    arguments.add_argument("--only", metavar="FILE", help="of one file, such as power/snmp.py")
+    arguments.add_argument("--only", metavar="FILE", default="", help="such as power/snmp.py, or power")
     arguments.add_argument("--root", type=Path, default=ROOT, help="the project")
     arguments.add_argument("--recorded", type=Path, help="build/coverage in it")
     arguments.add_argument("--patience", type=float, default=20, help="seconds until a test that was quick hangs")

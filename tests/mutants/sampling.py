@@ -43,6 +43,9 @@ ARITHMETIC = {
 MESSAGES = {"remedy", "what", "reason", "help", "description", "why"}
 #: Two words of a sentence; a program's words ("aes 256") are seldom two with letters only.
 SENTENCE = re.compile(r"[A-Za-z',:;.)]{2,} [(']?[a-z]{2,}")
+#: Numbers from here on, unless hexadecimal, are bounds and times.
+BOUND = 10
+STRIPS = {"strip", "lstrip", "rstrip"}
 GUARDS = re.compile(r"TYPE_CHECKING|__name__")
 
 
@@ -176,15 +179,20 @@ class _Finder:
                 self.put(node, ast.unparse(ast.Slice(None, node.upper, node.step)))
             if node.upper:
                 self.put(node, ast.unparse(ast.Slice(node.lower, None, node.step)))
-        for _, value in ast.iter_fields(node):
-            self.expressions(value)
+        for name, value in ast.iter_fields(node):
+            # characters to be stripped: more of them change nothing
+            if not (name == "args" and isinstance(node, ast.Call) and getattr(node.func, "attr", None) in STRIPS):
+                self.expressions(value)
 
     def constant(self, node):
         value = node.value
         if isinstance(value, bool):
             self.put(node, str(not value))
         elif isinstance(value, (int, float)):
-            self.put(node, repr(value + 1))
+            written = self.raw[self.starts[node.lineno - 1] + node.col_offset :][:2]
+            # of a generous bound one more is nobody's loss
+            if abs(value) < BOUND or written.lower() == b"0x":
+                self.put(node, repr(value + 1))
             if value:
                 self.put(node, repr(value * 10))
         elif isinstance(value, (str, bytes)) and value:

@@ -95,6 +95,13 @@ def test_cpu_info_requirements(cpu_info, expected):
     assert rejections({"cpu_info": cpu_info}, BOARDS[0]) == expected
 
 
+@pytest.mark.parametrize("features", ["32bvliw,4DDR2", ["32bvliw"]])
+def test_one_of_several_features_is_not_there(features):
+    """Who reads that the features are "not" 9DDR9 looks for the one that is wrong, and none is."""
+    board = replace(BOARDS[0], cpu_info=dict(BOARDS[0].cpu_info, features=features))
+    assert rejections({"cpu_info": {"features": "9DDR9"}}, board) == ["features has no 9DDR9"]
+
+
 @pytest.mark.parametrize(
     ("key", "requirement", "fit"),
     [
@@ -109,6 +116,7 @@ def test_cpu_info_requirements(cpu_info, expected):
         ("vcpus", "9", False),
         ("hypervisor", "s== tilera_hv", True),
         ("hypervisor", "s!= tilera_hv", False),
+        ("hypervisor", "s== Tilera_HV", True),
         ("hypervisor", "= 2", False),
         ("hypervisor", "<in> tilera", True),
         ("hypervisor_version", "s>= 2", False),

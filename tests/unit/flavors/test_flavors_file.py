@@ -127,6 +127,7 @@ def test_all_that_is_wrong_is_said_at_once_and_where(write):
         (b"a: \xff\n", [" is no UTF-8 text"]),
         ("a: \x00\n", [" is no YAML: unacceptable character"]),
         ("hetero_extra_instance_types: [a]\n", ["1:30: is no mapping"]),
+        ("a: {cpu_info: {8: 8}}\n", ["1:16: flavor a: cpu_info.8 is no text as a key: put it in quotes"]),
     ],
 )
 def test_what_is_no_table_at_all(write, text, wanted):

@@ -306,6 +306,7 @@ def test_forty_busy_boards_are_not_forty_lines():
     text = schedule(nodes, TP64, name="bob")["text"].splitlines()
     assert text[1:] == ["  40 boards: in use", "  board40: error"]
     assert schedule(nodes, TP64)["waiting"] == "40 boards in use, board40 error"
+    assert schedule(nodes, TP64, name="bob", count=2)["text"].startswith("bob wants 2 tp64.8x8 (")
     few = schedule([proxy("p1", board(0, "running", "a"), board(1, "running", "b"))], TP64, name="bob")["text"]
     assert few.splitlines()[1:] == ["  board0: running a since 2 min", "  board1: running b since 2 min"]
 
@@ -315,6 +316,7 @@ def test_forty_busy_boards_are_not_forty_lines():
     [
         ("p1", {}, "needs a list of results"),
         ([{"item": "p1", "unreachable": True}], {}, "p1 has no answer of board_info or host_info"),
+        ([{"item": "p1", "failed": True}], {}, "p1 has no answer of board_info or host_info"),
         ([{"x": 1}], {}, "is no result of board_info"),
         ([proxy("p1", board(0))], {"strategy": "random"}, "strategy: is 'random': give spread or pack"),
         ([], {"flavor": {"name": "x", "vcpus": -1}}, "flavor x: vcpus is -1"),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import architectures
 
 #: Of Debian's package pci.ids.
@@ -28,6 +30,24 @@ def test_each_gpu_that_the_systems_list_names_has_the_architecture_of_its_chip()
     assert len(gpus) > 500
     wrong = [f"{number:04x} {name}" for number, name, arch in gpus if architectures.of(number) != arch]
     assert wrong == []
+
+
+#: Ends of the table's ranges that the system's list does not name.
+NEWER = {
+    "kepler": [0x11FF, 0x130B],
+    "pascal": [0x15C2, 0x15FF],
+    "maxwell": [0x1613, 0x1676],
+    "ampere": [0x2080, 0x20FF],
+    "hopper": [0x23F0],
+    "ada": [0x28F8],
+    "blackwell": [0x2900, 0x29F1, 0x2B85, 0x2F58, 0x3180, 0x3340],
+}
+
+
+@pytest.mark.parametrize(("number", "arch"), [(number, arch) for arch, ids in NEWER.items() for number in ids])
+def test_gpus_that_the_systems_list_does_not_know_yet(number, arch):
+    """The newest GPUs are those that are asked for."""
+    assert architectures.of(number) == arch
 
 
 def test_what_the_table_does_not_know_is_nothing():

@@ -100,6 +100,27 @@ def test_folders_that_the_linker_is_told_of_are_looked_at(root):
     assert root.seen() == {f"/opt/nvidia/lib/libcuda.so.{DRIVER}": DRIVER}
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("/usr/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/nvidia-535"),
+        *("/usr/lib64", "/usr/lib64/nvidia", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib64", "/lib"),
+        *("/usr/local/lib", "/usr/local/nvidia/lib64"),
+    ],
+)
+def test_each_folder_of_distributions_and_installers(root, folder):
+    """A library that is not found is not compared, and the tenant finds out."""
+    root.library("libcuda", DRIVER, folder)
+    assert root.seen() == {f"{folder}/libcuda.so.{DRIVER}": DRIVER}
+
+
+def test_the_linkers_first_file_is_read(root):
+    """Without a # behind it as well: most lines have none."""
+    root.file("/etc/ld.so.conf", "/opt/cuda/lib\n")
+    root.library("libcuda", DRIVER, "/opt/cuda/lib")
+    assert root.seen() == {f"/opt/cuda/lib/libcuda.so.{DRIVER}": DRIVER}
+
+
 def test_one_library_by_two_names_is_one(root):
     """On merged systems /lib is /usr/lib, and a user is told of each file once."""
     root.library("libcuda", DRIVER)
