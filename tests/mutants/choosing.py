@@ -18,7 +18,7 @@ from pathlib import Path
 from coverage import CoverageData
 
 #: At most so many tests a mutant, and so many seconds of them as they were recorded.
-TESTS, SECONDS = 60, 60
+TESTS, SECONDS = 100, 100
 
 
 class Recorded:

@@ -37,6 +37,7 @@ def test_rows(prompt):
     """Without it, a PDU that somebody gave a name, or whose outlets have odd ones, could not be used."""
     rows = [
         "E000: Success",
+        "E001: state of the bank: On",
         " 1: Lamp: On",
         " 2: 4: x: Off*",
         " 3: apc>: Pending",

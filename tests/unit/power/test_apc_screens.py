@@ -38,6 +38,13 @@ def test_rows_and_the_entry_that_follows_them():
     assert drawn(*TWO).read()[1] is None
 
 
+@pytest.mark.parametrize("state", ["*ON", "*OFF", "ON*", "OFF *"])
+def test_a_star_is_beside_the_column_of_states(state):
+    """Without it, the list of a firmware that marks the outlets it is about to switch could not be read."""
+    star = f"     3- {'Pump':<31} {state}" if state[0] == "*" else row(3, "Pump", state)
+    assert drawn(*TWO, star).read()[0][2].state == state.strip(" *").lower()
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -283,3 +283,23 @@ def test_an_unknown_driver_names_the_known(tmp_path):
     known = "apc, command, fake, fence, snmp"
     with pytest.raises(BadInput, match=rf"no such power driver 'apcc' \(known: {known}\)"), session:
         pytest.fail("opened")
+
+
+def test_who_reads_a_pdu_with_one_place_has_it_to_himself(emulated):
+    """Without it, two of our own programs would take the PDU's one place from each other, and blame a colleague."""
+    pdu = emulated()
+    folder = str(pdu.folder)
+    with power.session("pdu-t", pdu.settings, pdu.secrets, Deadline(20.0), folder) as opened:
+        assert set(opened.status().values()) == {"off"}
+        second = power.session("pdu-t", pdu.settings, pdu.secrets, Deadline(0.2), folder)
+        with pytest.raises(TimedOut, match=r"still held by power \(outlets, pid "):
+            second.__enter__()
+
+
+def test_users_of_a_controller_have_a_folder_of_locks_each(monkeypatch):
+    """Without it, who is not root could not switch at all, or two users would stop each other."""
+    monkeypatch.setattr(power.os, "geteuid", lambda: 0)
+    assert power.own_run_folder() == "/run/hetero"
+    monkeypatch.setattr(power.os, "geteuid", lambda: 1001)
+    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: "/tmp")
+    assert power.own_run_folder() == "/tmp/hetero-1001"
