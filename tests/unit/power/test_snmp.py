@@ -172,9 +172,12 @@ def test_the_community_is_in_no_process_list_and_leaves_nothing(emulated, tmp_pa
         power.set_outlets(session, {"1": "cycled"}, deadline)
     seen = log.read_bytes()
     assert all(word in seen for word in (b"snmpget", b"snmpset", b"snmpwalk", b"SNMPCONFPATH=" + bytes(folder)))
+    # where net-snmp would write what it knows of the PDU, else in this user's home
+    assert b"SNMP_PERSISTENT_DIR=" + bytes(folder) in seen
     assert b"vate" not in seen
     assert not list(tmp_path.glob("hetero-snmp-*"))
-    with pytest.raises(HeteroError), opened({**settings, "host": "no-host.invalid"}, secrets, tmp_path / "run", 2):
+    nowhere = {**settings, "host": "no-host.invalid"}
+    with pytest.raises(HeteroError, match="cannot be reached"), opened(nowhere, secrets, tmp_path / "run", 2):
         pytest.fail("opened")
     assert not list(tmp_path.glob("hetero-snmp-*"))
 
