@@ -107,7 +107,7 @@ def _run(copy, tests, pipe):
     argv = [
         "-x",
         "-q",
-        "--tb=line",
+        "--tb=short",
         "-p",
         "no:cacheprovider",
         "-p",
@@ -141,8 +141,9 @@ def _follow(child, reading, seconds, patience):
                 passed.append(test)
         if not said and child in buried():
             code = buried.codes[child]
-            # else the mutant took pytest's own process down
-            return ("passed", None, passed) if code in (0, NO_TESTS) else ("failed", now, passed)
+            # a process that ends within a test was taken down by the mutant, whatever it ends with
+            over = code in (0, NO_TESTS) and (now is None or now in passed)
+            return ("passed", None, passed) if over else ("failed", now, passed)
 
 
 def buried():

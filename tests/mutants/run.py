@@ -53,6 +53,8 @@ class Copy:
         link = self.root / "build" / "ansible_collections" / "hetero" / "compute"
         link.parent.mkdir(parents=True)
         link.symlink_to(self.root)
+        # where tests write what they measured
+        (self.root / "build" / "logs").mkdir()
         path = os.pathsep.join(map(str, (self.root / "build", ROOT / "tests")))
         more = dict(PYTHONPATH=path, PYTHONPYCACHEPREFIX=str(folder / "pyc"), TMPDIR=str(folder))
         more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"))
