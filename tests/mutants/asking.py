@@ -4,14 +4,12 @@
 """Asks tests, in a copy of the project, about one mutant after another: `python -m mutants.asking COPY PATIENCE`.
 
 PATIENCE are the seconds that any test may take. A line of JSON each way. What all questions need is imported once, and
-each question is a fork of this process. All that a mutant starts ends with its question, and what it mounts is in name
-spaces of this process alone.
+each question is a fork of this process. All that a mutant starts ends with its question.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -26,18 +24,15 @@ from pathlib import Path
 
 import pytest
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-CLONE_NEWNS = 0x00020000  # linux/sched.h
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000  # linux/mount.h
-MNT_DETACH = 2  # sys/mount.h
-PRECIOUS = ("/boot", "/etc", "/home", "/opt", "/root", "/srv", "/usr")
+from .apart import DETACH, LIBC, apart, done, ends_with_its_parent
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 #: A test may take so many times what it took when it was recorded, and the caller's patience on top.
 TIMES = 8
 #: What many tests import, and no mutant is in: imported once.
 COMMON = ("_hypothesis_pytestplugin", "hypothesis.strategies", "ansible.module_utils.basic", "netaddr", "pexpect")
 COMMON += ("asyncio", "concurrent.futures.thread", "http.server", "sqlite3", "unittest.mock", "xml.dom.minidom", "yaml")
 NO_TESTS = int(pytest.ExitCode.NO_TESTS_COLLECTED)
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Asked:
@@ -92,7 +87,7 @@ def ask(copy, seconds, patience):
 
 
 def _run(copy, tests, pipe):
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ends_with_its_parent()
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -119,12 +114,12 @@ def _run(copy, tests, pipe):
 
 
 def _follow(child, reading, seconds, patience):
-    """What the tests say until one fails or their process ends; orphans that come to us meanwhile are buried."""
-    passed, now, begun, rest = [], None, time.monotonic(), b""
+    """What the tests say until their process has ended; orphans that come to us meanwhile are buried."""
+    passed, failed, now, begun, rest = [], [], None, time.monotonic(), b""
     while True:
         left = begun + patience + TIMES * seconds.get(now, 0) - time.monotonic()
         if left <= 0:
-            return "hung", now, passed
+            return ("failed", failed[0], passed) if failed else ("hung", now, passed)
         said = b""
         if select.select([reading, WAKING], [], [], left)[0]:
             # a process that the tests left behind keeps the pipe open: its end says nothing
@@ -135,12 +130,11 @@ def _follow(child, reading, seconds, patience):
         *lines, rest = (rest + said).split(b"\n")
         for word, test in map(json.loads, lines):
             begun, now = time.monotonic(), test
-            if word == "failed":
-                return "failed", test, passed
-            if word == "passed":
-                passed.append(test)
+            {"failed": failed, "passed": passed}.get(word, []).append(test)
         if not said and child in buried():
             code = buried.codes[child]
+            if failed:
+                return "failed", failed[0], passed
             # a process that ends within a test was taken down by the mutant, whatever it ends with
             over = code in (0, NO_TESTS) and (now is None or now in passed)
             return ("passed", None, passed) if over else ("failed", now, passed)
@@ -178,37 +172,15 @@ def clear(folder):
     """What tests left in it goes; what they mounted there is unmounted first, for it may be anything of the machine."""
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()]
     for point in reversed([point for point in points if point.startswith(f"{folder}/")]):
-        mounted(LIBC.umount2(point.encode(), MNT_DETACH))
+        done(LIBC.umount2(point.encode(), DETACH))
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def apart():
-    """As root: mounts and named network name spaces of tests are this process's own, and a fault that writes or
-    deletes at a wrong place finds this machine's files read-only.
-    """
-    if os.geteuid() != 0:
-        return
-    mounted(LIBC.unshare(CLONE_NEWNS))
-    mounted(LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
-    for place in filter(os.path.isdir, PRECIOUS):
-        path = place.encode()
-        mounted(LIBC.mount(path, path, None, MS_BIND | MS_REC, None))
-        mounted(LIBC.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
-    if os.path.isdir("/run/netns"):
-        mounted(LIBC.mount(b"hetero-mutants", b"/run/netns", b"tmpfs", 0, None))
-
-
-def mounted(result):
-    if result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def main(copy, patience):
     global WAKING
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    apart()
+    if os.getpid() != 1:
+        done(LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     WAKING, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
@@ -224,4 +196,5 @@ def main(copy, patience):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), float(sys.argv[2]))
+    ends_with_its_parent()
+    apart(lambda: main(Path(sys.argv[1]).resolve(), float(sys.argv[2])))

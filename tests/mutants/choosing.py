@@ -4,7 +4,9 @@
 """Which tests are asked about a mutant: those that ran its lines when they were recorded, the quickest first.
 
 What is run once at import (constants, classes, defaults) has no test of its own: asked are those that run the function
-that has the default, or the lines that name the constant, else all that run anything of the file.
+that has the default, or the lines that name the constant, else all that run anything of the file. What runs in a child
+that ends without a word (os._exit, a kill) is not seen: asked are those that ran anything else of its function, or of
+functions that name it.
 """
 
 from __future__ import annotations
@@ -53,9 +55,12 @@ class Recorded:
         holder = function_at(tree, mutant.first)
         if holder is None:
             return self.importing(tree, mutant)
-        if holder.body[0].lineno > mutant.last:
-            return self.ran(mutant.path, range(holder.body[0].lineno, holder.end_lineno + 1))
-        return self.ran(mutant.path, range(mutant.first, mutant.last + 1))
+        body = range(holder.body[0].lineno, holder.end_lineno + 1)
+        in_head = holder.body[0].lineno > mutant.last
+        lines = body if in_head else range(mutant.first, mutant.last + 1)
+        return (
+            self.ran(mutant.path, lines) or self.ran(mutant.path, body) or self.naming(mutant.path, {holder.name}, True)
+        )
 
     def importing(self, tree, mutant):
         """Tests that can notice a mutant of what is run at import."""
@@ -64,13 +69,17 @@ class Recorded:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno <= mutant.line <= node.end_lineno:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names.update(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
-        found = set()
-        for path, source in self.sources.items() if names else ():
-            word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-            if path == mutant.path or Path(mutant.path).stem in source:
-                named = [number for number, line in enumerate(source.split("\n"), 1) if word.search(line)]
-                found |= self.ran(path, in_functions(source, named))
+        found = self.naming(mutant.path, names) if names else set()
         return found or self.ran(mutant.path, in_functions(self.sources[mutant.path]))
+
+    def naming(self, path, names, whole=False):
+        """Tests that ran a line that has one of these names of file `path`, or anything of the function around it."""
+        found, word = set(), re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+        for other, source in self.sources.items():
+            if other == path or Path(path).stem in source:
+                named = [number for number, line in enumerate(source.split("\n"), 1) if word.search(line)]
+                found |= self.ran(other, in_functions(source, named, whole))
+        return found
 
     def asked(self, mutant):
         """Those of its tests that are run, in order, and how many there are in all.
@@ -102,10 +111,12 @@ def function_at(tree, line):
     return max(holders, key=lambda node: node.lineno, default=None)
 
 
-def in_functions(source, lines=None):
-    """Those lines that are in a function's body; of a def's head or a constant all bodies would be meant."""
-    bodies = set()
+def in_functions(source, lines=None, whole=False):
+    """The lines in bodies of functions; of `lines` those, or all of the bodies that have one of them."""
+    found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            bodies.update(range(node.body[0].lineno, node.end_lineno + 1))
-    return bodies if lines is None else bodies.intersection(lines)
+            body = range(node.body[0].lineno, node.end_lineno + 1)
+            chosen = body if lines is None else [line for line in lines if line in body]
+            found.update(body if whole and chosen else chosen)
+    return found

@@ -65,7 +65,10 @@ class Copy:
     def ask(self, seconds):
         self.process.stdin.write(json.dumps(seconds) + "\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
+        said = self.process.stdout.readline()
+        if not said:
+            raise SystemExit("what asks the tests has ended")
+        answer = json.loads(said)
         self.cpu = answer.pop("cpu")
         return answer
 

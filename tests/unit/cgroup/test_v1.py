@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.changing import narrow
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path, of_process
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
@@ -135,6 +136,14 @@ def test_one_rule_is_taken_out_and_the_others_stay(v1):
     only(v1, "c 195:* rw", "c 195:0 rwm")
     v1.v1.remove(parse("c 195:* rw"))
     assert v1.v1.rules == [parse("c 195:0 rwm")]
+
+
+def test_a_list_is_narrowed_to_each_bit(v1, inside):
+    """A container that may make the node of any GPU opens it by another number."""
+    only(v1, "c 1:3 rwm", "c 195:0 r")
+    narrow(v1.v1, [parse("c 1:3 rw"), GPU])
+    assert set(v1.v1.rules) == {parse("c 1:3 rw"), GPU}
+    assert [inside.may(text) for text in ("c 1:3 rw", "c 1:3 m", "c 195:0 rw")] == [1, 0, 1]
 
 
 def test_a_cgroup_that_went_away_is_named():
