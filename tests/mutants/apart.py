@@ -27,6 +27,8 @@ READ_ONLY = ("/boot", "/etc", "/home", "/opt", "/proc/sys", "/root", "/srv", "/s
 EMPTY = ("/run", "/var/lib/lxc", "/var/log", "/var/tmp")
 #: Hierarchies of cgroup v1 that the code works in, besides v2.
 HIERARCHIES = {"devices", "freezer"}
+#: Behind it the process that made the cgroup.
+OURS = "hetero-mutants-"
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -55,7 +57,10 @@ def apart(inside):
     cgroups = []
     try:
         for point, kind, options in _hierarchies():
-            folder = Path(point, f"hetero-mutants-{os.getpid()}")
+            for left in Path(point).glob(f"{OURS}*"):  # by one that was killed
+                if not os.path.exists(f"/proc/{left.name[len(OURS) :]}"):
+                    _remove(left)
+            folder = Path(point, f"{OURS}{os.getpid()}")
             folder.mkdir()
             cgroups.append((folder, point, kind, options))
         keeper = os.fork()
@@ -65,8 +70,12 @@ def apart(inside):
             raise OSError("no place apart from the rest of this machine can be made here")
     finally:
         for folder, *_ in cgroups:
-            for path, _names, _files in os.walk(folder, topdown=False):
-                os.rmdir(path)
+            _remove(folder)
+
+
+def _remove(folder):
+    for path, _names, _files in os.walk(folder, topdown=False):
+        os.rmdir(path)
 
 
 def _enter(cgroups, inside):

@@ -130,7 +130,8 @@ def _follow(child, reading, seconds, patience):
         *lines, rest = (rest + said).split(b"\n")
         for word, test in map(json.loads, lines):
             begun, now = time.monotonic(), test
-            {"failed": failed, "passed": passed}.get(word, []).append(test)
+            if word == "failed" or (word == "passed" and test not in failed):
+                (failed if word == "failed" else passed).append(test)
         if not said and child in buried():
             code = buried.codes[child]
             if failed:
