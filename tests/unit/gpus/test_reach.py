@@ -7,6 +7,8 @@ container can open is called closed and given to somebody else, or one that it c
 
 from __future__ import annotations
 
+import os
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -48,3 +50,18 @@ def test_how_far_it_gets(monkeypatch, access, every, there, mknod, state):
     cgroup = Cgroup(access, every)
     found, why = reach._how_far("box", 1, cgroup, reach.allows_unknown(cgroup), GPU)
     assert found == state, why
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a process fewer rights")
+@pytest.mark.parametrize(
+    ("within", "may"),
+    [([], True), (["setpriv", "--bounding-set=-mknod"], False), (["unshare", "--user"], False)],
+    ids=["root", "without CAP_MKNOD", "in a user namespace"],
+)
+def test_who_may_make_nodes(within, may):
+    """Who may makes a node of any GPU that its device cgroup leaves open."""
+    argv = [*within, "sh", "-c", "echo; exec cat"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"\n"
+        assert reach.can_mknod(process.pid) is may
+        process.stdin.close()
