@@ -74,8 +74,9 @@ def apart(inside):
 
 
 def _remove(folder):
-    for path, _names, _files in os.walk(folder, topdown=False):
-        os.rmdir(path)
+    """The cgroups that tests left, however deep; of two runs that remove the same, one finds nothing."""
+    argv = ["find", folder, "-depth", "-type", "d", "-delete"]
+    subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _enter(cgroups, inside):

@@ -317,8 +317,11 @@ def test_the_cgroup_of_a_process_is_found(v2, inside):
 @pytest.mark.parametrize("path", ["/no/such/cgroup", "/etc", "hetero-no-such"])
 def test_what_is_no_cgroup_is_refused(path):
     """A typing error would end in a traceback, or in another cgroup."""
-    with pytest.raises(BadInput, match=r"is no device cgroup.*/sys/fs/cgroup"):
+    with pytest.raises(BadInput, match=r"is no device cgroup.*/sys/fs/cgroup") as caught:
         of_path(path)
+    there = mounts.mounts()
+    points = [mount.point for version in mounts.OF_DEVICES for mount in there[version]]
+    assert caught.value.remedy == f"name a directory below one of: {', '.join(points)}"
 
 
 def test_a_cgroup_that_went_away_is_named(v2, inside):
