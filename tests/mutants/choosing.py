@@ -21,6 +21,8 @@ from coverage import CoverageData
 
 #: At most so many tests a mutant, and so many seconds of them as they were recorded.
 TESTS, SECONDS = 100, 100
+#: Seconds up to which a test is quick.
+QUICK = 3
 
 
 class Recorded:
@@ -84,20 +86,23 @@ class Recorded:
     def asked(self, mutant):
         """Those of its tests that are run, in order, and how many there are in all.
 
-        Files take turns: many quick tests of one file know less than one each of several.
+        Quick ones first; among them files take turns, for many tests of one file know less than one each of several.
         """
         tests = self.tests(mutant)
+        chosen, seconds = [], 0.0
+        for slow in (False, True):
+            for test in self.in_turns([test for test in tests if (self.seconds[test] > QUICK) == slow]):
+                if len(chosen) < TESTS and (not chosen or seconds + self.seconds[test] <= SECONDS):
+                    chosen.append(test)
+                    seconds += self.seconds[test]
+        return sorted(chosen, key=self.seconds.get), len(tests)
+
+    def in_turns(self, tests):
         files = {}
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
             files.setdefault(test.partition("::")[0], []).append(test)
         turns = itertools.zip_longest(*sorted(files.values(), key=lambda group: self.seconds[group[0]]))
-        chosen, seconds = [], 0.0
-        for test in filter(None, itertools.chain.from_iterable(turns)):
-            if len(chosen) == TESTS or (chosen and seconds + self.seconds[test] > SECONDS):
-                continue
-            chosen.append(test)
-            seconds += self.seconds[test]
-        return sorted(chosen, key=self.seconds.get), len(tests)
+        return filter(None, itertools.chain.from_iterable(turns))
 
 
 def function_at(tree, line):

@@ -440,6 +440,24 @@ def test_no_number_is_typed_into_another_menu(after, confirmed):
         pdu.close()
 
 
+def test_an_account_that_may_not_switch_all_at_once():
+    """Without it, who may switch each of the outlets, but not by the entry for all of them, could switch none."""
+    whole = "------- Master Control -------\n\n     1- Status of all outlets\n"
+    screens = {"main": MAIN, "list": LIST, "outlet": ACTIONS, "all": whole}
+    ways = {("main", "1"): "list", ("list", "1"): "outlet", ("list", "2"): "outlet", ("outlet", "3"): "confirm"}
+    pdu = Paper(screens, {**ways, ("list", "3"): "all"})
+    try:
+        with Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, Deadline(10)) as session:
+            assert {outlet: answer.accepted for outlet, answer in session.switch(["1", "2"], "off").items()} == {
+                "1": True,
+                "2": True,
+            }
+        assert pdu.confirmed == 2
+        assert ("all", "1") not in pdu.typed
+    finally:
+        pdu.close()
+
+
 def test_another_outlets_screen_stops_it():
     """Without it, a PDU whose list moved between two looks would cut the power of somebody else's board."""
     lamp = "------- Lamp -------\n\n     Outlet : 1\n\n     1- Immediate Off\n"
