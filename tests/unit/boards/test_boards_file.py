@@ -173,6 +173,14 @@ def test_bad_json_is_placed_in_the_right_physical_line():
     assert defects(text) == [(4, 46, "cpu_info is not JSON: Expecting ',' delimiter")]
 
 
+@pytest.mark.parametrize("column", ["ip", "mac", "local_gb"])
+def test_a_defect_far_down_in_one_board_is_placed_in_its_physical_line(column):
+    """Who is sent to the line beside it corrects the wrong number."""
+    number = list(boards_file.COLUMNS).index(column) + 1
+    text = line(**{column: "-"}).replace(" ", " \\\n")
+    assert [place[:2] for place in defects(text)] == [(number, 1)]
+
+
 def test_duplicates_name_the_first_line():
     """Two boards with one address boot each other's kernels."""
     other = line(id="00", ip="10.0.2.1", mac="001ACA005790")
