@@ -13,6 +13,7 @@ the reason.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -79,7 +80,8 @@ class Copy:
         os.utime(self.root / path, (self._mtime, self._mtime))
 
     def end(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
 
@@ -123,7 +125,7 @@ class Trial:
         # a test that fails without the mutant as well has shown nothing; what is no test is a file of tests, or all
         proofs = [test for test in tests if killer in (None, test, test.partition("::")[0])]
         if copy.ask({proofs[0]: asked[proofs[0]]})["verdict"] == "passed":
-            self.sound.add(killer)
+            self.sound.add(proofs[0])
             return end, killer, passed
         self.unsound.update(proofs)
         return "unsound", killer, 0
