@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_areas
+
 SECRET = b"a tenant's secret"
 
 IDENTITY = """
@@ -190,3 +192,9 @@ esac""",
     shell.hide("nvme")
     unseen = disks.wipe(0)["boards"][0]["proof"]["not_looked_for"]
     assert unseen == ["namespaces that are not attached of nvme0 (the RAM image has no nvme)"]
+
+
+def test_what_a_program_said_last_is_short():
+    """A page of a program's help in each line of the report would hide which disk it is about."""
+    assert disk_areas._last({("dco", "sda"): ["first", "y" * 200]}, "dco", "sda") == "y" * 80
+    assert disk_areas._last({}, "dco", "sda") == "nothing"
