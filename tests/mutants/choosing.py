@@ -86,12 +86,17 @@ class Recorded:
     def asked(self, mutant):
         """Those of its tests that are run, in order, and how many there are in all.
 
-        Quick ones first; among them files take turns, for many tests of one file know less than one each of several.
+        Quick ones first, and of these the ones in its package's own folder; among them files take turns, for many
+        tests of one file know less than one each of several.
         """
         tests = self.tests(mutant)
         chosen, seconds = [], 0.0
-        for slow in (False, True):
-            for test in self.in_turns([test for test in tests if (self.seconds[test] > QUICK) == slow]):
+        groups = {}
+        for test in tests:
+            others = Path(test).parts[2] != Path(mutant.path).parts[-2]
+            groups.setdefault((self.seconds[test] > QUICK, others), []).append(test)
+        for _kind, group in sorted(groups.items()):
+            for test in self.in_turns(group):
                 if len(chosen) < TESTS and (not chosen or seconds + self.seconds[test] <= SECONDS):
                     chosen.append(test)
                     seconds += self.seconds[test]
