@@ -201,6 +201,8 @@ def run(root, folder, chosen, sources, recorded, patience):
     finally:
         for copy in everyone:
             copy.end()
+    for test in sorted(trial.unsound):
+        print(f"NOT ASKED, for it fails without a mutant: {test}")
     return ends, sum(copy.cpu for copy in everyone)
 
 
