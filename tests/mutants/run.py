@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Would the unit tests notice a small fault? A sample of mutants of the code that boards, outlets and GPUs hang on.
 
-`make test-mutants`, or by hand, after `make test-unit-traced` has recorded which test runs which line:
+`make test-mutants`, or, once that has recorded which test runs which line, by hand:
 `PYTHONPATH=tests .venv/bin/python -m mutants.run --seed 7 --mutants 20 --only power/snmp.py`. Each mutant is put into a
 copy of the project, and the tests that ran its line are run there, the quickest first, until one fails or hangs. Ends
 with 1 where SURVIVE or more of them live on. A mutant that changes nothing for anybody stands in equivalent.toml, with
@@ -154,12 +154,12 @@ def main(argv=None):
     arguments.add_argument("--mutants", type=int, default=300)
     arguments.add_argument("--only", metavar="FILE", default="", help="such as power/snmp.py, or power")
     arguments.add_argument("--root", type=Path, default=ROOT, help="the project")
-    arguments.add_argument("--recorded", type=Path, help="build/coverage in it")
+    arguments.add_argument("--recorded", type=Path, help="build/recording in it")
     arguments.add_argument("--patience", type=float, default=20, help="seconds until a test that was quick hangs")
     options = arguments.parse_args(argv)
     root = options.root.resolve()
     sources, measured = candidates(root, options.only)
-    recorded = choosing.Recorded(options.recorded or root / "build" / "coverage", measured)
+    recorded = choosing.Recorded(options.recorded or root / "build" / "recording", measured)
     chosen = sampling.sample(sources, options.mutants, options.seed, equivalent(root))
     if not chosen or not recorded.lines:
         sys.exit("no mutants, or no recorded tests: nothing was tested")

@@ -90,21 +90,18 @@ def project(tmp_path_factory):
     files(below, fit_py=FIT)
     files(root / "tests" / "unit", test_fit_py=TEST, program_py=PROGRAM)
     (root / "pytest.ini").write_text("[pytest]\n")
-    settings = "[run]\nsource_pkgs = ansible_collections.hetero.compute.plugins.module_utils\nparallel = true\n"
-    (root / "coveragerc").write_text(
-        settings + "patch = subprocess\n[paths]\nsource =\n  plugins\n  */compute/plugins\n"
-    )
+    (root / "coveragerc").write_text(SETTINGS)
     link = root / "build" / "ansible_collections" / "hetero" / "compute"
     link.parent.mkdir(parents=True)
     link.symlink_to(root)
     env = dict(
         os.environ,
         PYTHONPATH=os.pathsep.join([str(root / "build"), str(TESTS)]),
-        COVERAGE_FILE=str(root / "build" / "coverage" / "data"),
+        COVERAGE_FILE=str(root / "build" / "recording" / "data"),
         COVERAGE_RCFILE=str(root / "coveragerc"),
         PYTEST_ADDOPTS="",
     )
-    (root / "build" / "coverage").mkdir()
+    (root / "build" / "recording").mkdir()
     measured = ["-m", "coverage", "run", "-m", "pytest", "-p", "mutants.recording", "-p", "no:cacheprovider", "tests"]
     for words in (measured, ["-m", "coverage", "combine"]):
         subprocess.run([sys.executable, *words], cwd=root, env=env, check=True)
