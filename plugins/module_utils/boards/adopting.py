@@ -154,7 +154,7 @@ def _objection(proxy, work, kept):
     if claim.board != work.board.id:
         return f"that is a record of board{claim.board}"
     elsewhere = proxy.store.claim_of(claim.instance)
-    if elsewhere is not None and not claim.is_same(row) and not (row and row.instance == claim.instance):
+    if elsewhere is not None and elsewhere.board != claim.board and not _moved_here(proxy, claim, elsewhere):
         return f"{claim.instance} has board{elsewhere.board} by the database"
     others = [vars(one) for one in proxy.store.claims() if one.board != work.board.id]
     try:
@@ -166,6 +166,13 @@ def _objection(proxy, work, kept):
     if claim.image_hash and not is_of_claim(proxy, work.board, claim):
         return "its root is not there, or is not this claim's"
     return None
+
+
+def _moved_here(proxy, claim, elsewhere):
+    """Whether a claim has moved since the database was copied, which has it on another board: its root is only here."""
+    board = proxy.boards.get(elsewhere.board)
+    left = board is None or made_ready(proxy, board)
+    return claim.is_same(elsewhere) and not elsewhere.image_hash and not left
 
 
 def _contradicted(look):

@@ -128,7 +128,7 @@ def present(proxy, wish, change):
         known = [claim for claim in store.claims() if claim.instance in names]
         known = [catch_up(proxy, claim) for claim in known]
         before = {claim.instance: claim for claim in known}
-        _refuse_forgotten(proxy, names - set(before))
+        _refuse_forgotten(proxy, {name: before[name].board if name in before else None for name in names})
         try:
             open_to_all = [board.id for board in fit if board.name not in full and not others[board.id]]
             moved = _claim_and_move(store, wish, open_to_all)
@@ -186,15 +186,20 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
 
 
 def _refuse_forgotten(proxy, instances):
-    """Refused where an instance has a board by the record of its claim only: another one would be an empty one."""
-    for number in proxy.store.kept_boards() if instances else ():
+    """Refused where an instance has a board by the record of its claim only: another one would be an empty one.
+
+    :param instances: {name: the board that it has by the database, None where it has none}.
+    """
+    for number in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(number)
         except HeteroError:
             continue  # its board is given to nobody
         board = proxy.boards.get(number)
-        if kept and kept.claim.instance in instances and (board is None or left_by(proxy, board, Record(number))):
-            what = f"has board{number} by the record of its claim, and no claim is known"
+        known = instances.get(kept.claim.instance, number) if kept else number
+        if known != number and (board is None or left_by(proxy, board, Record(number))):
+            other = "no claim is known" if known is None else f"the database has it on board{known}"
+            what = f"has board{number} by the record of its claim, and {other}"
             remedy = "run the playbook reconcile, which adopts what proves itself"
             if board is None:
                 remedy = f"add board{number} to the boards file, then {remedy}"

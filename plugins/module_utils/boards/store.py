@@ -267,9 +267,9 @@ class Store(ClaimsStore):
         """Take over a claim that its own record has (adopting.py), in place of the one that its board has here."""
         claim = kept.claim
         with self._db.transaction():
-            old = self.record(claim.board).claim
-            if old:
-                self._end(old)
+            for old in (self.record(claim.board).claim, self.claim_of(claim.instance)):
+                if old:
+                    self._end(old)
             self._insert(claim)
             self._upsert(claim.board, state=state, since=time.time(), note=note)
             self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")

@@ -26,6 +26,10 @@ from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVO
 TOKEN = "eve 1.5"
 
 
+def wish():
+    return dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+
+
 def root_file(site):
     return site.state / "board-roots" / "fs_0" / "root.ext4"
 
@@ -226,8 +230,7 @@ def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
 
 def test_what_another_play_started_meanwhile_is_not_taken_back(site):
     """Lost: a running instance, by a play that asked for the same name, lost the race and tidied up after itself."""
-    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-    (board,) = site.module("board_claim", **wish)["boards"]
+    (board,) = site.module("board_claim", **wish())["boards"]
     assert (board["ran"], board["image_hash"]) == (False, None)
     assert not any(result.get("failed") for result in site.provision())
     there = site.what_is_there()
@@ -236,3 +239,23 @@ def test_what_another_play_started_meanwhile_is_not_taken_back(site):
         result = site.module(name, state=state, **mine, **(dict(timeout=10) if name == "tilera_boot" else {}))
         assert "runs jackie, or ran it, since it was looked at: nothing of it is taken back" in result["msg"]
     assert site.what_is_there() == there
+
+
+def test_who_moved_since_the_backup_has_the_board_that_has_its_root(site):
+    """Lost: a root, by an empty instance of the same name on the board that it had before; and reconcile for ever."""
+    assert not site.module("board_claim", **wish()).get("failed")
+    copy = backups.make(site.params["state_db"])
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error", "its relay sticks")
+        proxy.store.move_claim("jackie", [1])
+    assert not site.module("board_image", boards=[1]).get("failed")
+    assert not site.module("tilera_boot", boards=[1], timeout=10).get("failed")
+    there = {board: site.record(board).claim for board in (0, 1)}
+    put_back(site, copy)
+    (refused,) = site.provision()
+    assert "has board1 by the record of its claim, and the database has it on board0" in refused["msg"]
+    result = site.module("board_reconcile", timeout=5)
+    assert [entry["done"] for entry in result["boards"][1]["found"]] == ["adopted"]
+    assert {board: site.record(board).claim for board in (0, 1)} == there
+    assert not site.module("board_reconcile", timeout=5)["changed"]
+    assert not any(result["changed"] for result in site.provision())
