@@ -22,7 +22,9 @@ NEW_PLACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x4
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 RDONLY, REMOUNT, BIND, REC, PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000  # linux/mount.h
 DETACH = 2  # sys/mount.h
-READ_ONLY = ("/boot", "/etc", "/home", "/opt", "/proc/sys", "/root", "/srv", "/sys", "/sys/fs/cgroup", "/usr", "/var")
+#: Folders of / that stay as they are: what is in them is the kernel's, or goes with the place.
+WRITABLE = ("dev", "proc", "run", "tmp")
+ROOT = Path(__file__).resolve().parents[2]
 #: Folders of which only the names of folders in them are there.
 EMPTY = ("/run", "/var/lib/lxc", "/var/log", "/var/tmp")
 #: Hierarchies of cgroup v1 that the code works in, besides v2.
@@ -108,7 +110,7 @@ def _furnish(cgroups):
         done(LIBC.umount2(point.encode(), DETACH))
         mount("cgroup", point, kind, options=options)
     own = {point for _folder, point, _kind, _options in cgroups}
-    for place in [place for place in READ_ONLY if os.path.isdir(place) and place not in own]:
+    for place in [place for place in _read_only() if place not in own]:
         if not os.path.ismount(place):
             mount(place, place, flags=BIND | REC)
         mount(None, place, flags=BIND | REMOUNT | RDONLY)
@@ -121,6 +123,13 @@ def _furnish(cgroups):
         for name in names:
             os.mkdir(os.path.join(place, name), 0o755)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def _read_only():
+    """All folders of the machine but those that a test needs, and the project itself, which may lie in one of these."""
+    found = [entry.path for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False)]
+    found = sorted(path for path in found if path[1:] not in WRITABLE)
+    return [*found, "/proc/sys", "/sys/fs/cgroup", str(ROOT)]
 
 
 def _hierarchies():

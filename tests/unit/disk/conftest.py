@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
 from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
+from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY, Site
 
 RAM = "cd" * 32
@@ -164,10 +166,12 @@ class DiskSite(Site):
         return self.disk(number, "sda1.fs")
 
     def use(self, *numbers):
-        """A tenant has had these boards; they are stopped."""
+        """A tenant has had these boards; they are stopped, and what was made for them is gone."""
         self.claim(*numbers)
         self.run("start", *numbers)
         self.run("stop", *numbers)
+        for number in numbers:
+            shutil.rmtree(Root(str(self.folder / "state"), number).folder)
 
     def wipe(self, *numbers, check=False, timeout=20, **wish):
         with self.proxy() as proxy:
