@@ -30,6 +30,8 @@ OFF = 4 * 86400.0
 KEEP = 3600.0
 #: One line, another one after each boot (random(4)).
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+#: Of the first process of this machine or container.
+FIRST = "/proc/1/stat"
 BY_WORD = "--clock-is-right"
 HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
 #: What is done about a lease that is over by a clock which jumped.
@@ -146,7 +148,17 @@ def must_not_be_behind(database, verb):
 def _here():
     with naming(BOOT_ID), open(BOOT_ID, encoding="utf-8") as file:
         boot = file.read().strip()
-    return Mark(time.time(), boot, time.clock_gettime(time.CLOCK_BOOTTIME))
+    return Mark(time.time(), boot, time.clock_gettime(time.CLOCK_BOOTTIME) - began())
+
+
+def began():
+    """When this boot began, in seconds of the kernel's count: a container has boots of its own, and no such count.
+
+    The start of process 1 is its 22nd field, in ticks (proc_pid_stat(5)).
+    """
+    with naming(FIRST), open(FIRST, encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[22 - 3]) / os.sysconf("SC_CLK_TCK")
 
 
 def _write(path, mark):

@@ -88,7 +88,13 @@ def is_made(proxy, claim):
 
     The database alone may be put back from a backup; a rebuild takes it from both.
     """
-    return bool(claim.image_hash or kept_of(proxy, claim))
+    return bool(claim.image_hash) or (not _is_dry(proxy, claim) and kept_of(proxy, claim) is not None)
+
+
+def _is_dry(proxy, claim):
+    """Whether a claim without a root is that of a dry run only, which comes after the dry run of a rebuild."""
+    row = proxy.store.record(claim.board).claim
+    return row is not None and bool(row.image_hash) and not claim.image_hash
 
 
 def refuse_anothers(proxy, board, claim):
@@ -178,6 +184,7 @@ def refuse_unasked(proxy, board, claim, made):
     except HeteroError:
         kept = None
     asked = kept is not None and kept.claim.is_same(claim) and not kept.claim.image_hash
+    asked = asked or _is_dry(proxy, claim)
     if made.claim == token_of(claim) and not claim.image_hash and not asked:
         raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
 

@@ -259,3 +259,9 @@ def test_who_moved_since_the_backup_has_the_board_that_has_its_root(site):
     assert {board: site.record(board).claim for board in (0, 1)} == there
     assert not site.module("board_reconcile", timeout=5)["changed"]
     assert not any(result["changed"] for result in site.provision())
+
+
+def test_the_dry_run_of_a_rebuild_goes_to_its_end(jackie):
+    """Lost: what a rebuild would do, told beforehand: its dry run is refused as if the root were unknown."""
+    dry = jackie.module("board_image", boards=[0], image="debian-13", rebuilt=[0], instance="jackie", check=True)
+    assert not dry.get("failed"), dry

@@ -25,6 +25,8 @@ class Hand:
 
     def __init__(self, patch, folder):
         self._patch, self._folder, self._real, self._boots = patch, folder, time.time, 0
+        #: Seconds that the kernel has been up at a boot: of a container, those of its host.
+        self.up = 0.0
 
     def jump(self, seconds):
         """From where it would be without any jump."""
@@ -39,7 +41,8 @@ class Hand:
         boot = self._folder / "boot_id"
         boot.write_text(f"boot {self._boots}\n")
         self._patch.setattr(node_clock, "BOOT_ID", str(boot))
-        self._patch.setattr(time, "clock_gettime", lambda which: 1.0)
+        self._patch.setattr(time, "clock_gettime", lambda which: 1.0 + self.up)
+        self._patch.setattr(node_clock, "began", lambda: self.up)
 
 
 @pytest.fixture
@@ -171,3 +174,13 @@ def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkey
         reap.turn(jackie.params)
     assert clock_is_right(jackie, monkeypatch) == 0
     assert jackie.what_is_there() == jackie.clean()
+
+
+def test_a_container_that_is_a_proxy_was_not_up_for_as_long_as_its_host(jackie, clock):
+    """Lost: every lease on a proxy in a container, once it was restarted: its clock would be late by its host's."""
+    lease(jackie, 3)
+    assert not turn(jackie)["failed"]
+    clock.up = YEAR
+    clock.boot()
+    assert not lease(jackie, 4).get("failed")
+    assert turn(jackie) == dict(said=[], failed=False)
