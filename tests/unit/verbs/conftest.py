@@ -52,6 +52,16 @@ class VerbSite(Site):
         boot = self.run_folder / "fake-boots" / f"board{board}"
         boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
 
+    def lease(self, hours, **given):
+        """Jackie's lease ends so many hours from now."""
+        return self.module("board_lease", instance="jackie", hours=hours, **given)
+
+    def turn(self):
+        """One turn of the reaper, which came to its end."""
+        (result,) = self.reap()
+        assert not result.get("broken"), result
+        return result
+
     def record(self, board):
         with self.proxy() as proxy:
             return proxy.store.record(board)

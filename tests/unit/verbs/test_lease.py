@@ -15,55 +15,45 @@ from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
 
 
-def lease(site, hours, **given):
-    return site.module("board_lease", instance="jackie", hours=hours, **given)
-
-
-def turn(site):
-    (result,) = site.reap()
-    assert not result.get("broken"), result
-    return result
-
-
 def test_the_end_is_set_shown_and_taken_away(jackie):
     assert jackie.record(0).claim.expires is None
-    dry = lease(jackie, 3, check=True)
+    dry = jackie.lease(3, check=True)
     assert dry["changed"]
     assert jackie.record(0).claim.expires is None
-    first = lease(jackie, 3)
+    first = jackie.lease(3)
     assert first["boards"][0]["expires"] == jackie.record(0).claim.expires == pytest.approx(time.time() + 10800, abs=20)
     assert first["boards"][0]["until"].endswith("3 h left")
     (shown,) = jackie.module("board_info", instance="jackie")["boards"]
     assert shown["lease_seconds"] == pytest.approx(10800, abs=20)
-    assert not lease(jackie, 3)["changed"], "the same play twice in a row"
-    assert lease(jackie, 1)["boards"][0]["until"].endswith("1 h left"), "a lease may end sooner, too"
-    assert lease(jackie, 0)["boards"][0]["until"] == "no end"
-    assert not lease(jackie, 0)["changed"]
+    assert not jackie.lease(3)["changed"], "the same play twice in a row"
+    assert jackie.lease(1)["boards"][0]["until"].endswith("1 h left"), "a lease may end sooner, too"
+    assert jackie.lease(0)["boards"][0]["until"] == "no end"
+    assert not jackie.lease(0)["changed"]
     assert [event.text.split(" (was")[0] for event in jackie.events(0, "lease")][-1] == "no end"
 
 
 def test_another_owners_lease_and_nonsense_are_refused(jackie):
-    assert "belongs to jackie" in lease(jackie, 3, owner="eve")["msg"]
-    assert "give 0 (no end) to" in lease(jackie, -1)["msg"]
+    assert "belongs to jackie" in jackie.lease(3, owner="eve")["msg"]
+    assert "give 0 (no end) to" in jackie.lease(-1)["msg"]
     assert "no such instance" in jackie.module("board_lease", instance="bob", hours=1)["msg"]
     assert jackie.record(0).claim.expires is None
 
 
 def test_only_what_is_over_is_ended(jackie):
     """Lost: a running instance."""
-    assert turn(jackie)["said"] == []
-    lease(jackie, 1)
-    assert turn(jackie)["said"] == []
+    assert jackie.turn()["said"] == []
+    jackie.lease(1)
+    assert jackie.turn()["said"] == []
     assert jackie.what_is_there() == jackie.running("jackie")
     jackie.expire()
-    result = turn(jackie)
+    result = jackie.turn()
     assert result == dict(
         said=["board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"], failed=False
     )
     assert jackie.what_is_there() == jackie.clean()
     (event,) = jackie.events(0, "reap")
     assert (event.actor, event.instance) == ("reap", "jackie")
-    assert turn(jackie)["said"] == []
+    assert jackie.turn()["said"] == []
 
 
 def test_a_board_that_a_play_works_on_waits_for_the_next_turn(jackie, monkeypatch):
@@ -71,11 +61,11 @@ def test_a_board_that_a_play_works_on_waits_for_the_next_turn(jackie, monkeypatc
     monkeypatch.setattr(reap, "PATIENCE", 0.1)
     jackie.expire()
     with lock(str(jackie.run_folder), "board0", "reboot", "jo", Deadline(1)):
-        result = turn(jackie)
+        result = jackie.turn()
     assert result["failed"]
     assert "still held by reboot (jo" in result["said"][0]
     assert jackie.what_is_there() == jackie.running("jackie")
-    assert not turn(jackie)["failed"]
+    assert not jackie.turn()["failed"]
     assert jackie.what_is_there() == jackie.clean()
 
 
@@ -85,11 +75,11 @@ def test_a_lease_that_is_extended_at_the_last_moment_holds(jackie, monkeypatch):
     real = reap.locked
 
     def late(works, *rest):
-        lease(jackie, 5)
+        jackie.lease(5)
         return real(works, *rest)
 
     monkeypatch.setattr(reap, "locked", late)
-    assert turn(jackie) == dict(said=[], failed=False)
+    assert jackie.turn() == dict(said=[], failed=False)
     assert jackie.what_is_there() == jackie.running("jackie")
 
 
@@ -100,7 +90,7 @@ def test_a_pdu_that_does_not_obey_leaves_the_claim_and_says_so_once(jackie, monk
     jackie.expire()
     jackie.pdu(faults={"stuck": ["1"]})
     for _turn in range(3):
-        result = turn(jackie)
+        result = jackie.turn()
         assert result["failed"]
         assert "outlet 1 of pdu-a" in result["said"][0]
     assert jackie.record(0).claim.instance == "jackie"
@@ -108,7 +98,7 @@ def test_a_pdu_that_does_not_obey_leaves_the_claim_and_says_so_once(jackie, monk
     (event,) = jackie.events(0, "reap")
     assert "could not be ended" in event.text
     jackie.pdu()
-    assert not turn(jackie)["failed"]
+    assert not jackie.turn()["failed"]
     assert jackie.what_is_there() == jackie.clean()
 
 
@@ -118,12 +108,12 @@ def test_the_others_are_ended_although_one_cannot_be(jackie):
         jackie.expire(name)
     rows = (jackie.folder / "tilera_boards").read_text().splitlines(keepends=True)
     (jackie.folder / "tilera_boards").write_text(rows[0])  # board 1 is not known any more
-    result = turn(jackie)
+    result = jackie.turn()
     assert result["failed"]
     assert [line.split(":")[0] for line in result["said"]] == ["board1", "board0"]
     assert "board1 is not in the boards file" in result["said"][0]
     (jackie.folder / "tilera_boards").write_text("".join(rows))
-    assert not turn(jackie)["failed"]
+    assert not jackie.turn()["failed"]
     assert jackie.what_is_there() == jackie.clean()
 
 

@@ -50,16 +50,6 @@ def clock(monkeypatch, tmp_path):
     return Hand(monkeypatch, tmp_path)
 
 
-def lease(site, hours, **given):
-    return site.module("board_lease", instance="jackie", hours=hours, **given)
-
-
-def turn(site):
-    (result,) = site.reap()
-    assert not result.get("broken"), result
-    return result
-
-
 def runs(site):
     return site.what_is_there() == site.running("jackie")
 
@@ -73,11 +63,11 @@ def clock_is_right(site, monkeypatch):
 @pytest.mark.parametrize("seconds", [4 * HOUR, YEAR], ids=["hours", "a year"])
 def test_a_clock_that_went_forward_ends_no_lease(jackie, clock, seconds):
     """Lost: every instance with a lease of a proxy whose clock was wrong for the minute between two turns."""
-    lease(jackie, 3)
-    assert turn(jackie) == dict(said=[], failed=False)
+    jackie.lease(3)
+    assert jackie.turn() == dict(said=[], failed=False)
     clock.jump(seconds)
     for _turn in range(2):
-        result = turn(jackie)
+        result = jackie.turn()
         assert runs(jackie)
         assert result["failed"]
         (said,) = result["said"]
@@ -86,88 +76,88 @@ def test_a_clock_that_went_forward_ends_no_lease(jackie, clock, seconds):
     (event,) = jackie.events(0, "reap")
     assert "nothing ends by a jump" in event.text
     clock.jump(0)
-    assert turn(jackie) == dict(said=[], failed=False)
+    assert jackie.turn() == dict(said=[], failed=False)
     assert runs(jackie)
 
 
 def test_a_lease_that_was_over_before_the_jump_ends(jackie, clock):
     """Lost: boards that nobody gets back while a clock is wrong."""
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     jackie.expire()
     clock.jump(YEAR)
-    assert turn(jackie)["said"] == ["board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"]
+    assert jackie.turn()["said"] == ["board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"]
     assert jackie.what_is_there() == jackie.clean()
 
 
 def test_an_operators_word_ends_what_is_over_since(jackie, clock, monkeypatch):
     """Lost: all lease endings, for ever, on a proxy whose clock was wrong until it was set right."""
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     clock.jump(YEAR)
-    assert turn(jackie)["failed"]
-    lease(jackie, 0)
+    assert jackie.turn()["failed"]
+    jackie.lease(0)
     assert clock_is_right(jackie, monkeypatch) == 0
     assert runs(jackie), "its lease was taken away before"
-    lease(jackie, 3)
-    assert turn(jackie) == dict(said=[], failed=False)
+    jackie.lease(3)
+    assert jackie.turn() == dict(said=[], failed=False)
     clock.jump(YEAR + 4 * HOUR)
-    assert turn(jackie)["failed"]
+    assert jackie.turn()["failed"]
     assert clock_is_right(jackie, monkeypatch) == 0
     assert jackie.what_is_there() == jackie.clean()
 
 
 def test_a_boot_with_a_dead_battery_ends_nothing(jackie, clock):
     """1970 until the time server answered; then the time is what it is, and leases end by it."""
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     clock.boot()
     clock.set(60.0)
-    result = turn(jackie)
+    result = jackie.turn()
     assert (result["failed"], runs(jackie)) == (True, True)
     (said,) = result["said"]
     assert "the clock shows 1970-01-01 00:01 UTC, and was believed at 20" in said
     assert "leases end late: set the clock" in said
-    refused = lease(jackie, 5)
+    refused = jackie.lease(5)
     assert "a lease would end at once when it is set: set the clock" in refused["msg"]
     wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=5)
     assert "a lease would end at once when it is set" in jackie.module("board_claim", **wish)["msg"]
-    assert not lease(jackie, 0, check=True).get("failed")
+    assert not jackie.lease(0, check=True).get("failed")
     clock.jump(HOUR)
-    assert turn(jackie) == dict(said=[], failed=False)
+    assert jackie.turn() == dict(said=[], failed=False)
     clock.jump(4 * HOUR)
-    assert turn(jackie)["failed"], "four hours at once, in one boot"
+    assert jackie.turn()["failed"], "four hours at once, in one boot"
     assert runs(jackie)
 
 
 def test_a_long_weekend_off_is_believed_and_a_year_is_not(jackie, clock):
-    lease(jackie, 24)
-    assert not turn(jackie)["failed"]
+    jackie.lease(24)
+    assert not jackie.turn()["failed"]
     clock.boot()
     clock.jump(YEAR)
-    assert turn(jackie)["failed"]
+    assert jackie.turn()["failed"]
     assert runs(jackie)
     clock.jump(3 * 24 * HOUR)
-    assert not turn(jackie)["failed"]
+    assert not jackie.turn()["failed"]
     assert jackie.what_is_there() == jackie.clean()
 
 
 def test_a_clock_that_went_back_ends_nothing_early(jackie, clock):
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     clock.jump(-YEAR)
-    result = turn(jackie)
+    result = jackie.turn()
     assert (result["failed"], runs(jackie)) == (True, True)
     assert "leases end late" in result["said"][0]
 
 
 def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkeypatch):
     """Lost: an instance, by a file that a power cut or a hand made unreadable."""
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     (jackie.state / "state.clock").write_text("{")
     jackie.expire()
-    result = turn(jackie)
+    result = jackie.turn()
     assert (result["failed"], runs(jackie)) == (True, True)
     assert f"{jackie.state}/state.clock: what it says of the clock cannot be read" in result["msg"]
     with pytest.raises(HeteroError, match="where the clock is right: hetero reap --clock-is-right"):
@@ -178,9 +168,9 @@ def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkey
 
 def test_a_container_that_is_a_proxy_was_not_up_for_as_long_as_its_host(jackie, clock):
     """Lost: every lease on a proxy in a container, once it was restarted: its clock would be late by its host's."""
-    lease(jackie, 3)
-    assert not turn(jackie)["failed"]
+    jackie.lease(3)
+    assert not jackie.turn()["failed"]
     clock.up = YEAR
     clock.boot()
-    assert not lease(jackie, 4).get("failed")
-    assert turn(jackie) == dict(said=[], failed=False)
+    assert not jackie.lease(4).get("failed")
+    assert jackie.turn() == dict(said=[], failed=False)
