@@ -7,6 +7,7 @@ time server or a slip of the hand; or no lease ever ends again.
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -174,3 +175,13 @@ def test_a_container_that_is_a_proxy_was_not_up_for_as_long_as_its_host(jackie, 
     clock.boot()
     assert not jackie.lease(4).get("failed")
     assert jackie.turn() == dict(said=[], failed=False)
+
+
+def test_when_this_boot_began_is_read_of_process_1(monkeypatch, tmp_path):
+    """Lost: the same, by a field that is another where the name of process 1 has blanks or brackets."""
+    stat = tmp_path / "stat"
+    fields = [str(number) for number in range(3, 53)]
+    fields[22 - 3] = str(7 * os.sysconf("SC_CLK_TCK"))
+    stat.write_text(f"1 (init) 9 (x)) {' '.join(fields)}\n")
+    monkeypatch.setattr(node_clock, "FIRST", str(stat))
+    assert node_clock.began() == 7.0
