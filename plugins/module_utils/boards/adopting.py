@@ -31,12 +31,19 @@ ASK = (
     f"{NOT}: see which outlet feeds it (playbook hetero.compute.cabling); once it is known to be {{name}}'s, "
     "reconcile -e adopt={name} takes its record's word"
 )
+#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read.
+WORD = (
+    "and the database may be older than it: nothing is touched: correct it, or where the database is right (see its "
+    "lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
+)
 
 
-def propose(proxy, look):
+def propose(proxy, look, wanted):
     """Find the claim that a board is to be asked for, where its own record gives it another than the database does.
 
     The claim is put into the board's record for the time it is asked. What cannot be adopted is said.
+
+    :param wanted: names of which the database is believed where their record cannot be read.
     """
     work, row = look.work, look.work.claim
     try:
@@ -46,8 +53,10 @@ def propose(proxy, look):
             _leave(look, str(error))
         elif is_forgotten(proxy, work.board, row):
             _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
-        else:
+        elif row.instance in wanted:
             _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
+        else:
+            _leave(look, f"{error.thing}: {error.what}, {WORD.format(name=row.instance)}")
         return
     if kept is None or kept.claim == row:
         if work.contradiction:

@@ -4,8 +4,9 @@
 """What is known of a board's local disks: whether they were wiped since a tenant could write to them, and how that was
 proven.
 
-The proof that stands is a file; it is taken away before a tenant's system gets power, so that what nobody wrote down
-counts as not wiped. Wiping itself is wiping.py's.
+The proof that stands is a file; before a tenant's system gets power it is replaced by one that says that the board is
+used, so that what nobody wrote down counts as not wiped, and what somebody used is known without any claim. Wiping itself
+is wiping.py's.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ import os
 import time
 
 from ..errors import HeteroError, naming
-from ..whole_file import sync_folder, write_whole
+from ..whole_file import write_whole
 
 FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
 
 
+#: What a board's file says from its first use on until a wipe is proven.
+USED = "used"
+
+
 def proof(proxy, board):
     """The record of the wipe that stands for all disks that the board has now; None where there is none."""
-    try:
-        with open(_path(proxy, board), encoding="utf-8") as file:
-            record = json.load(file)
-    except (FileNotFoundError, ValueError):
+    record = _read(proxy, board)
+    if record is None or USED in record:
         return None
     wiped = {disk["device"] for disk in record["disks"] if disk["proven"]}
     return record if wiped >= set(proxy.disks(board)) else None
@@ -40,15 +43,21 @@ def unwiped(proxy, board):
     return [f"disk {' and '.join(disks)} not proven to be wiped since it was used last (module board_wipe)"]
 
 
+def used(proxy, board):
+    """The same of a board that nobody has: only what a tenant's system had power on is somebody's, not a new disk."""
+    record = _read(proxy, board)
+    return unwiped(proxy, board) if record is not None and USED in record else []
+
+
 def withdraw(proxy, board):
-    """A tenant's system is about to get power: no proof stands any more."""
-    if not proxy.disks(board):
-        return
-    path = _path(proxy, board)
-    with naming(path):
-        if os.path.exists(path):
-            os.unlink(path)
-            sync_folder(os.path.dirname(path))
+    """A tenant's system is about to get power: no proof stands any more.
+
+    Also of a board whose disks nobody named: they may be named before the next tenant comes.
+    """
+    record = _read(proxy, board)
+    if record is None or USED not in record:
+        with naming(_path(proxy, board)):
+            _write(_path(proxy, board), {USED: time.time()})
 
 
 def keep(proxy, board, record):
@@ -61,6 +70,20 @@ def keep(proxy, board, record):
     if all(disk["proven"] for disk in record["disks"]):
         if proof(proxy, board) is None:
             raise HeteroError("the proof of its wipe cannot be read back", board.name, f"look at {_path(proxy, board)}")
+
+
+def _read(proxy, board):
+    """What a board's file says; one that cannot be read counts as used. None where there is none."""
+    try:
+        with open(_path(proxy, board), encoding="utf-8") as file:
+            record = json.load(file)
+        if USED in record or all({"device", "proven"} <= set(disk) for disk in record["disks"]):
+            return record
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        pass
+    return {USED: None}
 
 
 def _path(proxy, board):

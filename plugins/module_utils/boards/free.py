@@ -12,7 +12,7 @@ from ..errors import HeteroError, Refused
 from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers
 from . import states
-from .disks import unwiped
+from .disks import unwiped, used
 
 RECONCILE = "(playbook reconcile)"
 
@@ -38,9 +38,13 @@ def left_by(proxy, board, record):
 
 def somebodys(proxy, board, record):
     """The same, also by what its outlet was last seen as; one in error or maintenance says more by itself."""
-    if record.claim is None and record.power == "on" and record.state == states.POWER_OFF:
-        return left_by(proxy, board, record) or f"its outlet was last seen on, and nobody has it {RECONCILE}"
-    return left_by(proxy, board, record)
+    why = left_by(proxy, board, record)
+    if why or record.claim is not None or record.state != states.POWER_OFF:
+        return why
+    if record.power == "on":
+        return f"its outlet was last seen on, and nobody has it {RECONCILE}"
+    disks = used(proxy, board)
+    return f"{disks[0]}, and nobody has it {RECONCILE}" if disks else None
 
 
 def in_the_way(proxy, board):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..errors import Refused
 from ..images.provision import leftovers
 from . import states
+from .disks import used
 from .each import each
 from .outlet_power import outlet_power
 
@@ -47,7 +48,8 @@ def end(proxy, ids, change, deadline):
             left = _left(proxy, board, deadline)
             if left:
                 pdu, outlet = proxy.outlet(board)
-                remedy = f"switch {pdu} outlet {outlet} off (pdu_power), remove the rest (board_image, state absent)"
+                remedy = f"switch {pdu} outlet {outlet} off (pdu_power), remove the rest (board_image, state absent; "
+                remedy += "board_wipe for its disks)"
                 raise Refused(f"stays in maintenance: {'; '.join(left)}", board.name, remedy)
             _note(change, board, record, states.POWER_OFF, "")
             if not change.check:
@@ -65,7 +67,7 @@ def _left(proxy, board, deadline):
     seen = {"id": board.id}
     errors = outlet_power(proxy, [seen], deadline)
     outlet = [] if seen["power"] == "off" else [f"its outlet is {seen['power'] or 'not known'}"]
-    return [*outlet, *errors.values(), *leftovers(proxy, board)]
+    return [*outlet, *errors.values(), *leftovers(proxy, board), *used(proxy, board)]
 
 
 def _note(change, board, record, state, note):

@@ -22,7 +22,7 @@ from ..images.exports import exporter
 from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..images.roots import OLDER, ROOTS
-from . import adopting, power_proof, presence, states
+from . import adopting, disks, power_proof, presence, states
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
@@ -124,7 +124,7 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
         for look in looked:
-            adopting.propose(proxy, look)
+            adopting.propose(proxy, look, adopt)
         with change.step("ssh"):
             _ask_boards(proxy, looked)
         with change.step("mend"):
@@ -232,7 +232,7 @@ def _nobodys(proxy, look, crossed):
         look.note(f"its outlet is on, nobody has it, and {answers}: nothing of it is touched: {PUT_BACK}")
         return
     done = "would be freed" if work.change.check else "off, cleaned, free"
-    left = leftovers(proxy, work.board)
+    left = [*leftovers(proxy, work.board), *disks.used(proxy, work.board)]
     if look.power == "on":
         look.note("its outlet is on, and nobody has it", done)
     if left:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 import stat
 
 import pytest
@@ -15,7 +16,10 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish as Asked
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import present
 from ansible_collections.hetero.compute.plugins.module_utils.boards.disks import proof
+from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
 from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import in_words, wipe_disk
 from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
@@ -23,6 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fa
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, RAM, LocalShell, lost
 
 SECRET = b"a tenant's secret"
@@ -328,6 +333,77 @@ def test_the_proof_goes_with_the_next_tenant(disks):
     disks.release(0)
     disks.use(0)
     assert "not proven to be wiped" in disks.release(0)["msg"]
+
+
+def forget(disks):
+    """Nobody claims a board any more by any record, as after our remedy for a lost database."""
+    for path in disks.folder.rglob("state.db*"):
+        path.unlink()
+    shutil.rmtree(disks.folder / "state" / "claims")
+
+
+def mend(disks, check=False):
+    with disks.proxy() as proxy:
+        result = reconcile(proxy, [0], Change(check), 20)
+        return result["changed"], [(entry["found"], entry["done"]) for entry in result["boards"][0]["found"]]
+
+
+USED = "left by nobody: disk /dev/sda not proven to be wiped since it was used last (module board_wipe)"
+
+
+def test_a_used_disk_is_wiped_although_nobody_knows_of_a_claim(disks):
+    """Lost: what a tenant wrote, to the next one: database and records are gone, and the board looks free."""
+    disks.use(0)
+    disks.remove(0)
+    forget(disks)
+    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+        claim(disks)
+    assert mend(disks, check=True) == (True, [(USED, "would be freed")])
+    assert SECRET in disks.disk(0).read_bytes()
+    assert mend(disks) == (True, [(USED, "off, cleaned, free")])
+    assert clean(disks, 0)
+    assert mend(disks) == (False, [])
+    assert [board["board"] for board in claim(disks)["boards"]] == [0]
+
+
+def claim(disks):
+    """What board 0 is asked for with, as board_claim does it."""
+    flavor = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
+    with disks.proxy() as proxy:
+        return present(proxy, Asked("carol", "carol", flavor, "demo", KEY, board=0), Change())
+
+
+def test_a_disk_that_nobody_named_until_a_tenant_had_it(disks):
+    """Lost: what a tenant wrote to a disk whose name came into the wiring only afterwards."""
+    named = disks.config["boards"]["0"].pop("disk")
+    disks.write()
+    disks.use(0)
+    disks.remove(0)
+    assert not disks.release(0).get("failed")
+    disks.config["boards"]["0"]["disk"] = named
+    disks.write()
+    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+        claim(disks)
+    assert mend(disks)[0]
+    assert clean(disks, 0)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"disks": [7]}', '{"disks": [{"device": "/dev/sda"}]}', "[" * 10**5])
+def test_a_proof_that_cannot_be_read_proves_nothing(disks, text):
+    """Lost: all verbs on a board, or a disk's data, by one file on a bad sector."""
+    disks.use(0)
+    disks.wipe(0)
+    disks.release(0)
+    (disks.folder / "state" / "wipes" / "board0.json").write_text(text)
+    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+        claim(disks)
+    assert mend(disks) == (True, [(USED, "off, cleaned, free")])
+
+
+def test_a_disk_that_no_tenant_ever_had_is_no_reason(disks):
+    """Lost: a new board, which would boot into RAM for hours before anybody gets it."""
+    assert [board["board"] for board in claim(disks)["boards"]] == [0]
+    assert mend(disks) == (False, [("claimed for carol, not made ready yet", None)])
 
 
 def test_a_new_disk_needs_a_proof_of_its_own(disks):

@@ -418,3 +418,27 @@ def test_a_rebuild_is_no_backup(jackie):
     before = claim_of(jackie).host_key
     assert not any(result.get("failed") for result in jackie.rebuild())
     assert claim_of(jackie).host_key != before
+
+
+@pytest.mark.parametrize("how", ["lost", "another name"])
+def test_a_disk_that_a_tenant_used_is_wiped_before_the_next_one_gets_its_board(site, how):
+    """Lost: a tenant's disk, read by the next one: our own remedy for a lost database cleaned the board but for that."""
+    site.wire(0, disk="/dev/sda")
+    assert not any(result.get("failed") for result in site.provision())
+    lose(site)
+    if how == "lost":
+        record(site).unlink()
+    else:
+        rewrite(site, instance="bob")
+    texts = [text for text, _done in found(reconcile(site))]
+    assert any("stop and clean the board (modules tilera_boot" in text for text in texts), texts
+    assert not site.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")
+    assert not site.module("board_image", boards=[0], state="absent").get("failed")
+    assert site.what_is_there() == site.clean()
+    why = "disk /dev/sda not proven to be wiped since it was used last (module board_wipe), and nobody has it"
+    assert why in site.module("board_info")["boards"][0]["note"]
+    claimed = site.provision("carol")[0]
+    assert [claim["board"] for claim in claimed["boards"]] == [1]
+    assert why in claimed["rejected"]["board0"][0]
+    assert site.module("board_maintenance", boards=[0], state="on", reason="its disk is used")["changed"]
+    assert "not proven to be wiped" in site.module("board_maintenance", boards=[0], state="off")["msg"]

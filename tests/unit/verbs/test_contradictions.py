@@ -222,8 +222,20 @@ def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
     assert turn["failed"]
     assert "what it says of a claim cannot be read" in turn["said"][0]
     assert jackie.what_is_there() == jackie.running("jackie")
-    # the way out: reconcile writes it anew, and its lease is over
-    jackie.module("board_reconcile", timeout=5)
+    # Reconcile does not know better either, until an operator says that the database is right.
+    for adopt in ([], ["bob"]):
+        result = jackie.module("board_reconcile", timeout=5, adopt=adopt)
+        ((entry,),) = [board["found"] for board in result["boards"] if board["found"]]
+        assert entry["done"] is None
+        assert "and the database may be older than it: nothing is touched" in entry["found"]
+        assert "reconcile -e adopt=jackie has it written anew" in entry["found"]
+        assert record(jackie).read_text() == "{"
+        assert jackie.reap()[0]["failed"]
+    assert jackie.what_is_there() == jackie.running("jackie")
+    jackie.module("board_reconcile", timeout=5, adopt=["jackie"], check=True)
+    assert record(jackie).read_text() == "{"
+    result = jackie.module("board_reconcile", timeout=5, adopt=["jackie"])
+    assert result["boards"][0]["found"][0]["done"] == "written anew"
     assert not jackie.reap()[0]["failed"]
     assert jackie.what_is_there() == jackie.clean()
 
