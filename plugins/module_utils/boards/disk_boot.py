@@ -39,7 +39,7 @@ TELL = 1.0
 #: What a file system takes beside what lies in it.
 OVERHEAD = 1.1
 MOUNT = "/mnt"
-NOT_READY = "look at made.json below disks/ in the state folder; make it ready (board_image), or rebuild the instance"
+NOT_READY = "the playbook reconcile restores it from own.tar and its claim; or rebuild the instance for a new root"
 
 # The mark of a root that is whole is .hetero-root, in the root itself.
 # Answers "there", "other" (files, but not this claim's) or "none".

@@ -5,8 +5,8 @@
 proven.
 
 The proof that stands is a file; before a tenant's system gets power it is replaced by one that says that the board is
-used, so that what nobody wrote down counts as not wiped, and what somebody used is known without any claim. Wiping itself
-is wiping.py's.
+used, so that what nobody wrote down counts as not wiped, and what somebody used is known without any claim. Wiping
+itself is wiping.py's.
 """
 
 from __future__ import annotations

@@ -8,12 +8,16 @@ Making it is disk_root.py's, bringing it to the disk boards/disk_boot.py's.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
+import tarfile
 from dataclasses import asdict, dataclass, replace
 
 from ..removal import remove_tree
 from ..whole_file import write_whole
+from .personal import HOST_KEY
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,40 @@ class DiskFiles:
         texts = (made.claim, made.image, made.own_sha256, made.host_key)
         return made if all(isinstance(text, str) for text in texts) else None
 
+    def remade(self, token, claim):
+        """What made.json said, by own.tar and the claim that it was made for, where both have one host key; else None.
+
+        Whether the disk has it is not known by that: the board is to be looked at, and its disk is not written anew.
+
+        :param token: what a root says of the claim (ownership.py).
+        """
+        try:
+            with open(self.own, "rb") as file:
+                own = file.read()
+            with tarfile.open(fileobj=io.BytesIO(own)) as tar:
+                public = tar.extractfile(f"{HOST_KEY}.pub".lstrip("/"))
+                host_key = " ".join(public.read().decode().split()[:2]) if public else ""
+        except (OSError, ValueError, KeyError, tarfile.TarError):
+            return None
+        if not claim.image_hash or host_key != claim.host_key:
+            return None
+        digest = hashlib.sha256(own).hexdigest()
+        return Made(token, claim.image_hash, digest, host_key, unpacked=claim.created)
+
     def create(self, own, made):
         """Make it anew from the bytes of own.tar; made.json comes last."""
         self.remove()
         os.makedirs(self.folder, mode=0o700)
         write_whole(self.own, own, 0o600)
-        self._write_made(made)
+        self.write(made)
 
     def mark(self, **fields):
         """Change fields of made.json."""
-        self._write_made(replace(self.made(), **fields))
+        self.write(replace(self.made(), **fields))
 
     def remove(self):
         remove_tree(self.folder)
 
-    def _write_made(self, made):
+    def write(self, made):
+        """Have made.json say this."""
         write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)

@@ -24,7 +24,7 @@ from .image_root import root_of
 from .inside import inside, read_file
 from .ownership import is_made, refuse_unasked, token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
-from .provision import PHASE, Place, check_arch, check_image, prepare_files
+from .provision import NEW_ROOT, PHASE, Place, check_arch, check_image, prepare_files
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
 from .root_archive import archive_of, there
@@ -83,7 +83,7 @@ def _own(proxy, place, claim, image, change, restored):
     fresh = not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
     if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
-        remedy = f"nothing is touched: look at {disk.folder}; or rebuild the instance for a new root, or terminate it"
+        remedy = f"nothing is touched: the playbook reconcile restores made.json where own.tar is whole; or {NEW_ROOT}"
         raise Refused(what, place.board.name, remedy)
     if fresh and whole:
         refuse_unasked(proxy, place.board, claim, made)

@@ -32,6 +32,7 @@ UNMOUNT_TIME = 10.0
 PHASE = "image"
 #: Stands for the architecture of an image that no board can run.
 DAMAGED = "no board (it is damaged: {})"
+NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
 REBUILD = "rebuild the instance to change its image (playbook hetero.compute.rebuild_instance)"
 
@@ -168,7 +169,7 @@ def put_back(proxy, board, claim, change):
     image, made, restored = image_of(proxy, claim), place.root.made(), []
     if claim.boot_source == "disk":
         if place.disk.made() is None:
-            raise Refused("has no archive of its claim", board.name, AGAIN)
+            _put_word_back(place, claim, change, restored)
         prepare_files(place, image, change, restored)
         return restored
     fresh = made is None or not made.whole or made.image != image.hash
@@ -188,6 +189,17 @@ def put_back(proxy, board, claim, change):
     if restored and not change.check:
         _check_ready(place, image)
     return restored
+
+
+def _put_word_back(place, claim, change, restored):
+    """made.json of a root on the board's own disk, where what lies here proves what it said."""
+    made = place.disk.remade(token_of(claim), claim)
+    if made is None:
+        what = f"what is known of the root on its disk cannot be read, and no own.tar of {claim.instance} is here"
+        raise Refused(what, place.board.name, f"nothing is touched: {NEW_ROOT}")
+    restored.append("made.json")
+    if change.note(f"{place.board.name} made.json", {"claim": None}, {"claim": made.claim}) and not change.check:
+        place.disk.write(made)
 
 
 def remove(proxy, board, change, report):

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
@@ -133,6 +136,71 @@ def test_a_disk_that_ran_is_not_made_anew_for_what_is_lost_here(disks):
     assert "vm0 ran from its disk, and what is here of its root is not that claim's, or not whole" in str(result)
     assert not result["changed"]
     assert (disks.power(0), data(disks).read_text()) == ("on", "kept")
+
+
+def made_of(disks):
+    return disks.folder / "state" / "disks" / "fs_0" / "made.json"
+
+
+@pytest.mark.parametrize("damage", ["lost", "text"])
+def test_what_is_known_of_a_disk_is_restored_from_what_proves_it(disks, damage):
+    """Lost: an instance's disk, for a file of the proxy's on a bad sector: a new root was the only way on."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    before = json.loads(made_of(disks).read_text())
+    made_of(disks).write_text("{")
+    if damage == "lost":
+        made_of(disks).unlink()
+    disks.cut(0)
+    ways = {"text": "the playbook reconcile restores it from own.tar and its claim", "lost": "make it ready: board"}
+    assert ways[damage] in disks.run("start", 0)["msg"]
+    assert "reconcile restores made.json where own.tar is whole" in str(disks.ready(0))
+    assert ("missing: made.json", "would be put back") in found_by(disks, check=True)
+    assert not json_in(made_of(disks))
+    assert ("missing: made.json", "put back") in found_by(disks)
+    assert json.loads(made_of(disks).read_text()) == dict(before, sure=False, unpacked=disks.record(0).claim.created)
+    assert not found_by(disks)
+    assert not disks.run("start", 0)["failed"]
+    assert (disks.record(0).state, data(disks).read_text()) == ("running", "kept")
+    assert json.loads(made_of(disks).read_text())["sure"]
+
+
+@pytest.mark.parametrize("damage", ["lost", "no archive", "another key"])
+def test_another_own_archive_restores_nothing(disks, damage):
+    """Lost: who is known by which key: an instance's disk, taken for one that was made for somebody else."""
+    disks.ask(0)
+    disks.run("start", 0)
+    own = made_of(disks).with_name("own.tar")
+    made_of(disks).unlink()
+    if damage == "lost":
+        own.unlink()
+    elif damage == "no archive":
+        own.write_bytes(b"\0" * 512 + b"x")
+    else:
+        with disks.proxy() as proxy:
+            proxy.store.put("vm0", host_key="ssh-ed25519 " + "A" * 68)
+    looked = found_by(disks)
+    ((text, done),) = [entry for entry in looked if "own.tar" in entry[0]]
+    assert "no own.tar of vm0 is here: nothing is touched: rebuild the instance for a new root" in text
+    assert done is None
+    assert not made_of(disks).exists()
+    assert disks.power(0) == "on"
+
+
+def json_in(path):
+    """Whether a file holds what can be read."""
+    try:
+        return json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def found_by(disks, check=False):
+    """What reconcile finds of board 0, and what it did."""
+    with disks.proxy() as proxy:
+        result = reconcile(proxy, [0], Change(check), 20)
+        return [(entry["found"], entry["done"]) for entry in result["boards"][0]["found"]]
 
 
 def test_other_files_are_not_unpacked_over(disks):

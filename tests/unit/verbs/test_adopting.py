@@ -422,7 +422,7 @@ def test_a_rebuild_is_no_backup(jackie):
 
 @pytest.mark.parametrize("how", ["lost", "another name"])
 def test_a_disk_that_a_tenant_used_is_wiped_before_the_next_one_gets_its_board(site, how):
-    """Lost: a tenant's disk, read by the next one: our own remedy for a lost database cleaned the board but for that."""
+    """Lost: a tenant's disk, read by the next one: our remedy for a lost database cleaned the board but for that."""
     site.wire(0, disk="/dev/sda")
     assert not any(result.get("failed") for result in site.provision())
     lose(site)
