@@ -41,7 +41,7 @@ def clean(site, number, name="sda"):
 def wiped(site, number=0, method="discard", **more):
     said = []
     shell = site.shells[number]
-    return wipe_disk(shell, "/dev/sda", Wish(method, **more), Deadline(60), said.append), said
+    return wipe_disk(shell, "/dev/sda", Wish(method, **more), Deadline(600), said.append), said
 
 
 def test_canaries_lie_where_traces_would():

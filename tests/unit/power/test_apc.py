@@ -216,7 +216,9 @@ def test_a_hang_ends_at_the_deadline(emulated, place):
     """Without it, a dead PDU would hold a playbook for ever."""
     pdu = emulated(faults={"hang": place})
     start = time.monotonic()
-    with pytest.raises(Lost, match="no answer within") as caught, apc(pdu, seconds=0.5):
+    # On a busy machine its prompt may come as late as its time is up.
+    said = "no answer within|its time was up before it could answer"
+    with pytest.raises(Lost, match=said) as caught, apc(pdu, seconds=0.5):
         pytest.fail("logged in")
     assert time.monotonic() - start < 60
     assert PASSWORD not in repr(caught.value.failure)
