@@ -22,11 +22,14 @@ description:
     only reported.
   - A claim that the database does not have, or has otherwise, is taken over from its own record in the folder
     C(claims), where the root was made for it and the board shows its key or is off. Anything else is reported and left.
+  - Another outlet that the wiring names for a board is noted where the board shows its key, its old outlet is off and
+    no other claim has the new one. Anything else is reported.
   - A database with damaged pages is refused before anything is looked at.
   - Each thing mended is an event of its board.
 options:
   adopt:
-    description: Instances whose records are believed although their boards do not answer, or answer with another key.
+    description: Instances whose records are believed although their boards do not answer, or answer with another key;
+      and whose wiring is believed although it names another outlet than the one by which they had their power last.
     type: list
     elements: str
     default: []

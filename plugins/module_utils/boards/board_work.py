@@ -49,6 +49,9 @@ class BoardWork:
         self.change = change
         self.wanted, self.created = wanted, created
         self.pdu, self.outlet = None, None
+        #: What feeding.py found: why that outlet is not to be switched off, and whether it may be switched on.
+        self.doubt: Any = None
+        self.off_by_all, self.wiring_seen = False, False
         self.record: Any = None  # store.Record, once its lock is held
         self.driver: Any = None  # boot.driver.BootDriver
         self.changed = False

@@ -58,16 +58,40 @@ TYPES = {
     "created": NUMBER,
     "expires": NUMBER + NONE,
 }
+#: The same of what feeds it.
+FED_TYPES = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
+
+
+@dataclass(frozen=True)
+class Fed:
+    """The outlet by which a claim's board had its power last (feeding.py).
+
+    :param address: where its PDU is reached, None where its settings do not say; a PDU may get another name.
+    :param taken: the board that this outlet was proven to feed since.
+    """
+
+    pdu: str
+    outlet: str
+    address: str | None = None
+    taken: str | None = None
+
+    @property
+    def name(self):
+        return f"{self.pdu} outlet {self.outlet}"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A claim as its file has it, the state that its board was in, and whether its instance ever ran there."""
+    """A claim as its file has it, the state that its board was in, and whether its instance ever ran there.
+
+    `fed` is known to this file only: an older database is not to forget it.
+    """
 
     claim: Claim
     state: str
     note: str = ""
     ran: bool = False
+    fed: Fed | None = None
 
     @property
     def is_somebodys(self):
@@ -86,7 +110,8 @@ class ClaimRecords:
 
     def boards(self):
         """Ids of the boards of which there is a file."""
-        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        with naming(self.folder):
+            names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
         return sorted(int(found[1]) for found in map(NAME.fullmatch, names) if found)
 
     def read(self, board):
@@ -100,7 +125,8 @@ class ClaimRecords:
                 found = json.load(file)
             claim = Claim(**found["claim"])
             # An earlier release did not write down what ran.
-            kept = Kept(claim, found["state"], found["note"], found.get("ran", claim.image_hash is not None))
+            ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
+            kept = Kept(claim, found["state"], found["note"], ran, Fed(**fed) if fed is not None else None)
             _must_be_whole(kept)
         except FileNotFoundError:
             return None
@@ -126,6 +152,8 @@ def _must_be_whole(kept):
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
     wrong += [] if isinstance(kept.note, str) and isinstance(kept.ran, bool) else ["note or ran"]
+    fed = vars(kept.fed) if kept.fed else {}
+    wrong += [name for name, value in fed.items() if not isinstance(value, FED_TYPES[name])]
     if wrong or kept.state not in states.TRANSITIONS:
         raise ValueError(", ".join(wrong) or "state")
     valid_instance(kept.claim.instance)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..errors import BadInput
+from ..errors import BadInput, HeteroError
 from ..images.provision import images_of
 from ..images.room import room_of
 from . import states
+from .feeding import Feeds
 from .free import somebodys
 
 #: Events of a board that can be asked for at once; more is a slip of the pen.
@@ -82,9 +83,27 @@ def board_fields(board, record, now, wiring):
     )
 
 
-def _told(proxy, board, record):
-    """A record whose note says why a board that nobody claims is given to nobody."""
-    return record if record.note else replace(record, note=somebodys(proxy, board, record) or "")
+def _told(proxy, boards, records):
+    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, and why one that somebody
+    has is not switched.
+    """
+    try:
+        feeds = Feeds(proxy)
+    except HeteroError:
+        feeds = None  # who may not read the records of claims
+    told = {}
+    for board in boards:
+        record = records[board.id]
+        note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
+        told[board.id] = replace(record, note=note)
+    return told
+
+
+def _doubt(feeds, board, claim):
+    try:
+        return str((feeds.doubt(board, claim) if feeds and claim else None) or "")
+    except HeteroError:
+        return ""  # it has no outlet: whoever switches it is told
 
 
 def information(proxy, ids=None, instance=None, events=0):
@@ -106,7 +125,8 @@ def information(proxy, ids=None, instance=None, events=0):
         asked = {claim.board for claim in claims}
         boards = [board for board in boards if board.id in asked]
     now = time.time()
-    found = [board_fields(board, _told(proxy, board, records[board.id]), now, proxy.wiring(board)) for board in boards]
+    told = _told(proxy, boards, records)
+    found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
         fields["events"] = [dict(vars(event)) for event in newest]

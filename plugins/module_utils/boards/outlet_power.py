@@ -29,18 +29,24 @@ def outlet_power(proxy, boards, deadline):
             outlets.setdefault(wiring["pdu"], []).append((str(wiring["outlet"]), board))
 
     errors = {}
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        answers = pool.map(lambda name: _ask(proxy, name, deadline), outlets)
-        for (name, fed), (status, error) in zip(outlets.items(), answers):
-            missing = [outlet for outlet, board in fed if error is None and outlet not in status]
-            if missing:
-                error = f"{name}: has no outlet {', '.join(missing)}: correct the wiring in proxy.json"
-            if error:
-                errors[name] = error
-            for outlet, board in fed:
-                if outlet in status:
-                    board.update(power=status[outlet], power_seen=time.time())
+    for name, (status, error) in statuses(proxy, outlets, deadline).items():
+        fed = outlets[name]
+        missing = [outlet for outlet, board in fed if error is None and outlet not in status]
+        if missing:
+            error = f"{name}: has no outlet {', '.join(missing)}: correct the wiring in proxy.json"
+        if error:
+            errors[name] = error
+        for outlet, board in fed:
+            if outlet in status:
+                board.update(power=status[outlet], power_seen=time.time())
     return errors
+
+
+def statuses(proxy, names, deadline):
+    """{PDU name: (its outlets and their states, None), or ({}, why it did not answer)}, in the order of `names`."""
+    names = list(names)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline), names)))
 
 
 def _ask(proxy, name, deadline):

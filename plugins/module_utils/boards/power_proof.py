@@ -85,6 +85,15 @@ def contradiction(work, signs):
     )
 
 
+def is_by_its_outlet(boot):
+    """Whether a board that runs now was silent, or asked to boot, when its outlet was switched here.
+
+    :param boot: booting.Boot, of which `of_running` was said.
+    """
+    proof = boot.work.power_proof
+    return proof is not None and (boot.way == "off → on" or proof["board"] != UNSEEN)
+
+
 def of_running(boot):
     """Say how it is proven that a board which runs now was really switched on, and where only its PDU's word is.
 

@@ -74,10 +74,17 @@ def is_others(work, cancelled=None):
 
     :param work: BoardWork with its driver. One without a key to be known by is nobody else's.
     """
-    if not work.system.host_key or not work.driver.alive(work.board, CONNECT):
-        return False
+    return bool(work.system.host_key) and shown(work, cancelled) == OTHER_KEY
+
+
+def shown(work, cancelled=None):
+    """What answers on a board just now, by one look: OWN_KEY, OTHER_KEY, ALIVE or SILENT."""
+    if not work.driver.alive(work.board, CONNECT):
+        return SILENT
+    if not work.system.host_key:
+        return ALIVE
     with AT_ONCE:
-        return _proof(work, cancelled or threading.Event(), Deadline(PROOF * strain())) == OTHER_KEY
+        return _proof(work, cancelled or threading.Event(), Deadline(PROOF * strain())) or ALIVE
 
 
 def _proof(work, cancelled, patience):

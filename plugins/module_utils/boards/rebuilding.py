@@ -19,7 +19,7 @@ from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import key_body
-from . import states
+from . import feeding, states
 from .board_work import BoardWork
 from .each import each, ids_of, must_own
 from .presence import ANOTHERS, HOW_TO_CUT, is_others
@@ -40,6 +40,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
         parse_key(key)
     if image:
         valid_image(image)
+    feeds = feeding.Feeds(proxy)
 
     def one(board, claim, report):
         if claim is None:
@@ -60,7 +61,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             before, after = dict(before, root="as it is"), dict(after, root="a new one")
         changed = change.note(claim.instance, before, after)
         if changed:
-            _must_be_its_own(proxy, board, record, change)
+            _must_be_its_own(proxy, board, record, change, feeds)
             if claim.boot_source != "disk":
                 # Before the board is stopped for it.
                 root = Root(proxy.config["state_folder"], board.id)
@@ -76,12 +77,16 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
 
 
-def _must_be_its_own(proxy, board, record, change):
-    """Refused where another key answers on a board that is to be stopped for a new root."""
+def _must_be_its_own(proxy, board, record, change, feeds):
+    """Refused where a board that is to be stopped for a new root shows another key, or may be fed by another outlet."""
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)
     if record.state in (states.RUNNING, states.BOOTING) and is_others(work):
         raise Refused(ANOTHERS.format(ip=board.ip), board.name, HOW_TO_CUT.format(name=record.claim.instance))
+    work.pdu, work.outlet = proxy.outlet(board)
+    feeding.settle([work], feeds)
+    if work.doubt and not work.off_by_all:
+        raise work.doubt
 
 
 def rebuilt_claim(claim, image=None):

@@ -22,7 +22,7 @@ from ..images.exports import exporter
 from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..images.roots import OLDER, ROOTS
-from . import adopting, disks, power_proof, presence, states
+from . import adopting, disks, feeding, power_proof, presence, states
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
@@ -109,7 +109,8 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
 
     :param ids: None for all boards.
     :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
-    :param adopt: instances that an operator says have the boards that their records name, whatever is answered there.
+    :param adopt: instances that an operator says have the boards that their records name, by the outlets that the
+        wiring names, whatever is answered there.
     """
     proxy.store.must_be_whole()
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
@@ -131,6 +132,8 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
             for look in looked:
                 if look.kept:
                     _adopt(proxy, look, adopt)
+            somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
+            feeding.compare(proxy, somebodys, adopt)
             crossed = [look for look in looked if look.lives_without_power]
             for look in looked:
                 try:

@@ -17,7 +17,7 @@ from functools import partial
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import StepFailed
-from . import blame, console, power_proof, presence, states
+from . import blame, console, feeding, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
@@ -52,9 +52,15 @@ class Starting(PduLoop):
         self.reboot = reboot
         self.check = options.check
         self.boots = {work.board.id: Boot(work) for work in works}
+        self._feeds = feeding.Feeds(proxy)
 
     def run(self):
         """Until each board runs or failed."""
+        works = [boot.work for boot in self.boots.values()]
+        feeding.settle(works, self._feeds)
+        if self.reboot:
+            feeding.refuse_doubted(works)
+        self.boots = {board: boot for board, boot in self.boots.items() if not boot.work.over}
         # Per board a look, a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is
         # logging out.
         places = 1 + 4 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
@@ -171,6 +177,7 @@ class Starting(PduLoop):
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
         elif boot.probe:
             work.move(states.RUNNING)
+            self._feeds.remember(work, False)
             work.line("running", "already running, ssh answers with its own host key")
             work.over = True
         elif boot.probe is not None and self._was_ours(boot):
@@ -232,6 +239,9 @@ class Starting(PduLoop):
     def _cold_start(self, boot):
         """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""
         work, before = boot.work, boot.outlet_now
+        if work.doubt and not (work.off_by_all and before == "off"):
+            feeding.refuse(work)
+            return
         boot.cancelled.set()
         boot.watching = None
         way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
@@ -246,6 +256,9 @@ class Starting(PduLoop):
             self._on(boot)
 
     def _off(self, boot, then):
+        if boot.work.doubt and not boot.work.power_proof:
+            feeding.refuse(boot.work)  # another process began this boot
+            return
         boot.stage, boot.then, boot.way = SWITCHING, then, "on → off → on"
         if boot.work.state == states.RUNNING and then == self._on:
             boot.work.move(states.BOOTING)
@@ -350,6 +363,7 @@ class Starting(PduLoop):
             boot.work.move(states.RUNNING)
             boot.phase(*boot.work.up, at)
             power_proof.of_running(boot)
+            self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
             boot.work.over = True
         else:
             boot.failed_step = answer if isinstance(answer, StepFailed) else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from . import blame, power_proof, states
+from . import blame, feeding, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .pdu_loop import PduLoop
@@ -35,6 +35,9 @@ class Stopping(PduLoop):
 
     def run(self):
         """Until each board is off or failed."""
+        feeding.settle(self.works, feeding.Feeds(self.proxy))
+        feeding.refuse_doubted(self.works)
+        self.works = [work for work in self.works if not work.over]
         names = {work.pdu for work in self.works}
         # A thread each PDU, and one each board for looking at it.
         with ThreadPoolExecutor(max_workers=max(1, len(names) + len(self.works))) as threads:
@@ -78,6 +81,9 @@ class Stopping(PduLoop):
             self._ask_off(work)
 
     def _ask_off(self, work):
+        if work.doubt:
+            feeding.refuse(work)
+            return
         work.move(self._found_on[work.board.id])
         work.power_seen("on")
         self.lines[work.pdu].ask(work.outlet, "off")

@@ -19,7 +19,7 @@ from ..instances import key_body, valid_instance
 from ..owners import must_be_made, refuse_taken
 from ..printable import printable
 from . import states
-from .claim_records import Claim, ClaimRecords, Kept
+from .claim_records import Claim, ClaimRecords, Fed, Kept
 from .tables import LAYOUT
 
 #: Phase of the event that each change of state leaves.
@@ -66,11 +66,14 @@ class Event:
 
 @dataclass
 class Touch:
-    """What a transaction does to a board: the claim that ends there, fields of its claim, whether its state changes."""
+    """What a transaction does to a board: the claim that ends there, fields of its claim, whether its state changes,
+    which outlet is known to feed it.
+    """
 
     ended: Claim | None = None
     put: dict = field(default_factory=dict)
     moved: bool = False
+    fed: Fed | None = None
 
 
 def must_be_of(claim, instance, board_name, created=()):
@@ -323,6 +326,11 @@ class Store(ClaimsStore):
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
+    def feed(self, board, fed):
+        """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
+        with self._db.transaction():
+            self._touched(board).fed = fed
+
     def path_of_kept(self, board):
         """Where a board's own record of its claim lies."""
         return self._records_of_claims.path(board)
@@ -335,8 +343,12 @@ class Store(ClaimsStore):
         """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
         with self._db.transaction():  # nobody changes the claim meanwhile
             record = self.record(board)
+            try:
+                found = self.kept(board)
+            except HeteroError:
+                found = None
             if record.claim:
-                self._records_of_claims.write(board, self._as_kept(record))
+                self._records_of_claims.write(board, self._as_kept(record, found))
             elif board in self.kept_boards():
                 self._records_of_claims.remove(board)
 
@@ -365,11 +377,13 @@ class Store(ClaimsStore):
                 if "image_hash" not in touch.put:
                     continue  # whose it is, reconcile and its operator find out
                 found = None  # who has the claim has another root made
-            wanted = self._as_kept(record) if record.claim else None
+            wanted = self._as_kept(record, found) if record.claim else None
             if wanted and found and found.claim.is_same(wanted.claim):
                 known = wanted if touch.moved else found
                 claim = replace(found.claim, **touch.put)
-                wanted = Kept(claim, known.state, known.note, wanted.ran)
+                wanted = replace(wanted, claim=claim, state=known.state, note=known.note)
+            if wanted and touch.fed:
+                wanted = replace(wanted, fed=touch.fed)
             ours = found is None or not found.is_somebodys
             if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
                 self._records_of_claims.write(board, wanted)
@@ -379,8 +393,10 @@ class Store(ClaimsStore):
     def _touched(self, board):
         return self._db.touched.setdefault(board, Touch())
 
-    def _as_kept(self, record):
-        return Kept(record.claim, record.state, record.note, self.has_run(record.claim))
+    def _as_kept(self, record, found):
+        """What a record is to say; of what only the one that is there knows, that."""
+        fed = found.fed if found and found.claim.is_same(record.claim) else None
+        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed)
 
     def _ran_by_record(self, claim):
         """One that cannot be read may say so."""

@@ -44,6 +44,19 @@ def wiped(site, number=0, method="discard", **more):
     return wipe_disk(shell, "/dev/sda", Wish(method, **more), Deadline(600), said.append), said
 
 
+def test_a_board_that_was_plugged_elsewhere_is_wiped_and_off_again(disks):
+    """Lost: a board left on in its RAM system, by the very guard that keeps outlets from being switched by mistake."""
+    disks.use(0)
+    disks.config["boards"]["0"]["outlet"] = "8"
+    disks.write()
+    result = disks.wipe(0)
+    assert not result["failed"], result
+    assert clean(disks, 0)
+    assert disks.power(0) == "off"
+    with disks.proxy() as proxy:
+        assert proxy.store.kept(0).fed.outlet == "8", "it came up by that one"
+
+
 def test_canaries_lie_where_traces_would():
     """Partition tables and superblocks lie at both ends; offsets that were known before could be left out by a disk."""
     blocks = canary_blocks(1000 * MIB)

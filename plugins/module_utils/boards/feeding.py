@@ -1,0 +1,268 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""By which outlet a claim's board had its power last, against the one that its wiring names: nothing is switched off by
+a wiring that was changed by mistake.
+
+The outlet is remembered in the claim's own record (claim_records.py) once the board was seen by its key. A wiring that
+names another one counts where that is proven: the old outlet is off and the board shows its key, or it is off by both.
+Else nothing is switched, until the wiring is corrected or an operator gives their word (reconciling.py).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from ..deadline import Deadline
+from ..errors import HeteroError, Refused
+from . import presence
+from .claim_records import Fed
+from .outlet_power import statuses
+from .power_proof import Silence
+
+#: Phase of the event that another outlet is known to feed a board.
+PHASE = "wiring"
+#: Longest wait for PDUs whose one session others have (seconds), as in pdu_loop.py.
+LONGEST = 90.0
+#: Boards that are looked at at one time.
+MOST_LOOKED_AT = 64
+LAST_BY = "{name} had its power by {old} last{state}"
+HELD = "{names} had its power by that one last"
+REWIRED = "rewired: was {old}, is {new}"
+CORRECT = (
+    "nothing is switched: correct tftp_proxy_boards and run hetero.compute.proxy (hetero.compute.cabling says what the "
+    "outlets of free boards feed)"
+)
+WORD = (
+    "; where it was plugged elsewhere, hetero.compute.reconcile notes that once the board runs and its old outlet is "
+    "off, and reconcile -e adopt={name} takes the wiring's word"
+)
+
+
+class Feeds:
+    """What the records of all claims say of outlets, read once for a call; one that cannot be read says nothing.
+
+    :raises HeteroError: none of them can be looked at.
+    """
+
+    def __init__(self, proxy):
+        self.proxy = proxy
+        self._kept = {}
+        self._read(proxy.store.kept_boards())
+
+    def _read(self, boards):
+        for board in boards:
+            try:
+                self._kept[board] = self.proxy.store.kept(board)
+            except HeteroError:
+                self._kept[board] = None
+
+    def of(self, board, claim):
+        """What fed a board of this claim last; None where nobody knows."""
+        kept = self._kept.get(board.id)
+        return kept.fed if kept and kept.claim.is_same(claim) else None
+
+    def holders(self, board, pdu, outlet):
+        """{board id: Kept} of other boards that had their power by this outlet last."""
+        return {
+            other: kept
+            for other, kept in self._kept.items()
+            if kept and kept.fed and other != board.id and not kept.fed.taken and self.is_at(kept.fed, pdu, outlet)
+        }
+
+    def is_at(self, fed, pdu, outlet):
+        """Whether that is this outlet, whatever its PDU is called now."""
+        return fed.outlet == outlet and pdu in self.names(fed)
+
+    def names(self, fed):
+        """Names that its PDU has now: those of its address, else its own; none where it is gone."""
+        pdus = self.proxy.config["pdus"]
+        named = [name for name in pdus if fed.address and _address(pdus[name]) == fed.address]
+        return [fed.pdu] if fed.pdu in (named or pdus) else named
+
+    def doubt(self, board, claim):
+        """The Doubt of a board; None where its wiring names what is known, or nothing is known."""
+        pdu, outlet = self.proxy.outlet(board)
+        known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
+        as_known = known is None or (not known.taken and self.is_at(known, pdu, outlet))
+        if as_known and not holders:
+            return None
+        return Doubt(self, board, claim, Fed(pdu, outlet), None if as_known else known, holders)
+
+    def remember(self, work, proven):
+        """Note the outlet of a board that showed its key.
+
+        :param proven: it came up by this outlet, so another board that had its power there has it no more. Without
+            that, an outlet that another board has is not noted.
+        """
+        board, place = work.board, (work.pdu, work.outlet)
+        fed = Fed(*place, _address(self.proxy.config["pdus"].get(work.pdu, {})))
+        holders = list(self.holders(board, *place))
+        known = work.claim is None or self.of(board, work.claim) == fed
+        if work.change.check or (known and not holders) or ((holders or work.doubt) and not proven):
+            return
+        with self.proxy.store.transaction():
+            self._read(holders)  # their own verbs may have changed them
+            for other, kept in self.holders(board, *place).items():
+                self.proxy.store.feed(other, replace(kept.fed, taken=board.name))
+            if work.claim:
+                self.proxy.store.feed(board.id, fed)
+        self._read([board.id, *holders])
+        work.doubt = None
+
+
+class Doubt:
+    """A board whose wiring names an outlet that may feed somebody else's.
+
+    :param new: the outlet that its wiring names, a Fed.
+    :param old: the one that it had its power by last, where that is another; else None.
+    :param holders: boards that have their power by the new one (Feeds.holders).
+    """
+
+    def __init__(self, feeds, board, claim, new, old, holders):
+        self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
+        self._old_pdu = next(iter(feeds.names(old)), None) if old else None
+        self._new_power = self._old_power = None
+
+    @property
+    def pdus(self):
+        """Names of the PDUs that are to be asked."""
+        return {self.new.pdu, self._old_pdu} - {None}
+
+    def see(self, answers):
+        """Take in what the PDUs answered (outlet_power.statuses)."""
+        self._new_power = answers[self.new.pdu][0].get(self.new.outlet)
+        if self._old_pdu:
+            self._old_power = answers[self._old_pdu][0].get(self.old.outlet)
+
+    @property
+    def _old_is_dead(self):
+        """Whether the board has no power by its old outlet."""
+        return self.old is not None and (bool(self.old.taken) or self._old_power == "off")
+
+    @property
+    def is_off(self):
+        """Whether it is off by both outlets, as far as there are two: to be switched on costs nobody anything."""
+        return self._new_power == "off" and (self._old_is_dead or self._old_pdu is None)
+
+    @property
+    def key_proves(self):
+        """Whether the board's own key, shown now, proves the new outlet."""
+        return self._new_power == "on" and self._old_is_dead and not self.holders
+
+    @property
+    def rewired(self):
+        """What is said once the new outlet is known."""
+        return REWIRED.format(old=self._old_name, new=self.new.name)
+
+    def __str__(self):
+        texts = []
+        if self.old:
+            texts.append(LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old))
+        if self.holders:
+            names = ", ".join(f"{kept.claim.instance} on board{board}" for board, kept in self.holders.items())
+            texts.append(HELD.format(names=names))
+        power = f" ({self._new_power})" if self._new_power else ""
+        return f"its wiring names {self.new.name}{power}, and {' and '.join(texts)}"
+
+    @property
+    def _old_name(self):
+        """By what its PDU is called now."""
+        return replace(self.old, pdu=self._old_pdu or self.old.pdu).name if self.old else "not known"
+
+    @property
+    def _state_of_old(self):
+        if self.old.taken:
+            return f" (feeds {self.old.taken} since)"
+        if self._old_pdu is None:
+            return " (not in the configuration any more)"
+        return f" ({self._old_power})" if self._old_power else ""
+
+    @property
+    def remedy(self):
+        return CORRECT + (WORD.format(name=self.claim.instance) if self.claim else "")
+
+
+def settle(works, feeds):
+    """Look whether boards may be switched by the wiring, once a work.
+
+    `doubt` of each becomes the error where it may not, else None; with `off_by_all` it may be switched on all the same.
+
+    :param works: BoardWork of each board, locked and read, with its driver.
+    """
+    works = [work for work in works if not work.over and not work.wiring_seen]
+    doubts = {work: feeds.doubt(work.board, work.claim) for work in works}
+    doubted = [work for work in works if doubts[work]]
+    ask(feeds.proxy, [doubts[work] for work in doubted])
+    with ThreadPoolExecutor(max_workers=MOST_LOOKED_AT) as threads:
+        seen = list(threads.map(lambda work: _seen(work, doubts[work]), doubted))
+    for work in works:
+        work.wiring_seen = True
+    for work, sure in zip(doubted, seen):
+        doubt = doubts[work]
+        work.off_by_all = sure and doubt.is_off
+        if sure and doubt.key_proves:
+            work.say(PHASE, doubt.rewired)
+            feeds.remember(work, True)
+        else:
+            work.doubt = Refused(str(doubt), work.board.name, doubt.remedy)
+
+
+def refuse_doubted(works):
+    """End the work on boards that may not be switched."""
+    for work in works:
+        if work.doubt and not work.off_by_all and not work.over:
+            refuse(work)
+
+
+def refuse(work):
+    """End the work on a board that may not be switched."""
+    work.say("error", str(work.doubt))
+    work.fail(None, work.doubt)
+
+
+def ask(proxy, doubts):
+    """Ask the PDUs of boards in doubt for both outlets."""
+    answers = statuses(proxy, {name for doubt in doubts for name in doubt.pdus}, Deadline(LONGEST)) if doubts else {}
+    for doubt in doubts:
+        doubt.see(answers)
+
+
+def compare(proxy, looks, names):
+    """Note of boards that somebody has which outlets feed them, and say what is not proven (reconciling.py).
+
+    :param looks: reconciling.Look of each, its outlet and the board asked already.
+    :param names: instances whose wiring is right by an operator's word.
+    """
+    feeds = Feeds(proxy)
+    doubts = {look: feeds.doubt(look.work.board, look.work.claim) for look in looks}
+    ask(proxy, [doubt for doubt in doubts.values() if doubt])
+    for look, doubt in doubts.items():
+        work = look.work
+        if doubt is None:
+            if look.power == "on" and look.ssh == presence.OWN_KEY:
+                feeds.remember(work, False)
+            continue
+        by_word = work.instance in names
+        if by_word or (doubt.key_proves and look.ssh == presence.OWN_KEY):
+            done = "would be noted" if work.change.check else "noted"
+            look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
+            feeds.remember(work, True)
+        elif doubt.is_off and look.ssh is None:
+            look.note(f"{doubt}: it is off, and start_instance takes the outlet that its wiring names")
+        else:
+            look.note(f"{doubt}: {doubt.remedy}")
+
+
+def _seen(work, doubt):
+    """Whether the board itself says that its wiring is right, or that it is off."""
+    if doubt.is_off:
+        return not Silence(work).life()
+    return doubt.key_proves and presence.shown(work) == presence.OWN_KEY
+
+
+def _address(settings):
+    """What a PDU is known by, whatever it is called: host and port, or the file that plays it; None without either."""
+    host, port = settings.get("host"), settings.get("port")
+    return (f"{host}:{port}" if port else host) if host else settings.get("path")
