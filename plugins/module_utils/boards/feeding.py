@@ -27,8 +27,8 @@ PHASE = "wiring"
 LONGEST = 90.0
 #: Boards that are looked at at one time.
 MOST_LOOKED_AT = 64
-LAST_BY = "{name} had its power by {old} last{state}"
-HELD = "{names} had its power by that one last"
+LAST_BY = ", and {name} had its power by {old} last{state}"
+HELD = ", by which {names} had power last"
 REWIRED = "rewired: was {old}, is {new}"
 CORRECT = (
     "nothing is switched: correct tftp_proxy_boards and run hetero.compute.proxy (hetero.compute.cabling says what the "
@@ -157,14 +157,13 @@ class Doubt:
         return REWIRED.format(old=self._old_name, new=self.new.name)
 
     def __str__(self):
-        texts = []
-        if self.old:
-            texts.append(LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old))
+        text = f"its wiring names {self.new.name}{f' ({self._new_power})' if self._new_power else ''}"
         if self.holders:
-            names = ", ".join(f"{kept.claim.instance} on board{board}" for board, kept in self.holders.items())
-            texts.append(HELD.format(names=names))
-        power = f" ({self._new_power})" if self._new_power else ""
-        return f"its wiring names {self.new.name}{power}, and {' and '.join(texts)}"
+            names = " and ".join(f"{kept.claim.instance} on board{board}" for board, kept in self.holders.items())
+            text += HELD.format(names=names)
+        if self.old:
+            text += LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old)
+        return text
 
     @property
     def _old_name(self):

@@ -121,6 +121,15 @@ def test_who_starts_a_stopped_instance_cuts_nobodys_power(tenants):
     assert not boot(tenants).get("failed")
 
 
+def test_a_boot_that_stalls_after_the_wiring_was_changed_costs_nobody_power(tenants):
+    """Lost: Carol's power, by who waits for a boot that another call began by the right outlet."""
+    tenants.wire(0, fake={"tftp": 0.0, "nfs": 0.0, "running": 86400.0})
+    assert not boot(tenants, "rebooted", how="hard", wait=False).get("failed")
+    swap(tenants)
+    is_refused(tenants.module("tilera_boot", boards=[0], instance="jackie", timeout=15, retries=0))
+    assert tenants.outlets() == {"1": "on", "2": "on"}
+
+
 def test_an_older_database_forgets_no_outlet(tenants):
     """Lost: Carol's work, where the database was put back from a backup and the wiring was changed meanwhile."""
     with tenants.proxy() as proxy:
@@ -191,7 +200,7 @@ def test_an_outlet_that_another_board_came_up_by_is_not_taken_for_ones_own(tenan
     assert not boot(tenants).get("failed")
     swap(tenants)
     result = boot(tenants, board=1, name="carol")
-    is_refused(result, "feeds board0 since", "jackie on board0 had its power by that one last", board="board1")
+    is_refused(result, "feeds board0 since", "by which jackie on board0 had power last", board="board1")
     assert tenants.outlets() == {"1": "off", "2": "on"}
 
 
