@@ -121,6 +121,16 @@ def test_who_starts_a_stopped_instance_cuts_nobodys_power(tenants):
     assert not boot(tenants).get("failed")
 
 
+def test_who_starts_proves_that_the_old_outlet_is_off(three):
+    """Lost: what another outlet feeds, switched on for Jackie, whose board may have its power by the old one."""
+    assert not stop(three).get("failed")
+    three.pdu(board0="on")
+    three.wire(0, outlet="3")
+    for check in (True, False):
+        is_refused(boot(three, check=check), "pdu-a outlet 3 (off)", "pdu-a outlet 1 last (on)")
+    assert [three.outlets()[outlet] for outlet in "123"] == ["on", "on", "off"]
+
+
 def test_a_boot_that_stalls_after_the_wiring_was_changed_costs_nobody_power(tenants):
     """Lost: Carol's power, by who waits for a boot that another call began by the right outlet."""
     tenants.wire(0, fake={"tftp": 0.0, "nfs": 0.0, "running": 86400.0})
