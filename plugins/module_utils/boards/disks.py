@@ -23,7 +23,8 @@ HISTORY = os.path.join(FOLDER, "history")
 
 
 #: What a board's file says from its first use on until a wipe is proven.
-USED = "used"
+USED = "used by"
+NOBODY_KNOWS = "somebody (what is known of it cannot be read)"
 
 
 def proof(proxy, board):
@@ -46,18 +47,23 @@ def unwiped(proxy, board):
 def used(proxy, board):
     """The same of a board that nobody has: only what a tenant's system had power on is somebody's, not a new disk."""
     record = _read(proxy, board)
-    return unwiped(proxy, board) if record is not None and USED in record else []
+    if record is None or USED not in record:
+        return []
+    names = " and ".join(proxy.disks(board))
+    return [f"disk {names} was used by {record[USED]}, and is not proven to be wiped since"] if names else []
 
 
-def withdraw(proxy, board):
+def withdraw(proxy, board, name):
     """A tenant's system is about to get power: no proof stands any more.
 
     Also of a board whose disks nobody named: they may be named before the next tenant comes.
+
+    :param name: of the instance.
     """
-    record = _read(proxy, board)
-    if record is None or USED not in record:
+    record = {USED: name}
+    if _read(proxy, board) != record:
         with naming(_path(proxy, board)):
-            _write(_path(proxy, board), {USED: time.time()})
+            _write(_path(proxy, board), record)
 
 
 def keep(proxy, board, record):
@@ -77,13 +83,13 @@ def _read(proxy, board):
     try:
         with open(_path(proxy, board), encoding="utf-8") as file:
             record = json.load(file)
-        if USED in record or all({"device", "proven"} <= set(disk) for disk in record["disks"]):
+        if isinstance(record.get(USED), str) or all({"device", "proven"} <= set(disk) for disk in record["disks"]):
             return record
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    return {USED: None}
+    return {USED: NOBODY_KNOWS}
 
 
 def _path(proxy, board):

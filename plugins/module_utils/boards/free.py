@@ -15,6 +15,8 @@ from . import states
 from .disks import unwiped, used
 
 RECONCILE = "(playbook reconcile)"
+#: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
+WIPE = "(playbook repair wipes it)"
 
 
 def left_by(proxy, board, record):
@@ -44,7 +46,7 @@ def somebodys(proxy, board, record):
     if record.power == "on":
         return f"its outlet was last seen on, and nobody has it {RECONCILE}"
     disks = used(proxy, board)
-    return f"{disks[0]}, and nobody has it {RECONCILE}" if disks else None
+    return f"{disks[0]} {WIPE}" if disks else None
 
 
 def in_the_way(proxy, board):

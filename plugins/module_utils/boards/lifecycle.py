@@ -208,6 +208,6 @@ def _make_ready(work, options):
             raise Refused(what, work.board.name, "rebuild the instance to change it, or terminate it first")
         ensure_entry(work, options.image)
         if not options.check:
-            withdraw(work.proxy, work.board)
+            withdraw(work.proxy, work.board, work.instance)
     except HeteroError as error:
         work.fail(None, error, **error.facts)

@@ -36,6 +36,7 @@ PHASE = "reconcile"
 PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
+WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
 CABLING = "see which outlet feeds it (playbook hetero.compute.cabling)"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
@@ -235,7 +236,13 @@ def _nobodys(proxy, look, crossed):
         look.note(f"its outlet is on, nobody has it, and {answers}: nothing of it is touched: {PUT_BACK}")
         return
     done = "would be freed" if work.change.check else "off, cleaned, free"
-    left = [*leftovers(proxy, work.board), *disks.used(proxy, work.board)]
+    used = disks.used(proxy, work.board)
+    if used:
+        look.note(
+            f"{used[0]}, and no claim is known: nothing of it is touched: {WIPED_BY.format(board=work.board.name)}"
+        )
+        return
+    left = leftovers(proxy, work.board)
     if look.power == "on":
         look.note("its outlet is on, and nobody has it", done)
     if left:

@@ -13,7 +13,7 @@ import stat
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish as Asked
@@ -361,21 +361,32 @@ def mend(disks, check=False):
         return result["changed"], [(entry["found"], entry["done"]) for entry in result["boards"][0]["found"]]
 
 
-USED = "left by nobody: disk /dev/sda not proven to be wiped since it was used last (module board_wipe)"
+USED = "disk /dev/sda was used by {}, and is not proven to be wiped since"
+WAY = (
+    "nothing of it is touched: put a newer backup of the database back; or, once nobody wants it, repair -e node=board0"
+)
 
 
-def test_a_used_disk_is_wiped_although_nobody_knows_of_a_claim(disks):
-    """Lost: what a tenant wrote, to the next one: database and records are gone, and the board looks free."""
+@pytest.mark.parametrize("lost", ["all but the disk", "all but what lies beside"])
+def test_a_used_disk_is_kept_and_given_to_nobody_although_nobody_knows_of_a_claim(disks, lost):
+    """Lost: what a tenant wrote, to the next one or to whoever tidies up: database and records are gone."""
     disks.use(0)
-    disks.remove(0)
+    if lost == "all but the disk":
+        disks.remove(0)
     forget(disks)
-    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+    with pytest.raises(HeteroError, match=USED.format("vm0")):
         claim(disks)
-    assert mend(disks, check=True) == (True, [(USED, "would be freed")])
+    for check in (True, False):
+        changed, ((text, done),) = mend(disks, check)
+        assert (changed, done) == (False, None)
+        assert text.startswith(f"{USED.format('vm0')}, and no claim is known: {WAY}")
     assert SECRET in disks.disk(0).read_bytes()
-    assert mend(disks) == (True, [(USED, "off, cleaned, free")])
+    # Repair, an operator's word.
+    disks.remove(0)
+    assert not disks.wipe(0, inspect=True)["failed"]
+    with disks.proxy() as proxy:
+        assert not claiming.absent(proxy, None, None, 0, Deadline(5), Change()).get("failed")
     assert clean(disks, 0)
-    assert mend(disks) == (False, [])
     assert [board["board"] for board in claim(disks)["boards"]] == [0]
 
 
@@ -395,10 +406,8 @@ def test_a_disk_that_nobody_named_until_a_tenant_had_it(disks):
     assert not disks.release(0).get("failed")
     disks.config["boards"]["0"]["disk"] = named
     disks.write()
-    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+    with pytest.raises(HeteroError, match=USED.format("vm0")):
         claim(disks)
-    assert mend(disks)[0]
-    assert clean(disks, 0)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"disks": [7]}', '{"disks": [{"device": "/dev/sda"}]}', "[" * 10**5])
@@ -408,9 +417,9 @@ def test_a_proof_that_cannot_be_read_proves_nothing(disks, text):
     disks.wipe(0)
     disks.release(0)
     (disks.folder / "state" / "wipes" / "board0.json").write_text(text)
-    with pytest.raises(HeteroError, match="not proven to be wiped since it was used last"):
+    with pytest.raises(HeteroError, match=r"was used by somebody \(what is known of it cannot be read\)"):
         claim(disks)
-    assert mend(disks) == (True, [(USED, "off, cleaned, free")])
+    assert not disks.wipe(0)["failed"]
 
 
 def test_a_disk_that_no_tenant_ever_had_is_no_reason(disks):

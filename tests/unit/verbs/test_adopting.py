@@ -436,10 +436,10 @@ def test_a_disk_that_a_tenant_used_is_wiped_before_the_next_one_gets_its_board(s
     assert not site.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")
     assert not site.module("board_image", boards=[0], state="absent").get("failed")
     assert site.what_is_there() == site.clean()
-    why = "disk /dev/sda not proven to be wiped since it was used last (module board_wipe), and nobody has it"
+    why = "disk /dev/sda was used by jackie, and is not proven to be wiped since (playbook repair wipes it)"
     assert why in site.module("board_info")["boards"][0]["note"]
     claimed = site.provision("carol")[0]
     assert [claim["board"] for claim in claimed["boards"]] == [1]
     assert why in claimed["rejected"]["board0"][0]
     assert site.module("board_maintenance", boards=[0], state="on", reason="its disk is used")["changed"]
-    assert "not proven to be wiped" in site.module("board_maintenance", boards=[0], state="off")["msg"]
+    assert "not proven to be wiped since" in site.module("board_maintenance", boards=[0], state="off")["msg"]
