@@ -1,12 +1,13 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which tests are asked about a mutant: those that ran its lines when they were recorded, the quickest first.
+"""Which tests are asked about a mutant: those that ran its lines when they were recorded, of each way through its
+function some, the quickest first.
 
 What is run once at import (constants, classes, defaults) has no test of its own: asked are those that run the function
 that has the default, or the lines that name the constant, else all that run anything of the file. What runs in a child
 that ends without a word (os._exit, a kill) is not seen: asked are those that ran anything else of its function, or of
-functions that name it.
+functions that name it, else all that run anything of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from coverage import CoverageData
 
 #: At most so many tests a mutant, and so many seconds of them as they were recorded.
-TESTS, SECONDS = 100, 100
+TESTS, SECONDS = 150, 200
 #: Seconds up to which a test is quick.
 QUICK = 3
 
@@ -61,7 +62,10 @@ class Recorded:
         in_head = holder.body[0].lineno > mutant.last
         lines = body if in_head else range(mutant.first, mutant.last + 1)
         return (
-            self.ran(mutant.path, lines) or self.ran(mutant.path, body) or self.naming(mutant.path, {holder.name}, True)
+            self.ran(mutant.path, lines)
+            or self.ran(mutant.path, body)
+            or self.naming(mutant.path, {holder.name}, True)
+            or self.ran(mutant.path, in_functions(self.sources[mutant.path]))
         )
 
     def importing(self, tree, mutant):
@@ -86,28 +90,38 @@ class Recorded:
     def asked(self, mutant):
         """Those of its tests that are run, in order, and how many there are in all.
 
-        Quick ones first, and of these the ones in its package's own folder; among them files take turns, for many
-        tests of one file know less than one each of several.
+        The ways through its function take turns, for of tests that go one way most know the same.
         """
         tests = self.tests(mutant)
         chosen, seconds = [], 0.0
-        groups = {}
-        for test in tests:
-            others = Path(test).parts[2] != Path(mutant.path).parts[-2]
-            groups.setdefault((self.seconds[test] > QUICK, others), []).append(test)
-        for _kind, group in sorted(groups.items()):
-            for test in self.in_turns(group):
+        for turn in itertools.zip_longest(*(self.in_turns(mutant, way) for way in self.ways(mutant, tests))):
+            for test in sorted(filter(None, turn), key=self.seconds.get):
                 if len(chosen) < TESTS and (not chosen or seconds + self.seconds[test] <= SECONDS):
                     chosen.append(test)
                     seconds += self.seconds[test]
         return sorted(chosen, key=self.seconds.get), len(tests)
 
-    def in_turns(self, tests):
-        files = {}
+    def ways(self, mutant, tests):
+        """The tests by what they ran of the mutant's function: lists of those that ran the same lines of it."""
+        holder = function_at(ast.parse(self.sources[mutant.path]), mutant.first)
+        at, ran = self.lines.get(mutant.path, {}), {test: [] for test in sorted(tests)}
+        for line in range(holder.lineno, holder.end_lineno + 1) if holder else ():
+            for test in tests & at.get(line, set()):
+                ran[test].append(line)
+        found = {}
+        for test, lines in ran.items():
+            found.setdefault(tuple(lines), []).append(test)
+        return found.values()
+
+    def in_turns(self, mutant, tests):
+        """Quick ones first, and of these the ones in its package's own folder; among them files take turns."""
+        groups = {}
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
-            files.setdefault(test.partition("::")[0], []).append(test)
-        turns = itertools.zip_longest(*sorted(files.values(), key=lambda group: self.seconds[group[0]]))
-        return filter(None, itertools.chain.from_iterable(turns))
+            others = Path(test).parts[2] != Path(mutant.path).parts[-2]
+            group = groups.setdefault((self.seconds[test] > QUICK, others), {})
+            group.setdefault(test.partition("::")[0], []).append(test)
+        for _kind, files in sorted(groups.items()):
+            yield from filter(None, itertools.chain.from_iterable(itertools.zip_longest(*files.values())))
 
 
 def function_at(tree, line):

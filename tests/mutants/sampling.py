@@ -39,8 +39,8 @@ ARITHMETIC = {
     ast.LShift: ast.RShift,
     ast.RShift: ast.LShift,
 }
-#: Keyword arguments in which words for people stand.
-MESSAGES = {"remedy", "what", "reason", "help", "description", "why"}
+#: Keyword arguments in which words for people stand; a prefix is what they know a temporary file's maker by.
+MESSAGES = {"remedy", "what", "reason", "help", "description", "why", "prefix"}
 #: Two words of a sentence; a program's words ("aes 256") are seldom two with letters only.
 SENTENCE = re.compile(r"[A-Za-z',:;.)]{2,} [(']?[a-z]{2,}")
 #: Numbers from here on, unless hexadecimal, are bounds and times.
@@ -101,6 +101,8 @@ class _Finder:
     def statement(self, node):
         if isinstance(node, ast.If) and GUARDS.search(ast.unparse(node.test)):
             return self.body(node.orelse)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return None  # a docstring
         parts = getattr(node, "body", None)
         # a def's head begins with its decorators
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
@@ -150,7 +152,8 @@ class _Finder:
     def expression(self, node):
         if isinstance(node, (ast.JoinedStr, ast.arg)):
             return
-        if isinstance(node, ast.keyword) and node.arg in MESSAGES:
+        # frozen: what it forbids, nothing here does
+        if isinstance(node, ast.keyword) and node.arg in {*MESSAGES, "frozen"}:
             return
         if isinstance(node, ast.arguments):
             self.expressions([*node.defaults, *node.kw_defaults])

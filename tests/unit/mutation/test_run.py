@@ -135,9 +135,9 @@ def test_what_the_tests_notice(project):
     assert survivors == [
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:7: have > want  →  (have >= want)",
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:15: True  →  False",
-        "SURVIVOR not run: plugins/module_utils/flavors/fit.py:21: return 3  →  return None",
-        "SURVIVOR not run: plugins/module_utils/flavors/fit.py:21: 3  →  30",
-        "SURVIVOR not run: plugins/module_utils/flavors/fit.py:21: 3  →  4",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: return 3  →  return None",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: 3  →  30",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: 3  →  4",
     ], said + errors
     # noticed by the process alone, by the test alone, and by the time a test takes
     assert "LIMIT  →  (have <= LIMIT)  tests/unit/test_fit.py::test_in_a_process" in said

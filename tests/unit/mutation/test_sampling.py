@@ -49,17 +49,23 @@ __all__ = ["one"]
 if TYPE_CHECKING:
     import nothing_of_it
 def one(name: "int" = None) -> "str":
-    """Of the function, 6."""
+    """one &= 6."""
     raise errors.Refused("left", name, remedy="right", more=7)
 def two(say):
-    say(f"a {name} of 8", remedy="again", what="9")
+    say(f"a {name} of 8", remedy="again", what="9", prefix="ours-")
     return "no outlet answers"
 '''
     assert changes(source) == {
         ('raise errors.Refused("left", name, remedy="right", more=7)', "pass"),
-        ('say(f"a {name} of 8", remedy="again", what="9")', "pass"),
+        ('say(f"a {name} of 8", remedy="again", what="9", prefix="ours-")', "pass"),
         ('return "no outlet answers"', "return None"),
     }
+
+
+def test_what_only_forbids_other_code_is_left_alone():
+    """Else values that nobody changes count as untested for each class of them."""
+    assert changes("@dataclass(frozen=True, order=True)\nclass A: pass") == {("True", "False")}
+    assert len(sampling.mutants("x.py", "@dataclass(frozen=True)\nclass A: pass")) == 0
 
 
 @pytest.mark.parametrize(
