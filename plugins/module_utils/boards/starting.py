@@ -301,7 +301,7 @@ class Starting(PduLoop):
         boot.powered = time.monotonic()
         boot.stage = BOOTING
         work.phases["power"] = boot.switch_seconds
-        work.power_proof = {"pdu": f"{boot.way}, read back", "board": None}
+        work.power_proof = dict(pdu=f"{boot.way}, read back", board=None)
         work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
         boot.switch_seconds = 0.0
         boot.deadline = Deadline(self.options.timeout)
@@ -358,7 +358,6 @@ class Starting(PduLoop):
 
     def _on_answer(self, boot, answer, at):
         if answer is True:
-            boot.progress()
             boot.work.came_up()
             boot.work.move(states.RUNNING)
             boot.phase(*boot.work.up, at)

@@ -110,7 +110,7 @@ class Stopping(PduLoop):
                 work.move(after)
                 work.power_seen(now)
                 work.driver.switched(work.board, now)  # by one that was killed before it told
-                work.power_proof = {"pdu": "off, read", "board": None}
+                work.power_proof = dict(pdu="off, read", board=None)
                 self._spawn(self._look_after, work, self._on_silence)
             else:
                 self._found_on[work.board.id] = after
@@ -126,7 +126,7 @@ class Stopping(PduLoop):
             work.power_seen(after)
             work.driver.switched(work.board, after)
             work.phases["power"] = seconds
-            work.power_proof = {"pdu": "on → off, read back", "board": None}
+            work.power_proof = dict(pdu="on → off, read back", board=None)
             self._spawn(self._look_after, work, self._on_silence)
 
     def _on_silence(self, work, signs):
@@ -147,7 +147,7 @@ class Stopping(PduLoop):
 
     def _on_refused(self, pdu, outlet, error):
         for work in self._of(pdu, outlet):
-            work.power_proof = {"pdu": error.what, "board": None}
+            work.power_proof = dict(pdu=error.what, board=None)
             self._spawn(self._look_after, work, partial(self._on_stuck, error=error))
 
     def _on_stuck(self, work, signs, error):

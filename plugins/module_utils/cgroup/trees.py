@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+from contextlib import suppress
+from functools import partial
 
 from . import members, mounts
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
 #: What has a frozen cgroup run again: its file in each hierarchy, and the word.
 THAWED = {mounts.FREEZER: ("freezer.state", b"THAWED"), mounts.V2: ("cgroup.freeze", b"0")}
 #: Seconds for what removes a container's cgroups besides, its monitor.
@@ -56,11 +58,10 @@ def walk(top, deadline):
 
 
 def _folders(descriptor):
-    try:
-        with os.scandir(descriptor) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []  # removed meanwhile
+    found = []
+    with suppress(OSError), os.scandir(descriptor) as entries:  # else it was removed meanwhile
+        found += [entry.name for entry in entries if entry.is_dir()]
+    return found
 
 
 def end_all(directories, deadline):
@@ -92,15 +93,11 @@ def _kill(directories):
 def _write(file, word, folder=None):
     """Whether it was taken; a file that is not there, or whose cgroup is gone, takes nothing."""
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
+        with os.fdopen(os.open(file, os.O_WRONLY, dir_fd=folder), "wb", buffering=0) as opened:
+            opened.write(word)
     except OSError:
         return False
-    try:
-        return os.write(descriptor, word) > 0
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return True
 
 
 def remove_left(name, deadline, proc="/proc"):
@@ -161,12 +158,7 @@ def _is_inhabited(top, deadline):
 
 def _has_tasks(folder):
     try:
-        descriptor = os.open("tasks", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
-        return False
-    try:
-        return bool(os.read(descriptor, 16))
+        with open("tasks", encoding="ascii", opener=partial(os.open, dir_fd=folder)) as file:
+            return bool(file.readline())
     except OSError:
-        return False  # removed meanwhile
-    finally:
-        os.close(descriptor)
+        return False  # of version 2, or removed meanwhile

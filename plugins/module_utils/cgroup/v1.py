@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import HeteroError, Refused, naming
@@ -114,14 +115,13 @@ class V1(NamedTuple):
     @property
     def inner(self):
         """The first cgroups below it, each with a list of its own: what is denied here the kernel denies there."""
-        found = []
+        return list(islice(self._below(), MOST_INNER))
+
+    def _below(self):
         for folder, names, _files in os.walk(self.path):
-            found += [V1(os.path.join(folder, name)) for name in sorted(names)]
+            yield from (V1(os.path.join(folder, name)) for name in sorted(names))
             if folder.count("/") - self.path.count("/") >= DEEPEST:
                 names.clear()
-            if len(found) > MOST_INNER:
-                break
-        return found[:MOST_INNER]
 
     def _thing(self, rule):
         return f"rule '{rule}' of {self.path}"
@@ -130,11 +130,8 @@ class V1(NamedTuple):
         text = "a" if rule == EVERYTHING else str(rule)
         try:
             # one write(2) a rule: the kernel takes no more
-            fd = os.open(os.path.join(self.path, file), os.O_WRONLY)
-            try:
-                os.write(fd, text.encode())
-            finally:
-                os.close(fd)
+            with os.fdopen(os.open(os.path.join(self.path, file), os.O_WRONLY), "wb", buffering=0) as opened:
+                opened.write(text.encode())
         except OSError as error:
             raise self._explained(error, file, rule) from error
 

@@ -85,11 +85,11 @@ class Schedule:
 
     # ---- for people
 
-    def text(self, who, asked=None):
+    def text(self, who, asked):
         """`bob wants tgx.8x8 (…): no node.` and why, the same reasons together.
 
         :param who: the instance that asks.
-        :param asked: how many it wants, where some of them are there already.
+        :param asked: how many it wants, of which some may be there already.
         """
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
@@ -97,9 +97,8 @@ class Schedule:
         lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
-    def wants(self, who, asked=None):
-        many = asked or self.count
-        return f"{who} wants {'' if many == 1 else f'{many} '}{describe(self.flavor['name'], self.flavor)}"
+    def wants(self, who, asked):
+        return f"{who} wants {'' if asked == 1 else f'{asked} '}{describe(self.flavor['name'], self.flavor)}"
 
     def waiting(self):
         """What those are doing that could serve it, in one line that changes only when that does."""

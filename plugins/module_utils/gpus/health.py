@@ -43,7 +43,7 @@ def kernel_log(paths):
     path = os.path.join(paths.dev, "kmsg")
     with naming(path):
         try:
-            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            file = os.open(path, os.O_NONBLOCK)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.EPERM, errno.EACCES, errno.ENXIO):
                 raise

@@ -213,18 +213,18 @@ class Apc(PowerDriver):
         self.login()
 
     def logout(self):
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
-        if self._line is None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.cleanup()
+        line, self._line = self._line, None
+        if line is None:
             return
         farewell = Deadline(max(1.0, min(FAREWELL, self.deadline.left)))
         try:
             if self._speak is not None:
                 self._speak.logout(farewell)
-                self._line.hung_up(farewell)
+                line.hung_up(farewell)
         except HeteroError:
             pass  # whatever its screen is now, hanging up is all that is left, and `close` does it
         finally:
-            self._line.close()
-            self._line = None
+            line.close()

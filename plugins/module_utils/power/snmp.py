@@ -110,9 +110,9 @@ class Snmp(PowerDriver):
         raise HeteroError(what, self.name, "check what this community or user may see, or use another driver")
 
     def logout(self):
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.cleanup()
 
     def status(self):
         states = self._table.states

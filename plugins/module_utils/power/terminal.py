@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import tty
+from contextlib import suppress
 
 try:
     import pexpect
@@ -214,14 +215,9 @@ class Line:
     def hung_up(self, deadline):
         """Wait until the PDU has ended the session."""
         came = 0
-        while came < MOST and not deadline.passed:
-            try:
+        with suppress(pexpect.EOF, pexpect.TIMEOUT):
+            while came < MOST and not deadline.passed:
                 came += len(self._child.read_nonblocking(CHUNK, deadline.left))
-            except pexpect.EOF:
-                return True
-            except pexpect.TIMEOUT:
-                break
-        return False
 
     def close(self):
         self._child.close(force=True)
