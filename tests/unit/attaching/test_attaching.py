@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import (
     BadInput,
     HeteroError,
@@ -22,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.errors import (
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, users
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import identity, opening, persistence
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS, SHARED
@@ -205,6 +207,34 @@ def test_check_mode_tells_and_changes_nothing(host):
     assert told["changed"]
     assert host.can_open(box) == [FIRST]
     assert host.table() == {FIRST: [box.name]}
+
+
+def test_two_verbs_on_a_container_take_turns_and_a_dry_run_waits_for_none(host):
+    """Lost: a GPU that one play takes back while another gives it; or a dry run, for as long as another works."""
+    box = host.boxes.make()
+    with lock(host.run_folder, box.lock_name, "detach", "jo", Deadline(20)):
+        assert host.attach(box, gpus=[FIRST], check=True)["changed"]
+        with pytest.raises(TimedOut, match=r"still held by detach \(jo"):
+            host.attach(box, gpus=[FIRST], seconds=0.5)
+    assert host.can_open(box) == []
+
+
+def test_who_is_given_a_gpu_while_it_runs_is_told_to_start_anew_once(host):
+    """Lost: GPUs, by a reboot typed inside, of which nobody had said that it costs them."""
+    box, stopped = host.boxes.make(), host.boxes.make(start=False)
+    (note,) = host.attach(box, gpus=[FIRST])["notes"]
+    assert "stop and start it once" in note
+    assert host.attach(stopped, gpus=[SECOND])["notes"] == []
+
+
+def test_who_waits_for_a_container_is_told_for_what(host, monkeypatch):
+    """Lost: whether to wait, or to look for a play that hangs."""
+    held, taken = [], attaching.lock
+    monkeypatch.setattr(attaching, "lock", lambda *words: held.append(words[2:4]) or taken(*words))
+    box = host.boxes.make()
+    host.attach(box, gpus=[FIRST])
+    host.detach(box)
+    assert held == [("attach", "test"), ("detach", "test")]
 
 
 def test_what_was_taken_away_by_hand_is_put_back(host, layout):

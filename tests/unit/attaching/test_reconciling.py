@@ -130,6 +130,8 @@ def test_what_was_cut_short_is_finished(host):
     box.deny(f"c 195:{MINORS[FIRST]} rw")
     persistence.remove(box, host.here)
     assert host.found() == {("incomplete", box.name, FIRST), ("being taken back", other.name, SECOND)}
+    said = {finding["kind"]: finding["found"] for finding in host.reconcile()["findings"]}
+    assert said["incomplete"].startswith("its attaching was cut short; ")
     repaired(host)
     assert host.table() == {FIRST: [box.name]}
     assert (host.can_open(box), host.can_open(other)) == ([FIRST], [])

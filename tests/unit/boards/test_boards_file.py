@@ -64,6 +64,11 @@ def test_blueprints_sample_is_read():
     assert (boards[9].memory_mb, boards[9].local_gb, boards[9].local_gb_used, boards[9].line) == (16385, 1000, 0, 38)
 
 
+def test_boards_may_be_members_of_a_set():
+    """Whoever sorts boards by what they share (a driver, a PDU) would get a traceback for their cpu_info."""
+    assert len({read(SAMPLE)[0], read(SAMPLE)[0]}) == 1
+
+
 def test_sample_is_written_back_as_it_stands():
     """Rewriting a site's file would otherwise show each of its lines as changed."""
     written = render(read(SAMPLE)).split("\n", 1)

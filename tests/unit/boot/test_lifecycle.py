@@ -12,7 +12,8 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop, presence, starting
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Lost, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.power.fake import Fake as FakePdu
 
 
 def phases(events):
@@ -336,6 +337,7 @@ def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
     assert time.monotonic() - start < 60, "nothing to wait for"
     record = site.record(0)
     assert (result["blame"], record.state, site.power(0)) == ("board", "error", "off")
+    assert phases(site.events(0)).count("power") == 1, "it was off before, so there is nothing to see by a second boot"
     assert (
         record.note
         == "outlet 5 of pdu-a does not feed this board, or its address is taken: 10.0.2.1 shows another host key"
@@ -363,6 +365,34 @@ def test_a_pdu_that_is_away_is_not_the_boards_fault(site, monkeypatch):
     assert board(result, 2)["state"] == "running"
 
 
+def test_a_pdu_that_is_lost_while_it_switches_is_not_the_boards_fault(site, monkeypatch):
+    """The play would wait for ever; or the boards of that PDU would be out of use."""
+
+    def lost(pdu, _outlets, _state):
+        raise Lost("hung up", pdu.name, "look at it")
+
+    monkeypatch.setattr(pdu_loop, "PDU", 0.5)
+    monkeypatch.setattr(FakePdu, "switch", lost)
+    site.claim(0)
+    result = site.run("start", 0)
+    assert (result["blame"], board(result)["blame"]) == ("proxy", "proxy")
+    assert "hung up" in board(result)["error"]
+    assert site.record(0).state != "error"
+
+
+def test_who_stops_a_board_is_told_that_its_pdu_is_away(site, monkeypatch):
+    """A board that runs on would be taken for one that was stopped; its history would not say why it was left on."""
+    site.claim(0)
+    site.run("start", 0)
+    monkeypatch.setattr(pdu_loop, "PDU", 0.5)
+    site.pdu("pdu-a", hang=True)
+    result = site.run("stop", 0)
+    assert (result["blame"], site.record(0).state, site.power(0)) == ("proxy", "running", "on")
+    last = site.events(0)[-1]
+    assert last.phase == "error"
+    assert last.text.startswith("the board is left as it is: pdu-a: ")
+
+
 def test_one_of_two_fails(site):
     """One bad board would stop the others of the same call."""
     site.claim(0, 1, 2)
@@ -382,6 +412,44 @@ def test_a_boot_under_way_is_waited_for(site):
     assert (result["changed"], board(result)["state"]) == (False, "running")
     assert phases(site.events(0)) == ["power", "tftp", "nfs", "running"]
     assert 0.7 <= board(result)["phases"]["running"] < 20
+
+
+def left_booting(site, timeout):
+    """A boot whose play was killed after it had said that the kernel was fetched."""
+    site.run("start", 0, wait=False, timeout=timeout)
+    with site.proxy() as proxy:
+        proxy.store.event(0, "tftp", "boot entry, kernel, initrd fetched")
+    site.later(0, 5)
+
+
+def test_what_a_killed_play_did_not_say_any_more_is_said_by_the_next(site):
+    """Lost: why a boot takes so long; a root that was mounted meanwhile would be called missing."""
+    site.claim(0)
+    site.play(0, running=5)
+    left_booting(site, 20)
+    assert board(site.run("start", 0))["state"] == "running"
+    assert phases(site.events(0)) == ["power", "tftp", "nfs", "running"]
+
+
+def test_what_a_killed_play_saw_counts_when_the_boot_stalls(site):
+    """Lost: a good board, taken out of use for an image whose kernel it had fetched before the play was killed."""
+    site.claim(0)
+    site.play(0, stall="nfs")
+    left_booting(site, 3)
+    result = site.run("start", 0, timeout=3, retries=0)
+    assert (result["blame"], site.record(0).state) == ("image", "shutting down")
+
+
+def test_nothing_is_done_before_the_pdu_has_said_what_is_on(site, monkeypatch):
+    """Lost: a board that hangs, and stays so: its outlet would be switched on that is on."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.1)
+    site.claim(0)
+    site.run("start", 0)
+    site.run("stop", 0)
+    site.cut(0, "on")
+    site.pdu("pdu-a", busy=4)
+    assert board(site.run("start", 0))["state"] == "running"
+    assert "pdu-a outlet 5: on → off → on, read back" in [event.text for event in site.events(0)]
 
 
 def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):

@@ -144,19 +144,20 @@ def test_a_program_of_ours_higher_up_is_named(stack, v2, inside):
         module(child, "allowed", GPU)
 
 
-def test_a_wide_own_rule_is_not_split(v2, inside):
-    """195:0 would be allowed and stay closed, or 195:* would be opened for it."""
-    module(v2, "denied", "c 195:* rw")
+@pytest.mark.parametrize("check", [False, True])
+def test_a_wide_own_rule_is_not_split(v2, inside, check):
+    """195:0 would be allowed and stay closed, or 195:* would be opened for it; or half of what was asked be done."""
+    module(v2, "denied", "c 195:* rw", NULL)
     with pytest.raises(Refused, match=r"denies the wider rule 'c 195:\* rw': allow 'c 195:\* rw' itself"):
-        module(v2, "allowed", GPU)
-    assert not inside.may(OTHER)
+        module(v2, "allowed", NULL, GPU, check=check)
+    assert opens(inside, OTHER, NULL) == [False, False]
 
 
 def test_a_wider_rule_of_v1_is_refused_before_anything_is_written(v1, inside):
     """Trap: the kernel would accept it, and leave the device open."""
     module(v1, "exact", "c 195:* rw", NULL)
     with pytest.raises(Refused, match=r"wider rule 'c 195:\* rw' would stay"):
-        module(v1, "denied", GPU, NULL)
+        module(v1, "denied", NULL, GPU)
     assert opens(inside, GPU, NULL) == [True, True]
 
 

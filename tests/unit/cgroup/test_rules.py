@@ -9,7 +9,24 @@ import random
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules, read_rules
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+    ALU,
+    ALU64,
+    AX,
+    EXIT,
+    JMP,
+    Instruction,
+    X,
+    mov,
+    pack,
+    unpack,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import (
+    compile_rules,
+    mark_of,
+    name_of,
+    read_rules,
+)
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import (
     EVERYTHING,
     Rule,
@@ -78,6 +95,51 @@ def test_our_programs_are_read_back():
     for _program in range(500):
         kind, rules, mark = chance.choice(("allow", "forbid")), random_rules(chance), chance.randbytes(8)
         assert read_rules(compile_rules(kind, rules, mark)) == (kind, needed(rules), mark)
+
+
+#: What forbids "c 195:0 rw" and "b *:* m" for "ledger-7", since the first release.
+RELEASED = """
+b400000031467468 b4000000e020fa67 b4000000193ac8c6
+6112000000000000 bc23000000000000 54020000ffff0000 7403000010000000 6114040000000000 6115080000000000
+5502070002000000 55040600c3000000 5505050000000000
+bc36000000000000 5406000006000000 1506020000000000 b400000000000000 9500000000000000
+5502050001000000
+bc36000000000000 5406000001000000 1506020000000000 b400000000000000 9500000000000000
+b400000001000000 9500000000000000
+"""
+
+
+def test_programs_of_earlier_releases_stay_ours():
+    """A container that was given its GPU before an upgrade could never be given another, or lose it."""
+    rules = [parse("c 195:0 rw"), parse("b *:* m")]
+    data = bytes.fromhex(RELEASED)
+    assert read_rules(unpack(data)) == ("forbid", rules, mark_of("ledger-7"))
+    assert pack(compile_rules("forbid", rules, mark_of("ledger-7"))) == data
+    assert name_of("ledger-7") == "hetero_e020fa67"
+
+
+SECRET = 0x5A5A1234
+
+
+def blinded(instructions):
+    """As a kernel with bpf_jit_harden shows them (bpf_jit_blind_insn in its kernel/bpf/core.c)."""
+    for one in instructions:
+        if one == mov(one.dst, 0):
+            yield Instruction(ALU64 | X | 0xA0, one.dst, one.dst, 0, 0)
+        elif one.kind in (ALU, JMP) and not one.code & X and one != EXIT:
+            yield Instruction(ALU64 | 0xB0, AX, 0, 0, SECRET ^ one.imm)
+            yield Instruction(ALU64 | 0xA0, AX, 0, 0, SECRET)
+            yield one._replace(code=one.code | X, src=AX, imm=0)
+        else:
+            yield one
+
+
+def test_our_programs_are_read_back_where_the_kernel_blinds_constants():
+    """The same, on each kernel that is hardened."""
+    chance = random.Random(13)
+    for _program in range(200):
+        kind, rules, mark = chance.choice(("allow", "forbid")), random_rules(chance), chance.randbytes(8)
+        assert read_rules(list(blinded(compile_rules(kind, rules, mark)))) == (kind, needed(rules), mark)
 
 
 def test_programs_of_others_are_not_taken_for_ours():

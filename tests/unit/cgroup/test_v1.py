@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.cgroup import v1 as v1_module
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.changing import narrow
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path, of_process
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
@@ -144,6 +145,25 @@ def test_a_list_is_narrowed_to_each_bit(v1, inside):
     narrow(v1.v1, [parse("c 1:3 rw"), GPU])
     assert set(v1.v1.rules) == {parse("c 1:3 rw"), GPU}
     assert [inside.may(text) for text in ("c 1:3 rw", "c 1:3 m", "c 195:0 rw")] == [1, 0, 1]
+
+
+def test_the_cgroups_below_are_counted_and_not_deeper_than_is_agreed(tmp_path, monkeypatch):
+    """A service deep in a container would not see its new GPU; or a container with millions would hold the host up."""
+    for name in ("a/b/c/d", "e/f"):
+        (tmp_path / name).mkdir(parents=True)
+    cgroup = V1(str(tmp_path))
+    assert {os.path.relpath(one.path, tmp_path) for one in cgroup.inner} == {"a", "a/b", "a/b/c", "a/b/c/d", "e", "e/f"}
+    monkeypatch.setattr(v1_module, "DEEPEST", 1)
+    assert {os.path.relpath(one.path, tmp_path) for one in cgroup.inner} == {"a", "a/b", "e", "e/f"}
+    monkeypatch.setattr(v1_module, "MOST_INNER", 3)
+    assert len(cgroup.inner) == 3
+
+
+def test_of_a_container_with_very_many_cgroups_ten_thousand_are_looked_at(tmp_path):
+    """Who is root in it would hold up each verb on it for as long as it likes."""
+    for number in range(10001):
+        (tmp_path / str(number)).mkdir()
+    assert len(V1(str(tmp_path)).inner) == 10000
 
 
 def test_a_cgroup_that_went_away_is_named():

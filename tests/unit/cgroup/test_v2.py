@@ -118,6 +118,23 @@ def test_our_programs_of_other_owners_are_left_alone(v2):
     assert ours not in (theirs.id, renamed.id)
 
 
+def test_one_that_went_meanwhile_is_taken_away_and_one_that_may_not_is_said(v2, monkeypatch):
+    """Two at once: the second would fail for what is done; or a device would be called open that a program denies."""
+    v2.forbid([GPU], "ledger-7")
+    ours = v2.v2.of("ledger-7")
+
+    def refuse(*_arguments):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bpf, "detach", refuse)
+        with pytest.raises(HeteroError):
+            v2.v2.drop(ours)
+    for _time in range(2):
+        v2.v2.drop(ours)
+        assert v2.v2.of("ledger-7") is None
+
+
 def test_the_owner_of_a_foreign_program_still_finds_it(v2, inside):
     """Trap: replacing a program behind LXC's back breaks its next lxc-cgroup call, or shuts everything."""
     lxc = Foreign(v2.v2.path, lists("c 1:3 rwm", "c 195:0 rw"))
@@ -148,6 +165,34 @@ def test_a_program_that_was_replaced_by_somebody_else_is_gone(v2):
             with pytest.raises(Refused, match="went away meanwhile"):
                 v2.v2.rewrite(ours, [GPU])
         assert not v2.unforbid("ledger-7")
+
+
+def test_a_program_that_is_replaced_while_they_are_read_is_read_anew(v2, monkeypatch):
+    """Who asks while LXC's monitor writes its next rule would get an error; or hear less than what denies."""
+    lxc = Foreign(v2.v2.path, ALL)
+    gone, query, asked = lxc.id, bpf.query, []
+    lxc.replace(lists("c 1:3 rwm"))
+
+    def late(cgroup, *more):
+        asked.append(cgroup)
+        return ([gone], 0) if len(asked) == 1 else query(cgroup, *more)
+
+    monkeypatch.setattr(bpf, "query", late)
+    assert [program.id for program in v2.v2.direct] == [lxc.id]
+    assert len(asked) == 2
+
+
+def test_a_program_that_may_not_be_read_is_an_error(v2, monkeypatch):
+    """A program that denies a device would be left out, and the device called open."""
+    Foreign(v2.v2.path, ALL)
+
+    def refuse(_number):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(bpf, "open_program", refuse)
+    with pytest.raises(HeteroError, match=v2.v2.path) as refused:
+        assert v2.v2.direct
+    assert "changed" not in str(refused.value), "nothing did"
 
 
 def test_programs_of_ancestors_count(stack, v2, inside):

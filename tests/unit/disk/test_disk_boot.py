@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils.boards import board_images, claiming, disk_boot, lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
@@ -30,12 +32,16 @@ def data(site, number=0):
     return site.root(number) / "data"
 
 
-def test_two_phases(disks):
+def test_two_phases(disks, monkeypatch):
     """The whole way: RAM, archive to the disk, verified; then its own root."""
+    monkeypatch.setattr(disk_boot, "TELL", 0.0)
     made = disks.ask(0)
     assert made["boards"][0]["restored"] == ["archive", "root", "vmlinux_0", "initrd_0"]
+    begun = time.monotonic()
     result = disks.run("start", 0)
     assert (result.get("msg"), disks.record(0).state) == (None, "running")
+    assert all(0 <= (line["seconds"] or 0) <= time.monotonic() - begun for line in result["lines"])
+    assert any(re.fullmatch(r"(\d+) of \1 MB \(100 %\)", event.text) for event in disks.events(0, ["upload"]))
     assert told(disks) == ["image", "power", "tftp", "ram", "upload", "unpack", "power", "tftp", "running"]
     entry = disks.entry(0).read_text()
     assert "root=/dev/sda1 " in entry
@@ -49,6 +55,12 @@ def test_two_phases(disks):
     claim = disks.record(0).claim
     assert (root / "etc" / "ssh" / "ssh_host_ed25519_key.pub").read_text().startswith(claim.host_key)
     assert (claim.boot_source, (root / "etc" / "file 7").read_text()) == ("disk", "7\n" * 100)
+
+
+def test_who_waits_for_it_waits_as_long_as_its_steps_may_take():
+    """A slow disk's boot would be given up in the middle of its unpacking, with a root that is half there."""
+    steps = (disk_boot.FORMAT_TIME, disk_boot.UPLOAD_TIME, disk_boot.UNPACK_TIME)
+    assert lifecycle.Options(timeout=60).limit_with_disk > sum(steps) + disk_boot.FORMAT_TIME + 2 * 60
 
 
 def test_second_run_changes_nothing(disks):
@@ -288,6 +300,9 @@ def test_another_boot_source_is_a_rebuild(disks):
     with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: rebuild it"):
         proxy.store.claim("vm0", ["vm0"], "jo", {"name": "tp64.8x8"}, "demo", KEY, [0], boot_source="nfs")
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
+    with disks.proxy() as proxy:
+        made = board_images.present(proxy, [0], None, None, Change(), Deadline(60), [], boot_source="nfs")
+    assert "vm0 was claimed with boot source disk, not nfs: rebuild the instance" in made["msg"]
 
 
 def test_an_image_that_does_not_fit(disks):

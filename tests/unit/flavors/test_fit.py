@@ -118,6 +118,11 @@ def test_one_of_several_features_is_not_there(features):
         ("hypervisor", "s!= tilera_hv", False),
         ("hypervisor", "s== Tilera_HV", True),
         ("hypervisor", "= 2", False),
+        ("hypervisor", "s<= tilera_hv", True),
+        ("hypervisor", "s<= tilera_hu", False),
+        ("hypervisor", "s< tilera_hw", True),
+        ("hypervisor", "s> tilera_hu", True),
+        ("hypervisor", "s>= tilera_hv", True),
         ("hypervisor", "<in> tilera", True),
         ("hypervisor_version", "s>= 2", False),
         ("geometry", "<or> 4x4 <or> 8x8", True),
@@ -139,6 +144,13 @@ def test_extra_specs_operators(key, requirement, fit):
     assert all(str(requirement) in reason for reason in reasons)
 
 
+def test_what_is_not_for_the_node_hides_nothing_that_is():
+    """Of a flavor that speaks to Nova's other parts as well, a board that does not fit would be given."""
+    flavor = {"extra_specs": {"hw:cpu_policy": "dedicated", "quota:cpu_shares": "9", "vcpus": ">= 11"}}
+    (reason,) = rejections(flavor, BOARDS[0])
+    assert ">= 11" in reason
+
+
 @pytest.mark.parametrize(
     ("flavor", "text"),
     [
@@ -150,6 +162,7 @@ def test_extra_specs_operators(key, requirement, fit):
         ({"name": "x", "cpu_arch": None}, "flavor x: cpu_arch is None: give a text"),
         ({"name": "x", "flavorid": []}, "flavor x: flavorid is \\[\\]: give a number or a text"),
         ({"name": "x", "cpu_info": "8x8"}, "flavor x: cpu_info is '8x8': give a mapping"),
+        ({"name": "x", "extra_specs": "s== LXC"}, "flavor x: extra_specs is 's== LXC': give a mapping such as"),
         ({"name": "x", "extra_specs": {1: "= 2"}}, "flavor x: extra_specs has 1 as a key: put it in quotes"),
         ({"name": "x", "extra_specs": {"gpus": "= two"}}, "flavor x: extra_specs.gpus is '= two': give '=' a number"),
         ({"name": "x", "extra_specs": {"gpus": []}}, "flavor x: extra_specs.gpus is \\[\\]: give it as text"),

@@ -66,6 +66,6 @@ def test_nodes_are_gone_through_a_fixed_number_of_times(sites):
     for site in sites:
         found = Counted(verdicts(FLAVOR, site.answers))
         one = Schedule(FLAVOR, found, count=3)
-        assert all((one.text("bob"), one.waiting(), one.candidates, one.possible))
+        assert all((one.text("bob", 1), one.waiting(), one.candidates, one.possible))
         times.append(found.times)
     assert times[0] == times[1] == times[2] > 0

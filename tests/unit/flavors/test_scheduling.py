@@ -8,6 +8,7 @@ cannot serve it, misses one that can, goes elsewhere each time, or a user is not
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -430,3 +431,23 @@ def test_a_proxy_without_the_image_is_passed_over(image, why):
     # what the board could not run anyway, it need not have
     other = schedule([node], TYPES["tgx.8x8"], image="nope")["rejected"][0]["reasons"]
     assert not any("nope" in reason for reason in other)
+
+
+def test_a_host_takes_no_end_of_what_asks_for_nothing():
+    """A slip in a flavor, and one request would fill a host with containers until it falls over."""
+    assert schedule([host("h1")], dict(name="tiny", extra_specs={"hypervisor": "s== LXC"}))["room"] == 500
+
+
+def test_a_claimed_board_says_how_long_it_was_claimed():
+    """Who waits for one would be told the age of its state, which each stop and start begins anew."""
+    claimed = board(1, instance="jackie", created=time.time() - 7200.5)
+    (rejected,) = schedule([proxy("p1", claimed)], TP64)["rejected"]
+    assert rejected["reasons"] == ["claimed for jackie since 2 h"]
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [("a1:1", 1), ("a1:2", 2), ("a1:0", 1), ("a1:1, a1:2", 2)])
+def test_a_guest_gets_as_many_devices_as_its_flavor_says(asked, wanted):
+    """A guest would be sent to a host that has too few; and one is the least that an alias can mean."""
+    flavor = dict(KVM, extra_specs={"hypervisor": "s== KVM", "pci_passthrough:alias": asked})
+    found = schedule([host("h1", hypervisors=("KVM",), devices=[device(1), device(2)])], flavor)
+    assert found["room"] == 2 // wanted

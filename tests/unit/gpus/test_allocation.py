@@ -150,6 +150,7 @@ def test_each_gpu_that_is_passed_over_has_its_reason(store):
     assert "container wild can open it, nobody allocated it" in rejected["0000:0a:00.0"]
     assert "gpu_reconcile" in rejected["0000:0a:00.0"]
     assert "wants 1 fermi GPU, none free" in str(none.value)
+    assert "Xid 79: fallen off the bus; 0000:07:00.0 is kepler, not fermi; 0000:08:00.0 is bound" in str(none.value)
     assert store.allocations(C2) == []
 
 

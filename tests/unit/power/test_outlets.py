@@ -16,7 +16,7 @@ from typing import ClassVar
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Lost, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer, PowerDriver
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
@@ -90,6 +90,7 @@ def test_an_outlet_that_is_not_there_does_not_stop_the_others(emulated):
     with pytest.raises(power.OutletsFailed, match="outlet 99 of pdu-t: no such outlet") as caught:
         batch(pdu, {"99": "on", "1": "on"})
     assert caught.value.results["1"]["after"] == "on"
+    assert caught.value.before["1"] == "off"
     assert pdu.outlets["1"]["state"] == "on"
 
 
@@ -190,6 +191,34 @@ class Slow(PowerDriver):
 
     def switch(self, outlets, state):
         return dict.fromkeys(outlets, Answer(True, "E000: Success"))
+
+
+class Taken(Slow):
+    """A PDU whose one place is taken for the next ten attempts."""
+
+    attempts = hung_up = 0
+
+    def login(self):
+        Taken.attempts += 1
+        if self.attempts <= 10:
+            raise Busy("has another user", self.name, "wait")
+
+    def logout(self):
+        Taken.hung_up += 1
+
+
+def test_a_pdu_that_is_free_again_is_asked_within_a_second(monkeypatch, tmp_path):
+    """Without it, a play would wait long for a PDU that nobody uses any more, or be in a colleague's way all the time.
+
+    Pauses take no time here.
+    """
+    pauses = []
+    monkeypatch.setitem(power.DRIVERS, "taken", Taken)
+    monkeypatch.setattr(Deadline, "within", lambda _self, seconds: pauses.append(seconds) or Deadline(0))
+    with power.session("pdu-t", {"driver": "taken"}, {}, Deadline(60), str(tmp_path)):
+        assert (Taken.attempts, Taken.hung_up) == (11, 10)
+    assert Taken.hung_up == 11
+    assert pauses == [0.1, 0.2, 0.4, 0.8, *[1.0] * 6]
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ def test_another_flavor_image_or_key_is_refused_and_pointed_to_a_way(store, othe
         claim(store, **other)
 
 
+def test_a_claim_is_in_the_history_under_the_name_that_earlier_releases_gave_it(store):
+    """Who has a board since when would be forgotten with an upgrade, and a board of somebody's be taken for unused."""
+    claim(store)
+    assert [(event.phase, event.text) for event in store.events()] == [("claim", "claimed for jackie by alice")]
+
+
 def test_another_owners_name_is_refused_without_their_secrets(store):
     claim(store)
     with pytest.raises(Refused) as refusal:

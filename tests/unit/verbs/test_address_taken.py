@@ -67,6 +67,8 @@ def test_a_stranger_costs_nobody_root_or_claim(jackie, verb):
     assert said in result["msg"]
     assert there(jackie) == before
     assert (jackie.outlets()["1"] == "on") == stays
+    if verb in ("start", "stop"):
+        assert jackie.events(0, "error")[-1].text == f"the board is left as it is: {KEY.partition(': ')[0]}"
     answers(jackie, False)
     if not stays:
         assert not jackie.module("tilera_boot", **dict(OWN, state="stopped", keep=True))["failed"]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
@@ -69,6 +71,17 @@ def test_what_cannot_be_is_refused_before_anything_changes(jackie):
         result = rebuild(jackie, **given)
         assert result["failed"]
         assert word in result["msg"]
+    assert jackie.record(0) == before
+
+
+def test_a_root_for_which_there_is_no_room_is_refused_before_the_old_one_goes(jackie):
+    """Lost: a running instance, stopped for a root that cannot be made."""
+    before = jackie.record(0)
+    path = jackie.folder / "proxy.json"
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), roots_overcommit=1)))
+    result = rebuild(jackie, image="debian-13")
+    assert result["failed"]
+    assert "roots" in result["msg"]
     assert jackie.record(0) == before
 
 

@@ -53,6 +53,7 @@ def test_nothing_to_mend(jackie):
     assert not result["changed"]
     assert [found(result, board) for board in (0, 1)] == [[], []]
     assert [(board["power"], board["ssh"]) for board in result["boards"]] == [("on", "own key"), ("off", None)]
+    assert [board["state"] for board in result["boards"]] == ["running", "power off"]
     assert jackie.what_is_there() == there
 
 
@@ -243,6 +244,13 @@ def test_what_is_of_no_board_is_named_and_left(jackie):
     for part in ("claim of jackie (jackie) on board0", "board-roots/fs_0", "/10.0.2.1", "export 1 /tftpboot/fs_0"):
         assert any(part in text for text in result["others"]), (part, result["others"])
     assert (jackie.exports(), jackie.mounts(), jackie.outlets()) == there
+
+
+def test_an_nfs_server_that_does_not_answer_is_said(site):
+    """Lost: the rest of what was found, or the one reason why nothing is known of exports."""
+    (site.folder / "bin" / "busctl").write_text("#!/bin/sh\necho no such service >&2\nexit 1\n")
+    others = reconcile(site)["others"]
+    assert any("no such service" in text for text in others), others
 
 
 def test_one_session_a_pdu(jackie):
