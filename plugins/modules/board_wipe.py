@@ -85,7 +85,14 @@ options:
     description:
       - The instance or request that the boards are to be of. A board that was given to another one since it was
         looked up is refused and not touched; one that nobody claims is not.
+      - An empty name refuses a board that anybody claims.
     type: str
+  never_ran:
+    description:
+      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
+        it since it was looked at.
+    type: bool
+    default: false
   background:
     description:
       - Start the work, return at once, and leave the result in the file RV(follow.job).
@@ -219,6 +226,7 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
         retries=dict(type="int", default=1),
         limit=dict(type="float", default=86400),
         instance=dict(type="str"),
+        never_ran=dict(type="bool", default=False),
         background=dict(type="bool", default=False),
     )
 )
@@ -226,7 +234,7 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
 
 def options(params, check):
     """The verb's options from the module's."""
-    names = ("driver", "timeout", "retries", "instance", "created")
+    names = ("driver", "timeout", "retries", "instance", "created", "never_ran")
     return Options(check=check, **{name: params[name] for name in names})
 
 

@@ -129,6 +129,7 @@ options:
     description:
       - The instance or request that the boards are to be of. A board that was given to another one since it was looked
         up is refused and not touched; one that nobody claims is not.
+      - An empty name refuses a board that anybody claims.
     type: str
   keep:
     description:

@@ -14,13 +14,14 @@ from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
 from ..images.names import default_name, is_source, valid_image
+from ..images.ownership import is_asked, must_never_have_run
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from . import states
 from .adopting import catch_up
 from .each import each
 from .rebuilding import rebuilt_claim
-from .store import Claim, must_never_have_run
+from .store import Claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -78,6 +79,8 @@ def present(
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         claim = claim if change.check else catch_up(proxy, claim)
+        if not claim.image_hash and not change.check and is_asked(proxy, board, claim):
+            _refuse_under_power(proxy, board, claim)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
             raise Refused(what, board.name, REBUILD)
@@ -100,6 +103,15 @@ def present(
     return result
 
 
+def _refuse_under_power(proxy, board, claim):
+    """A root is not made anew under a board that may be on from the one before: its stop failed."""
+    record = proxy.store.record(board.id)
+    if record.power == "on" or record.state == states.ERROR:
+        seen = "its outlet was last seen on" if record.power == "on" else f"is in error: {record.note}"
+        what = f"{seen}, and {claim.instance} is to get a new root there"
+        raise Refused(what, board.name, "stop it first (playbook stop_instance), and run this again")
+
+
 def dry_claim(board, image, key):
     """The claim that a dry run's board would have by now, had the task before not been a dry run too."""
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
@@ -113,7 +125,7 @@ def absent(proxy, ids, change, deadline, instance=None, created=(), never_ran=Fa
 
     def one(board, claim, report):
         if never_ran:
-            must_never_have_run(proxy.store, claim, board.name)
+            must_never_have_run(proxy, board, claim)
         state = proxy.store.record(board.id).state
         runs = state in (states.BOOTING, states.RUNNING)
         if runs and not change.check:

@@ -53,6 +53,7 @@ class BoardWork:
         self.doubt: Any = None
         self.off_by_all, self.wiring_seen = False, False
         self.record: Any = None  # store.Record, once its lock is held
+        self.began = None  # the state that it was found in
         self.driver: Any = None  # boot.driver.BootDriver
         self.changed = False
         self.failed = False
@@ -93,6 +94,7 @@ class BoardWork:
     def read(self):
         """Read record and wiring; with the lock held nobody else changes them."""
         self.record = self.proxy.store.record(self.board.id)
+        self.began = self.began or self.record.state
         must_be_of(self.claim, self.wanted, self.board.name, self.created)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
         refuse_anothers(self.proxy, self.board, self.claim)

@@ -47,8 +47,10 @@ def unwiped(proxy, board):
 def used(proxy, board):
     """The same of a board that nobody has: only what a tenant's system had power on is somebody's, not a new disk."""
     record = _read(proxy, board)
-    if record is None or USED not in record:
+    if record is None:
         return []
+    if USED not in record:
+        return unwiped(proxy, board)  # one that was named after the wipe of the others
     names = " and ".join(proxy.disks(board))
     return [f"disk {names} was used by {record[USED]}, and is not proven to be wiped since"] if names else []
 

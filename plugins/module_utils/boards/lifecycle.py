@@ -17,6 +17,7 @@ from ..change import Change
 from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, Refused
+from ..images.ownership import must_never_have_run
 from ..instances import must_be_soft_timeout
 from . import disk_boot, soft_reboot, states
 from .blame import BOARD, IMAGE, INSTANCE
@@ -27,7 +28,7 @@ from .rebooting import Rebooting
 from .rebuilding import rebuilt_claim
 from .starting import Starting
 from .stopping import Stopping
-from .store import AGAIN, must_never_have_run
+from .store import AGAIN
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
@@ -111,7 +112,7 @@ def switch_off(proxy, works, options):
             refuse(work, "is in maintenance", "end its maintenance first")
         if not work.over and options.never_ran:
             try:
-                must_never_have_run(proxy.store, work.claim, work.board.name)
+                must_never_have_run(proxy, work.board, work.claim)
             except HeteroError as error:
                 work.fail(INSTANCE, error)
     Stopping(proxy, [work for work in works if not work.over], options).run()

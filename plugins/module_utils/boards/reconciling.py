@@ -30,6 +30,7 @@ from .lifecycle import Options
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .release import release
+from .store import MAY_HAVE_RUN, UNWATCHED
 
 PHASE = "reconcile"
 #: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
@@ -272,6 +273,8 @@ def _power_of_somebodys(look):
         again = f"start_instance -e instance={work.instance} brings it up"
         look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
         if work.note(work.board.name, {"state": state}, {"state": states.POWER_OFF}):
+            if state == states.BOOTING:
+                work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
             work.move(states.SHUTTING_DOWN)
             work.move(states.POWER_OFF, states.FOUND_OFF)
     elif look.power == "off" and state == states.SHUTTING_DOWN:

@@ -23,7 +23,7 @@ from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
 from .pdu_loop import PduLoop
 from .presence import ANOTHERS, HOW_TO_CUT
-from .store import STATE_PHASE
+from .store import MAY_HAVE_RUN, STATE_PHASE, UNWATCHED
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
 SOMEBODYS = (states.RUNNING, states.BOOTING)
@@ -214,6 +214,8 @@ class Starting(PduLoop):
         if self.check:
             self._cold_start(boot)
             return
+        if boot.work.began == states.BOOTING and boot.work.claim:
+            boot.work.say(UNWATCHED, MAY_HAVE_RUN.format(name=boot.work.instance))
         boot.stage = LISTENING
         self._on_heard(boot)
 

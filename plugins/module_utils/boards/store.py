@@ -31,6 +31,12 @@ AGAIN = (
 )
 #: Phase of the event with which a claim gets its board.
 CLAIM_PHASE = "claim"
+#: For an instance: whoever has a board, it is refused.
+NOBODY = ""
+#: Phase of the event that a board had power while nobody looked whether it came up.
+UNWATCHED = "unwatched"
+#: What it says.
+MAY_HAVE_RUN = "it had power and nobody looked: {name} may have run"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
@@ -79,22 +85,18 @@ class Touch:
 def must_be_of(claim, instance, board_name, created=()):
     """Refused where a board was given to another instance meanwhile, or to another one of that name.
 
-    :param instance: name of an instance or request; None asks for nothing. A board that nobody claims passes.
+    :param instance: name of an instance or request; None asks for nothing, NOBODY refuses any. A board that nobody
+        claims passes.
     :param created: see must_be_made.
     """
     if claim is None:
         return
+    if instance == NOBODY:
+        raise Refused(f"was claimed for {claim.instance} meanwhile", board_name, "nothing of it is touched: leave it")
     if instance is not None and instance not in (claim.instance, claim.request):
         what = f"is not {instance}'s any more, it was given to {claim.instance} meanwhile"
         raise Refused(what, board_name, f"run this again, which looks up where {instance} is")
     must_be_made(claim, created)
-
-
-def must_never_have_run(store, claim, board_name):
-    """Refused where an instance ran since somebody saw that it never did. A board that nobody claims passes."""
-    if claim is not None and store.has_run(claim):
-        what = f"runs {claim.instance}, or ran it, since it was looked at: nothing of it is taken back"
-        raise Refused(what, board_name, "run this again")
 
 
 def why_not_free(record, now):
@@ -394,9 +396,13 @@ class Store(ClaimsStore):
         return self._db.touched.setdefault(board, Touch())
 
     def _as_kept(self, record, found):
-        """What a record is to say; of what only the one that is there knows, that."""
+        """What a record is to say; of what only the one that is there knows, that.
+
+        Where none is there, it was lost: what was made may have run.
+        """
         fed = found.fed if found and found.claim.is_same(record.claim) else None
-        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed)
+        ran = self.has_run(record.claim) or (found is None and record.claim.image_hash is not None)
+        return Kept(record.claim, record.state, record.note, ran, fed)
 
     def _ran_by_record(self, claim):
         """One that cannot be read may say so."""
@@ -434,7 +440,7 @@ class Store(ClaimsStore):
         """Whether an instance ever ran on the board that it has, by its events or its own record: what it left there is
         its tenant's.
         """
-        signs = ((states.RUNNING, "%"), (STATE_PHASE, f"% → {states.RUNNING}%"))
+        signs = ((states.RUNNING, "%"), (STATE_PHASE, f"% → {states.RUNNING}%"), (UNWATCHED, "%"))
         return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
 
     def first_since_claim(self, claim, phase, text="%"):

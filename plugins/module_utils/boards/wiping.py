@@ -17,6 +17,7 @@ from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
+from ..images.ownership import must_never_have_run
 from ..images.provision import made_ready
 from ..images.ram import has_ram_image
 from . import disks, states, wipe_disk
@@ -105,7 +106,7 @@ def wipe_held(proxy, works, wish, options):
     drivers = BootDrivers(proxy, options.driver)
     for work in works:
         if not work.over:
-            _plan(work, wish, drivers)
+            _plan(work, wish, drivers, options.never_ran)
     todo = [work for work in works if not work.over]
     for work in todo:
         _take_out(work)
@@ -132,13 +133,15 @@ def wipe_beside(proxy, works, options):
             work.fail(own.blame, own.error, **own.evidence)
 
 
-def _plan(work, wish, drivers):
+def _plan(work, wish, drivers, never_ran):
     """What there is to do; a board that is somebody's is not touched.
 
     Dry runs of stopping it and of removing its root may have gone before this one, so it holds neither against a board.
     """
     proxy, board, check = work.proxy, work.board, work.change.check
     try:
+        if never_ran:
+            must_never_have_run(proxy, board, work.claim)
         work.needed = bool(disks.unwiped(proxy, board))
         if not work.needed and not (wish.inspect and has_ram_image(proxy, board)):
             work.over = True

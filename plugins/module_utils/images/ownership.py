@@ -22,6 +22,10 @@ THEIRS = (
     "what proves itself"
 )
 OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
+NOT_THERE = (
+    "nothing is made: mount the file system that it is on, or bring it back; or rebuild the instance for a new root, "
+    "or terminate it"
+)
 HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
 FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instance for a new root, or terminate it"
 UNREADABLE = "somebody (what made.json says cannot be read)"
@@ -52,10 +56,13 @@ def whose_archive(proxy, board):
 
 
 def is_forgotten(proxy, board, claim):
-    """Whether there is a whole root of this claim although the claim names none."""
+    """Whether a root of this claim is there, or one of which nothing can be told, although the claim names none."""
     disk = claim.boot_source == "disk"
-    made = (DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)).made()
-    return not claim.image_hash and made is not None and (disk or made.whole) and made.claim == token_of(claim)
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    made = root.made()
+    if claim.image_hash or made is None:
+        return not claim.image_hash and root.exists()
+    return (disk or made.whole) and made.claim == token_of(claim)
 
 
 def is_gone(proxy, board, claim):
@@ -138,7 +145,9 @@ def refuse_to_replace(proxy, board, claim, fresh):
     root = Root(proxy.config["state_folder"], board.id)
     made, ran = root.made(), proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
-    if made is None and root.exists() and (ready or (not ran and whose_root(proxy, board))):
+    if made is None and not root.exists() and ready and ran:
+        raise Refused(f"{claim.instance} ran from {root.folder}, which is not there", board.name, NOT_THERE)
+    if made is None and root.exists() and (ready or not is_asked(proxy, board, claim)):
         what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
         raise Refused(
             what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"
@@ -179,14 +188,37 @@ def refuse_unasked(proxy, board, claim, made):
     A rebuild takes it from the database and from the claim's record. One that the database alone does not know of was
     forgotten: put back from a backup, where the record is lost as well.
     """
+    if made.claim == token_of(claim) and not claim.image_hash and not is_asked(proxy, board, claim):
+        raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
+
+
+def is_asked(proxy, board, claim):
+    """Whether the record of a claim, too, says that its root is yet to be made: it was claimed, or is being rebuilt."""
     try:
         kept = proxy.store.kept(board.id)
     except HeteroError:
         kept = None
     asked = kept is not None and kept.claim.is_same(claim) and not kept.claim.image_hash
-    asked = asked or _is_dry(proxy, claim)
-    if made.claim == token_of(claim) and not claim.image_hash and not asked:
+    return asked or _is_dry(proxy, claim)
+
+
+def refuse_forgotten(proxy, board, claim):
+    """Refused where what is made for a claim, or taken back from it, may cost a root of which only the root knows."""
+    if is_forgotten(proxy, board, claim) and not is_asked(proxy, board, claim):
         raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
+
+
+def must_never_have_run(proxy, board, claim):
+    """Refused where an instance ran since somebody saw that it never did, or has a root of which no record knows.
+
+    A board that nobody claims passes.
+    """
+    if claim is None:
+        return
+    if proxy.store.has_run(claim):
+        what = f"runs {claim.instance}, or ran it, since it was looked at: nothing of it is taken back"
+        raise Refused(what, board.name, "run this again")
+    refuse_forgotten(proxy, board, claim)
 
 
 def _of(made):

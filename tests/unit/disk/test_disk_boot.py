@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -143,7 +145,8 @@ def test_a_disk_that_ran_is_not_made_anew_for_what_is_lost_here(disks):
     disks.ask(0)
     disks.run("start", 0)
     data(disks).write_text("kept")
-    (disks.folder / "state" / "disks" / "fs_0" / "own.tar").unlink()
+    for name in ("made.json", "own.tar"):
+        (disks.folder / "state" / "disks" / "fs_0" / name).unlink()
     result = disks.ask(0)
     assert "vm0 ran from its disk, and what is here of its root is not that claim's, or not whole" in str(result)
     assert not result["changed"]
@@ -198,6 +201,43 @@ def test_another_own_archive_restores_nothing(disks, damage):
     assert done is None
     assert not made_of(disks).exists()
     assert disks.power(0) == "on"
+
+
+def test_what_is_its_own_is_not_needed_once_the_disk_has_it(disks):
+    """Lost: a whole root on a disk, for a file of the proxy's: the only way that was printed is a rebuild."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    assert not disks.run("stop", 0, keep=True)["failed"]
+    made_of(disks).with_name("own.tar").unlink()
+    assert not disks.ready(0).get("failed")
+    assert not disks.run("start", 0)["failed"]
+    assert data(disks).read_text() == "kept"
+
+
+@pytest.mark.parametrize("of_record", ["gone", "unreadable"])
+@pytest.mark.parametrize("beside", ["made.json", "own.tar", "both"])
+def test_an_older_database_and_a_lost_file_format_no_disk(disks, of_record, beside):
+    """Lost: a tenant's disk: a database from just after its claim, and something that says more is lost."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    with closing(sqlite3.connect(disks.params["state_db"])) as db:
+        db.execute("UPDATE claims SET image_hash = NULL, host_key = NULL")
+        db.execute("UPDATE boards SET state = 'power off', power = NULL")
+        db.execute("DELETE FROM events WHERE id > (SELECT min(id) FROM events WHERE phase = 'claim')")
+        db.commit()
+    record = disks.folder / "state" / "claims" / "board0.json"
+    record.unlink() if of_record == "gone" else record.write_text("{")
+    for name in ("made.json", "own.tar"):
+        if beside in (name, "both"):
+            made_of(disks).with_name(name).unlink()
+    disks.cut(0)
+    for _turn in ("as it is", "after reconcile"):
+        assert "vm0 has a root of which neither the database nor the record" in disks.ready(0)["msg"]
+        assert disks.run("start", 0)["failed"]
+        assert data(disks).read_text() == "kept"
+        found_by(disks)
 
 
 def json_in(path):

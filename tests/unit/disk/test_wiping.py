@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work i
 from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish as Asked
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import present
+from ansible_collections.hetero.compute.plugins.module_utils.boards.disk_areas import ACCEPT
 from ansible_collections.hetero.compute.plugins.module_utils.boards.disks import proof
 from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
@@ -390,11 +391,11 @@ def test_a_used_disk_is_kept_and_given_to_nobody_although_nobody_knows_of_a_clai
     assert [board["board"] for board in claim(disks)["boards"]] == [0]
 
 
-def claim(disks):
-    """What board 0 is asked for with, as board_claim does it."""
+def claim(disks, number=0, check=False):
+    """What a board is asked for with, as board_claim does it."""
     flavor = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
     with disks.proxy() as proxy:
-        return present(proxy, Asked("carol", "carol", flavor, "demo", KEY, board=0), Change())
+        return present(proxy, Asked("carol", "carol", flavor, "demo", KEY, board=number), Change(check))
 
 
 def test_a_disk_that_nobody_named_until_a_tenant_had_it(disks):
@@ -408,6 +409,28 @@ def test_a_disk_that_nobody_named_until_a_tenant_had_it(disks):
     disks.write()
     with pytest.raises(HeteroError, match=USED.format("vm0")):
         claim(disks)
+
+
+@pytest.mark.parametrize("how", ["accepted", "not seen"])
+def test_a_disk_that_was_named_after_the_wipe_of_another(disks, how):
+    """Lost: what a tenant wrote to a disk that came into the wiring after the wipe of the others."""
+    wiring = disks.config["boards"]["1"]
+    wiring["disk"] = ["/dev/sda"]
+    if how == "accepted":
+        wiring[ACCEPT] = ["sdb"]
+    else:
+        shutil.rmtree(disks.shells[1].folder / "sys" / "block" / "sdb")  # its controller's driver was missing
+    disks.write()
+    disks.use(1)
+    assert not disks.wipe(1)["failed"]
+    disks.remove(1)
+    assert not disks.release(1).get("failed")
+    assert claim(disks, 1, check=True)["boards"]
+    wiring["disk"] = ["/dev/sda", "/dev/sdb"]
+    disks.write()
+    assert SECRET in disks.disk(1, "sdb").read_bytes()
+    with pytest.raises(HeteroError, match="/dev/sdb not proven to be wiped since it was used last"):
+        claim(disks, 1)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"disks": [7]}', '{"disks": [{"device": "/dev/sda"}]}', "[" * 10**5])

@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import made_of
 from ansible_collections.hetero.compute.plugins.module_utils.node.images import Node
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
@@ -277,3 +278,68 @@ def test_the_dry_run_of_a_rebuild_goes_to_its_end(jackie):
     """Lost: what a rebuild would do, told beforehand: its dry run is refused as if the root were unknown."""
     dry = jackie.module("board_image", boards=[0], image="debian-13", rebuilt=[0], instance="jackie", check=True)
     assert not dry.get("failed"), dry
+
+
+@pytest.mark.parametrize("of_record", ["gone", "unreadable"])
+@pytest.mark.parametrize("of_root", ["gone", "damaged"])
+def test_an_older_database_and_two_lost_files_make_no_root_anew(jackie, of_record, of_root):
+    """Lost: a root, where claims/ and the folder of the root are damaged beside a database that was put back."""
+    forget(jackie, "UPDATE claims SET image_hash = NULL, host_key = NULL", "UPDATE boards SET state = 'power off'")
+    forget_events(jackie)
+    record(jackie).unlink() if of_record == "gone" else record(jackie).write_text("{")
+    made = jackie.state / "board-roots" / "fs_0" / "made.json"
+    made.unlink() if of_root == "gone" else made.write_text("{")
+    before = root_file(jackie).stat().st_ino, jackie.outlets()
+    for _turn in ("as it is", "after reconcile"):
+        text = next(result["msg"] for result in jackie.provision() if result.get("failed"))
+        assert "what it says of whom it was made for cannot be read" in text
+        assert (root_file(jackie).stat().st_ino, jackie.outlets()) == before
+        jackie.module("board_reconcile", timeout=5)
+
+
+def test_a_root_whose_file_system_is_not_mounted_is_not_made_anew(jackie):
+    """Lost: a stopped instance, replaced by an empty one of its name without a word."""
+    assert not jackie.module("tilera_boot", boards=[0], state="stopped", keep=True, timeout=10).get("failed")
+    for point in reversed(mounts_below(str(jackie.state / "board-roots"))):
+        unmount(point)
+    roots, key = jackie.state / "board-roots", jackie.record(0).claim.host_key
+    roots.rename(jackie.state / "elsewhere")
+    result = jackie.module("board_image", boards=[0], instance="jackie")
+    assert f"jackie ran from {roots / 'fs_0'}, which is not there: nothing is made: mount the file" in result["msg"]
+    assert jackie.module("tilera_boot", boards=[0], instance="jackie", timeout=10)["failed"]
+    assert (jackie.record(0).claim.host_key, jackie.outlets()["1"]) == (key, "off")
+    (jackie.state / "elsewhere").rename(roots) if not roots.exists() else None
+    assert not jackie.module("board_image", boards=[0], instance="jackie").get("failed")
+    assert not jackie.module("tilera_boot", boards=[0], instance="jackie", timeout=10).get("failed")
+    assert jackie.record(0).claim.host_key == key
+
+
+@pytest.mark.parametrize("reconciled", [False, True])
+def test_where_the_record_was_lost_what_was_made_may_have_run(jackie, reconciled):
+    """Lost: a root, by a stuck relay, where the backup is of the seconds between its making and its first boot."""
+    forget(jackie, "UPDATE boards SET state = 'power off', power = NULL")
+    forget_events(jackie)
+    record(jackie).unlink()
+    jackie.cut(0)
+    if reconciled:
+        jackie.module("board_reconcile", timeout=5)
+    jackie.pdu(faults={"stuck": ["1"]})
+    assert jackie.provision()[-1]["blame"] == "instance"
+    given = dict(boards=[0], instance="jackie", never_ran=True, state="absent")
+    assert "runs jackie, or ran it" in jackie.module("board_image", **given)["msg"]
+    assert root_file(jackie).exists()
+
+
+def test_a_rebuild_that_could_not_stop_its_board_makes_no_root_under_it(jackie):
+    """Lost: the root of a board that is still on: a start, which is printed, after a rebuild that its relay cut off."""
+    jackie.pdu(faults={"stuck": ["1"]})
+    assert jackie.rebuild()[-1]["failed"]
+    before = root_file(jackie).stat().st_ino
+    result = jackie.module("board_image", boards=[0], instance="jackie")
+    assert "and jackie is to get a new root there: stop it first (playbook stop_instance)" in result["msg"]
+    assert (root_file(jackie).stat().st_ino, jackie.outlets()["1"]) == (before, "on")
+    jackie.pdu()
+    assert not jackie.module("tilera_boot", boards=[0], state="stopped", keep=True, timeout=10).get("failed")
+    assert not jackie.module("board_image", boards=[0], instance="jackie").get("failed")
+    assert not jackie.module("tilera_boot", boards=[0], instance="jackie", timeout=10).get("failed")
+    assert root_file(jackie).stat().st_ino != before
