@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import configuration
 
+from ansible_collections.hetero.compute.tests.turns import DAY
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # ansible-test runs a copy that lies at …/ansible_collections/hetero/compute, and brings its own ansible by PYTHONPATH;
@@ -27,6 +29,10 @@ configuration.set_hypothesis_home_dir(ROOT / "build" / "hypothesis")
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"attaching", "gpu_races", "lxc"}
+
+
+def pytest_report_header():
+    return f"HETERO_DAY={DAY} runs the cases again whose day it is"
 
 
 def pytest_collection_modifyitems(items):

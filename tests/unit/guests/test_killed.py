@@ -13,10 +13,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
 
 #: At which command to libvirt, and before or after it is done; between two of them lies every other step.
-FEW = ["2-after", "5-before", "9-after"]
+FEW = in_turns(["2-after", "5-before", "9-after"], 3)
 ALL = [f"{number}-{when}" for number in range(1, 24) for when in ("before", "after")]
 
 

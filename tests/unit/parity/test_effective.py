@@ -11,9 +11,12 @@ import json
 import random
 from collections import Counter
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, options, pci, specs
 from ansible_collections.hetero.compute.plugins.modules.nova_pci import work
+from ansible_collections.hetero.compute.tests.turns import todays
 
 #: A way to start a service: (name, kind, command, in a web server, environment)
 STARTS = [
@@ -113,7 +116,8 @@ def with_defaults(found):
     return {name: defaults.get(name, []) if value is None else value for name, value in found.items()}
 
 
-def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tmp_path):
+@pytest.mark.parametrize("days", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tmp_path, days):
     draw = random.Random(6)
     cases, mine = [], []
     for start, kind, command, wsgi, environment in STARTS:
@@ -126,6 +130,8 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
                 told = dict(environment, HOME="/etc/home")
                 cases.append(dict(start=start, names=which, root=str(root), argv=argv, environment=told, wsgi=wsgi))
                 mine.append(ours(service, root))
+    # two of the eight of each way and each kind of names a day
+    cases, mine = todays(cases, days), todays(mine, days)
     answers = ask_nova("effective", cases)
     tally, differ = Counter(), []
     for case, found, answer in zip(cases, mine, answers):
@@ -140,9 +146,9 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
         for which in NAMES:
             counts = [tally[start, which, outcome] for outcome in ("told", "default", "refused")]
             tell(f"{start:<15} {which:<5} {sum(counts):6} {counts[0]:5} {counts[1]:9} {counts[2]:8}")
-            assert counts[0] >= 0.5 * sum(counts)
+            assert counts[0] >= 0.5 * sum(counts) or days > 1
     assert differ == [], f"{len(differ)} differ"
-    assert sum(count for (_start, _names, outcome), count in tally.items() if outcome == "refused") >= 10
+    assert sum(count for (_start, _names, outcome), count in tally.items() if outcome == "refused") >= 10 / days
 
 
 def test_what_is_written_is_what_nova_then_has(ask_nova, tell, tmp_path):

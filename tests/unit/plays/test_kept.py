@@ -13,6 +13,7 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, Proxy, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -35,7 +36,7 @@ def cut(proxy):
     boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
 
 
-@pytest.mark.parametrize("stall", ["tftp", "nfs"])
+@pytest.mark.parametrize("stall", in_turns(["tftp", "nfs"], 2))
 def test_an_instance_that_ran_keeps_its_root_and_its_board(tmp_path, stall):
     tmp_path.chmod(0o755)
     proxy = Proxy(tmp_path / "p1", 1)

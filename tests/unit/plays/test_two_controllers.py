@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import date
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import todays
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -56,9 +56,7 @@ def power(folders):
     }
 
 
-@pytest.mark.parametrize(
-    "verbs", [VERBS[date.today().toordinal() % 3 :][:1], pytest.param(VERBS, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("verbs", [todays(VERBS, 3), pytest.param(VERBS, marks=pytest.mark.long)])
 def test_two_controllers_at_once_have_one_instance_of_a_name(controllers, verbs):
     """Lost: the board of whoever was first, to a controller that knows it by another name and for another person."""
     folders, jo, alice = controllers

@@ -13,6 +13,7 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -77,7 +78,7 @@ SECOND_HALF = """
 """
 
 
-@pytest.mark.parametrize("verb", ["terminate", "stop", "reboot", "rebuild"])
+@pytest.mark.parametrize("verb", in_turns(["terminate", "stop", "reboot", "rebuild"], 4))
 def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, verb):
     """Also by force, which was meant for the one before."""
     plays, look = jackie

@@ -17,6 +17,7 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import in_turns
 
 PROCESSES = 20
 ROUNDS = 4
@@ -24,6 +25,7 @@ ROUNDS = 4
 START = """
 import json, sys
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 path, me = sys.argv[1:]
 def claim(store, name, owner=me, boards=range(10)):
@@ -124,7 +126,7 @@ def integrity(path):
         db.close()
 
 
-@pytest.mark.parametrize("turn", range(ROUNDS))
+@pytest.mark.parametrize("turn", in_turns(range(ROUNDS), ROUNDS))
 def test_twenty_at_once_on_ten_boards_ten_win_and_ten_are_told_why(tmp_path, crowd, turn):
     """The database does not exist yet either: all of them create it."""
     path = tmp_path / "state.db"

@@ -8,10 +8,10 @@ which is gone, or what is left is what neither of the two asked for.
 from __future__ import annotations
 
 import os
-from datetime import date
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.turns import DAY
 from ansible_collections.hetero.compute.tests.unit.sweep.pausing import interleaved
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlay mounts need root: run as root")
@@ -19,8 +19,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlay mounts need r
 
 #: Points that `make test` tries of each pair; `make test-all` tries all, in so many parts at a time.
 SAMPLE, PARTS = 2, 4
-#: The seed of the samples.
-TODAY = date.today().toordinal()
 
 
 def extend(site):
@@ -95,7 +93,7 @@ class Cleared:
         count = self.site.points.count
         if part is None:
             step = max(1, count // SAMPLE)
-            return range(1 + TODAY % step, count + 1, step)
+            return range(1 + DAY % step, count + 1, step)
         return range(1 + part, count + 1, PARTS)
 
 
@@ -156,8 +154,8 @@ def test_what_a_killed_reaper_has_begun_to_remove_is_extended_for_nobody(one, pa
     [
         *parts("terminate", "provision"),
         *parts("provision", "terminate"),
-        *parts("terminate", "bob's", TODAY % 2),
-        *parts("bob's", "provision", not TODAY % 2),
+        *parts("terminate", "bob's", DAY % 2),
+        *parts("bob's", "provision", not DAY % 2),
     ],
 )
 def test_two_plays_leave_what_one_after_the_other_leaves(one, first, second, part):

@@ -1,0 +1,31 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests that take turns: of many cases that take minutes together, `make test` runs a part, another one each day.
+
+`make test-all` runs all of them: a case whose day it is not is marked `long`. The day is told at the head of pytest's
+output; with HETERO_DAY set to it the same cases are run again.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+
+import pytest
+
+#: Days since 31 December of the year before 1; one for all processes of a run, past midnight as well (tests/run).
+DAY = int(os.environ.get("HETERO_DAY") or date.today().toordinal())
+
+
+def todays(cases, days):
+    """Every `days`-th of the cases, from another one on each day: in so many days each has had its turn."""
+    return cases[DAY % days :: days]
+
+
+def in_turns(cases, days):
+    """Parameters: today's are run by `make test`, the others by `make test-all` only."""
+    today = range(len(cases))[DAY % days :: days]
+    return [
+        case if number in today else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)
+    ]
