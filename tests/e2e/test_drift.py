@@ -33,6 +33,19 @@ def test_second_run_changes_nothing(jackie):
     assert boot_id(jackie) == before
 
 
+def test_a_reboot_is_another_boot_of_the_same_root(jackie):
+    """Lost: a tenant's files; or the reboot, which was none."""
+    before = boot_id(jackie)
+    jackie.ssh("jackie", "echo kept > /root/data; sync")
+    jackie.play("reboot_instance", instance="jackie")
+    assert boot_id(jackie) != before
+    look = jackie.ssh("jackie", "uname -n; findmnt -no SOURCE,FSTYPE /; cat /root/data").splitlines()
+    assert look == ["jackie", f"10.0.2.254:/tftpboot/fs_{BOARD} nfs", "kept"]
+    info = jackie.module("board_info", power=True)["boards"]
+    assert [entry["id"] for entry in info if entry["power"] == "on"] == [BOARD]
+    assert [entry["state"] for entry in info] == ["running"] + ["power off"] * 9
+
+
 def test_power_comes_back(jackie):
     """Lost: a board that somebody switched off stays off although it is recorded as running."""
     jackie.inside("fence_apc", "-a", "10.0.100.1", "-l", "apc", "-p", "apc", "-n", "5", "-o", "off")
