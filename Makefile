@@ -26,6 +26,7 @@ help:
 	@echo "                          test-molecule (all scenarios), test-molecule-default (one of molecule/),"
 	@echo "                          test-versions (each ansible-core on each Python: Debian's and Ubuntu's mirrors give them),"
 	@echo "                          test-sanity-everywhere, test-ansible-unit (the same on each Python, in ansible-test's way),"
+	@echo "                          test-lint-everywhere (ansible-lint on the scenarios and tests, too),"
 	@echo "                          test-mutants (small faults in a sample of the code: do the unit tests notice them?),"
 	@echo "                          test-gpu (needs a real GPU, says so where there is none; without .venv: python3 tests/run gpu)"
 
