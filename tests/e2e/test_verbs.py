@@ -115,7 +115,8 @@ def test_a_lease_is_extended_and_ends(life):
         "json.dump(kept, open(path, 'w'))\"; systemctl start hetero-reap.service"
     )
     assert life.machine(0) is None
-    assert "fs_0" not in life.on_proxy(f"ls {ROOTS}; {EXPORTS} ShowExports; find /tftpboot -name '*_0'")
+    left = f"ls {ROOTS}; {EXPORTS} ShowExports; find /tftpboot -name '*_0' -o -name '01-*'; cat /proc/self/mountinfo"
+    assert not re.search(r"fs_0|/tftpboot/\S*_0|/01-", life.on_proxy(left))
     journal = life.on_proxy("journalctl -q -u hetero-reap.service -o cat")
     with LOG.open("a", encoding="utf-8") as log:
         log.write(f"\n# journalctl -u hetero-reap.service\n{journal}")
