@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pytest
 from labs import ROOT, Lab
+from turns import DAY
 
 FOLDER = ROOT / "build" / "lab" / "attack"
 GPU_HOST = "gpu1"
@@ -19,6 +20,10 @@ GPU_HOST = "gpu1"
 TENANTS = ("mallory", "victim")
 #: A flavor with a small root, which can be filled in seconds.
 SMALL = {"small": {"memory_mb": 128, "vcpus": 1, "local_gb": 1}}
+
+
+def pytest_report_header():
+    return f"HETERO_DAY={DAY} runs the cases again whose day it is"
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from io import BytesIO
 
 import pytest
 from labs import FLAVOR
+from turns import in_turns
 
 from ansible_collections.hetero.compute.tests.awx import jobs
 
@@ -97,7 +98,7 @@ def test_an_operator_who_is_told_a_path(two, tmp_path):
     assert two.on_proxy(NAMES) == before
 
 
-@pytest.mark.parametrize("asked", ["a file", "a template"])
+@pytest.mark.parametrize("asked", in_turns(["a file", "a template"], 2))
 def test_what_the_jobs_container_holds(two, awx, form, tmp_path, asked):
     """Lost: whatever the execution environment can read, such as other credentials of the site, in the job's events."""
     (tmp_path / "secret").write_text("s3cret-of-the-site\n")
