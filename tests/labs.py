@@ -14,6 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from builds import shared
+
 ROOT = Path(__file__).resolve().parents[1]
 ANSIBLE = Path(sys.executable).parent
 FLAVOR = "tp64.8x8"
@@ -49,6 +51,7 @@ class Lab:
             ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
             # Ansible leaves flushing to the system, which through a pipe keeps lines back until there are 8 KB of them.
             PYTHONUNBUFFERED="1",
+            **shared(),
         )
         self.env.pop("ANSIBLE_INVENTORY", None)
 

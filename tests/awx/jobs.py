@@ -18,6 +18,7 @@ import ansible_runner
 import yaml
 
 from ansible_collections.hetero.compute.tests.awx.rules import extra_vars_file, inject, launch, of_the_job
+from ansible_collections.hetero.compute.tests.builds import shared
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "awx" / "project"
@@ -46,6 +47,7 @@ def environment(*collections):
         ANSIBLE_COLLECTIONS_PATH=paths,
         ANSIBLE_LOCALHOST_WARNING="false",
         ANSIBLE_NOCOLOR="1",
+        **shared(),
     )
 
 

@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES, NETWORK
@@ -202,6 +203,7 @@ class Playbooks:
             ANSIBLE_CONNECTION_PLUGINS=str(HERE / "connection"),
             ANSIBLE_LOCALHOST_WARNING="false",
             PROXY_ROOTS=str(folder),
+            **shared(),
             # else its lines come late through a pipe
             PYTHONUNBUFFERED="1",
             USER="jo",
