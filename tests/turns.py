@@ -29,3 +29,8 @@ def in_turns(cases, days):
     return [
         case if number in today else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)
     ]
+
+
+def turn(number, days):
+    """Marks a test whose day is every `days`-th, and is it when `number` is what is left of the day divided by that."""
+    return (lambda test: test) if DAY % days == number else pytest.mark.long

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import pytest
 from labs import ROOT, Lab
+from turns import DAY
 
 FOLDER = ROOT / "build" / "lab" / "e2e"
+
+
+def pytest_report_header():
+    return f"HETERO_DAY={DAY} runs the tests again whose day it is"
 
 
 @pytest.fixture(scope="session")
