@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 
 from ..errors import HeteroError, naming
 from ..instances import valid_instance
-from ..whole_file import sync_folder, write_whole
+from ..whole_file import remove_left, sync_folder, write_whole
 from . import states
 
 FOLDER = "claims"
@@ -141,8 +141,9 @@ class ClaimRecords:
             write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)
 
     def remove(self, board):
-        """Remove a board's file, for good."""
+        """Remove a board's file, for good, and what writers of it that were killed have left."""
         with naming(self.path(board)):
+            remove_left(self.path(board))
             os.unlink(self.path(board))
             sync_folder(self.folder)
 
