@@ -25,7 +25,6 @@ ROUNDS = 4
 START = """
 import json, sys
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 path, me = sys.argv[1:]
 def claim(store, name, owner=me, boards=range(10)):
