@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Option of the modules that remake or end what a claim has."""
+"""Option of the modules that change or end what a claim has."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ PROXY = ArgumentSpec(
         state_db=dict(type="path", default="/var/lib/hetero/state.db"),
     )
 )
-#: Option of the modules that remake or end what a claim has (doc fragment `hetero.compute.created`).
+#: Option of the modules that change or end what a claim has (doc fragment `hetero.compute.created`).
 CREATED = ArgumentSpec(dict(created=dict(type="list", elements="float", default=[])))
 #: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))

@@ -35,6 +35,7 @@ options:
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.created
   - hetero.compute.proxy
 attributes:
   check_mode:
@@ -119,9 +120,9 @@ from ..module_utils.boards.proxy import Proxy
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
 
-SPEC = PROXY + ArgumentSpec(
+SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(
         instance=dict(type="str", required=True),
         hours=dict(type="float", required=True),
@@ -133,8 +134,8 @@ SPEC = PROXY + ArgumentSpec(
 
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
-        deadline = Deadline(params["timeout"])
-        return extend(proxy, params["instance"], params["owner"], params["hours"], Change(check), deadline)
+        wanted = [params[name] for name in ("instance", "owner", "hours", "created")]
+        return extend(proxy, *wanted, Change(check), Deadline(params["timeout"]))
 
 
 def main():

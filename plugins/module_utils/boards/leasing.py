@@ -21,11 +21,12 @@ PHASE = "lease"
 REAPER = "reap"
 
 
-def extend(proxy, request, owner, hours, change, deadline):
+def extend(proxy, request, owner, hours, created, change, deadline):
     """Let the lease of an instance, or of all instances of a request, end `hours` from now; the module's result.
 
     :param owner: where given, another owner's lease is refused.
     :param hours: 0 takes the end away.
+    :param created: when the claims were made that are meant; none does not ask.
     """
     must_be_hours(hours, "hours", endless=True)
     if hours:
@@ -47,4 +48,4 @@ def extend(proxy, request, owner, hours, change, deadline):
             expires = expires if change.check else proxy.store.record(board.id).claim.expires  # read back
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
-    return each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request)
+    return each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request, created)

@@ -158,7 +158,7 @@ def test_stopped_rebooted_rebuilt_and_extended(site):
     assert site.do("extended", "ml-9", lease_hours=3)["instances"][0]["until"].endswith("3 h left")
 
 
-@pytest.mark.parametrize("verb", ["absent", "stopped", "rebooted", "rebuilt"])
+@pytest.mark.parametrize("verb", ["absent", "stopped", "rebooted", "rebuilt", "extended"])
 def test_a_guest_that_was_claimed_anew_since_it_was_looked_up_is_left(site, verb):
     """Lost: the guest of whoever was given the name, and asked for nothing."""
 
@@ -168,10 +168,10 @@ def test_a_guest_that_was_claimed_anew_since_it_was_looked_up_is_left(site, verb
 
     site.provision("ml-9")
     before = look()
-    refused = site.do(verb, "ml-9", created=(before[0].created - 1,), fresh=True)
+    refused = site.do(verb, "ml-9", created=(before[0].created - 1,), fresh=True, lease_hours=3)
     assert "ml-9: was given back meanwhile, and claimed anew by alice" in refused["msg"]
     assert look() == before
-    assert not site.do(verb, "ml-9", created=(before[0].created,)).get("failed")
+    assert not site.do(verb, "ml-9", created=(before[0].created,), lease_hours=3).get("failed")
 
 
 def test_a_disk_with_errors_is_said_and_left_to_the_guest(site):

@@ -78,7 +78,7 @@ SECOND_HALF = """
 """
 
 
-@pytest.mark.parametrize("verb", in_turns(["terminate", "stop", "reboot", "rebuild"], 4))
+@pytest.mark.parametrize("verb", in_turns(["terminate", "stop", "reboot", "rebuild", "extend"], 5))
 def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, verb):
     """Also by force, which was meant for the one before."""
     plays, look = jackie
@@ -86,7 +86,7 @@ def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, 
     created = before[0].claim.created - 1
     text = SECOND_HALF.format(playbooks=PROJECT / "playbooks", verb=verb, created=created)
     (tmp_path / "second_half.yml").write_text(text)
-    rc, output = plays.end(plays.start_file(str(tmp_path / "second_half.yml"), "-e", "fresh=true"))
+    rc, output = plays.end(plays.start_file(str(tmp_path / "second_half.yml"), "-e", "fresh=true", "-e", "hours=1"))
     assert (rc, look()) == (2, before), output
     assert "jackie: was given back meanwhile, and claimed anew by jo" in output
 
