@@ -67,6 +67,8 @@ def has_errors(path: str) -> bool:
     """Whether the kernel found errors in the file system in a file, and writes to it no more until it is checked.
 
     Also of one that is mounted: the kernel writes it down at once. False where there is no such file.
+
+    :raises HeteroError: it cannot be read, or is no file.
     """
     try:
         with open(path, "rb") as file:
@@ -74,6 +76,9 @@ def has_errors(path: str) -> bool:
             state = file.read(2)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        remedy = "look at what lies there: it is to be the file with the file system of a board's root"
+        raise HeteroError(f"cannot be read ({error.strerror})", path, remedy) from error
     return len(state) == 2 and bool(struct.unpack("<H", state)[0] & ERRORS)
 
 

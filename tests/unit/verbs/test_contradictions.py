@@ -343,3 +343,24 @@ def test_a_rebuild_that_could_not_stop_its_board_makes_no_root_under_it(jackie):
     assert not jackie.module("board_image", boards=[0], instance="jackie").get("failed")
     assert not jackie.module("tilera_boot", boards=[0], instance="jackie", timeout=10).get("failed")
     assert root_file(jackie).stat().st_ino != before
+
+
+@pytest.mark.parametrize("mounted", [True, False])
+def test_a_folder_in_place_of_a_roots_file_is_said_and_left(jackie, mounted):
+    """Lost: what reconcile says of all boards, to a traceback for one; and which file it is."""
+    assert not jackie.module("tilera_boot", boards=[0], state="stopped", keep=True, timeout=10).get("failed")
+    if not mounted:
+        for point in reversed(mounts_below(str(jackie.state / "board-roots"))):
+            unmount(point)
+    file = jackie.state / "board-roots" / "fs_0" / "root.ext4"
+    aside = file.rename(jackie.folder / "aside.ext4")
+    file.mkdir()
+    result = jackie.module("board_reconcile", timeout=5)
+    said = [entry["found"] for entry in result["boards"][0]["found"]]
+    said.append(jackie.module("board_image", boards=[0], instance="jackie")["msg"])
+    assert [f"{file}: cannot be read (Is a directory): look at what lies there" in text for text in said] == [True] * 2
+    file.rmdir()
+    aside.rename(file)
+    for name, given in (("board_image", {}), ("tilera_boot", dict(timeout=10))):
+        assert not jackie.module(name, boards=[0], instance="jackie", **given).get("failed")
+    assert jackie.what_is_there() == jackie.running("jackie")
