@@ -31,10 +31,15 @@ ASK = (
     f"{NOT}: see which outlet feeds it (playbook hetero.compute.cabling); once it is known to be {{name}}'s, "
     "reconcile -e adopt={name} takes its record's word"
 )
-#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read.
+#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
+#: that another board's was copied over.
 WORD = (
-    "and the database may be older than it: nothing is touched: correct it, or where the database is right (see its "
-    "lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
+    "and the database may be older than what it said: nothing is touched: correct it, or where the database is "
+    "right (see its lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
+)
+MOVE = (
+    "and it may be the only one: nothing of either is touched: move it to {path}, or remove it once it is known that "
+    "nobody has board{number}"
 )
 
 
@@ -43,20 +48,13 @@ def propose(proxy, look, wanted):
 
     The claim is put into the board's record for the time it is asked. What cannot be adopted is said.
 
-    :param wanted: names of which the database is believed where their record cannot be read.
+    :param wanted: names of which the database is believed where their record cannot be read, or is another board's.
     """
     work, row = look.work, look.work.claim
     try:
         kept = proxy.store.kept(work.board.id)
     except HeteroError as error:
-        if row is None or work.contradiction:
-            _leave(look, str(error))
-        elif is_forgotten(proxy, work.board, row):
-            _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
-        elif row.instance in wanted:
-            _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
-        else:
-            _leave(look, f"{error.thing}: {error.what}, {WORD.format(name=row.instance)}")
+        _unreadable(proxy, look, error, wanted)
         return
     if kept is None or kept.claim == row:
         if work.contradiction:
@@ -80,6 +78,24 @@ def propose(proxy, look, wanted):
     else:
         look.kept = kept
         work.record = replace(work.record, claim=kept.claim)
+
+
+def _unreadable(proxy, look, error, wanted):
+    """A board's record says nothing of it: it cannot be read, or is another board's."""
+    work, row, found = look.work, look.work.claim, f"{error.thing}: {error.what}"
+    other = error.facts.get("of")
+    if other is not None and other not in proxy.store.kept_boards():
+        _leave(look, f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}")
+    elif row is None or work.contradiction:
+        _leave(look, str(error))
+    elif is_forgotten(proxy, work.board, row):
+        _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
+    elif row.image_hash and not is_of_claim(proxy, work.board, row):
+        _leave(look, str(error))  # nothing here bears the database out
+    elif row.instance in wanted:
+        _keep_anew(proxy, look, found, "written anew")
+    else:
+        _leave(look, f"{found}, {WORD.format(name=row.instance)}")
 
 
 def decide(proxy, look, wanted):
@@ -160,8 +176,6 @@ def _is_stale(proxy, work, kept):
 def _objection(proxy, work, kept):
     """Why a claim cannot be adopted whatever its board answers; None where it can."""
     claim, row = kept.claim, work.claim
-    if claim.board != work.board.id:
-        return f"that is a record of board{claim.board}"
     elsewhere = proxy.store.claim_of(claim.instance)
     if elsewhere is not None and elsewhere.board != claim.board and not _moved_here(proxy, claim, elsewhere):
         return f"{claim.instance} has board{elsewhere.board} by the database"

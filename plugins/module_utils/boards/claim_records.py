@@ -117,7 +117,7 @@ class ClaimRecords:
     def read(self, board):
         """What a board's file says, or None where there is none.
 
-        :raises HeteroError: it is there, and is none of ours, or damaged.
+        :raises HeteroError: it is there, and is none of ours, or damaged, or another board's (`facts["of"]`).
         """
         path = self.path(board)
         try:
@@ -132,6 +132,10 @@ class ClaimRecords:
             return None
         except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
             raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+        if claim.board != board:
+            raise HeteroError(
+                f"that is a record of board{claim.board}, not of board{board}", path, LOOK, of=claim.board
+            )
         return kept
 
     def write(self, board, kept):

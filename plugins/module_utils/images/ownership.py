@@ -126,7 +126,7 @@ def refuse_anothers(proxy, board, claim):
 
 
 def _refuse_newer(proxy, board, claim):
-    """A record that cannot be read is nobody's; an older one was left by a claim that ended."""
+    """A record that cannot be read, or is another board's, is nobody's; an older one was left by a claim that ended."""
     try:
         kept = proxy.store.kept(board.id)
     except HeteroError:

@@ -228,7 +228,7 @@ def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
         result = jackie.module("board_reconcile", timeout=5, adopt=adopt)
         ((entry,),) = [board["found"] for board in result["boards"] if board["found"]]
         assert entry["done"] is None
-        assert "and the database may be older than it: nothing is touched" in entry["found"]
+        assert "and the database may be older than what it said: nothing is touched" in entry["found"]
         assert "reconcile -e adopt=jackie has it written anew" in entry["found"]
         assert record(jackie).read_text() == "{"
         assert jackie.reap()[0]["failed"]
