@@ -54,6 +54,13 @@ class ClaimsStore:
         """Whether its file system has too little left for anything that takes more of it."""
         return reserve.is_short(self.path)
 
+    def newest_time(self):
+        """When the newest event was written down, or, without any, the newest claim; None where there is neither."""
+        for newest in ("time FROM events ORDER BY id", f"created FROM {self.table} ORDER BY created"):
+            for row in self._db.rows(f"SELECT {newest} DESC LIMIT 1"):
+                return row[0]
+        return None
+
     def transaction(self, dry=False):
         """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
         return self._db.transaction(dry)

@@ -5,7 +5,8 @@
 
 Leases end by the clock, and with them boards, guests and data; a clock jumps: a battery that is dead, a wrong time
 server, a slip of the hand. So nothing ends by a jump: what is over by the clock alone is held until the clock is set
-right, or an operator says that it is. What the reaper believed last lies in a file beside the node's database.
+right, or an operator says that it is. What the reaper believed last lies in a file beside the node's database. Where
+that is lost, the clock is held against the newest that the database says.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ KEEP = 3600.0
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 #: Of the first process of this machine or container.
 FIRST = "/proc/1/stat"
+#: In place of a boot: that time was read of the database, and nobody counted since.
+UNCOUNTED = ""
 BY_WORD = "--clock-is-right"
 HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
 #: What is done about a lease that is over by a clock which jumped.
@@ -40,7 +43,10 @@ HOLD = f"nothing ends by a jump: {HOW}, once what is to stay has been extended"
 
 @dataclass(frozen=True)
 class Mark:
-    """A clock that was believed: what it showed, in which boot, and the seconds that the kernel had counted in it."""
+    """A clock that was believed: what it showed, in which boot, and the seconds that the kernel had counted in it.
+
+    Where no such mark was kept, the time of the newest that the database says, in boot UNCOUNTED.
+    """
 
     time: float
     boot: str
@@ -53,10 +59,10 @@ class Clock:
 
     :param path: where the mark lies.
     :param now: what it shows (unix seconds).
-    :param counted: what it is at least by the kernel's count; None where none was believed before.
+    :param counted: what it is at least by the kernel's count; None where nothing is known of any time before.
     :param latest: the latest that is believed.
     :param here: the mark of this moment.
-    :param mark: the one that was kept; None where there is none.
+    :param mark: the one that it is held against; None where there is none.
     """
 
     path: str
@@ -84,11 +90,14 @@ class Clock:
     @property
     def fault(self):
         """What is wrong with it, in words; None for one that is believed."""
+        if not self.ahead and not self.behind:
+            return None
+        if self.mark.boot == UNCOUNTED:
+            newest = f"the newest that is written down here is of {_date(self.mark.time)}"
+            return f"the clock shows {_date(self.now)}, {newest}, and when it was believed last is not known"
         if self.ahead:
             return f"the clock shows {_date(self.now)}, {age(self.now - self.counted)} more than was counted"
-        if self.behind:
-            return f"the clock shows {_date(self.now)}, and was believed at {_date(self.mark.time)}"
-        return None
+        return f"the clock shows {_date(self.now)}, and was believed at {_date(self.mark.time)}"
 
     @property
     def is_kept(self):
@@ -102,16 +111,22 @@ def path_of(database):
     return f"{os.path.splitext(os.path.abspath(database))[0]}.clock"
 
 
-def look(database, verb):
+def look(store, verb):
     """The clock of a node, a Clock.
 
+    :param store: the node's, a ClaimsStore.
     :param verb: of `hetero`, with which an operator says that it is right.
     :raises HeteroError: what was believed last cannot be read.
     """
-    path, here = path_of(database), _here()
+    path, here = path_of(store.path), _here()
     mark = _read(path, verb)
     if mark is None:
-        return Clock(path, here.time, None, here.time, here, None)
+        newest = store.newest_time()
+        if newest is None:
+            return Clock(path, here.time, None, here.time, here, None)  # nothing is there that could end
+        mark = Mark(newest, UNCOUNTED, 0.0)
+    if mark.boot == UNCOUNTED:
+        return Clock(path, here.time, mark.time, mark.time + OFF, here, mark)
     same = mark.boot == here.boot
     # of another boot: it was on for as long as it counts now, at least
     counted = mark.time + (here.counted - mark.counted if same else here.counted)
@@ -119,13 +134,15 @@ def look(database, verb):
 
 
 def keep(clock, say):
-    """Write down that a clock is believed, if it is.
+    """Write down that a clock is believed, if it is; else what it is held against, before wrong times come after it.
 
     :param say: called with a text where that cannot be written: on a disk that is full leases end all the same.
     """
-    if not clock.fault and not clock.is_kept and os.path.isdir(os.path.dirname(clock.path)):
+    first = clock.ahead and clock.mark.boot == UNCOUNTED and not os.path.lexists(clock.path)
+    wanted = first or not (clock.fault or clock.is_kept)
+    if wanted and os.path.isdir(os.path.dirname(clock.path)):
         try:
-            _write(clock.path, clock.here)
+            _write(clock.path, clock.mark if first else clock.here)
         except HeteroError as error:
             say(str(error))
 
@@ -135,12 +152,12 @@ def set_right(database):
     _write(path_of(database), _here())
 
 
-def must_not_be_behind(database, verb):
+def must_not_be_behind(store, verb):
     """Refused where a lease that begins now would be over as soon as the clock is set.
 
     :raises HeteroError: what was believed last cannot be read.
     """
-    clock = look(database, verb)
+    clock = look(store, verb)
     if clock.behind:
         raise Refused(f"{clock.fault}: a lease would end at once when it is set", "lease", HOW.format(verb=verb))
 

@@ -115,7 +115,7 @@ def present(host, wish, change):
     """
     wish.check()
     if wish.lease_hours is not None:
-        must_not_be_behind(host.store.path, REAPER)
+        must_not_be_behind(host.store, REAPER)
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
         kind = KINDS[wish.kind](host, wish)

@@ -121,7 +121,7 @@ def extended(host, request, options, change):
     """The end of the lease is so many hours from now, or there is none."""
     must_be_hours(options.lease_hours, "lease_hours", endless=True)
     if options.lease_hours:
-        must_not_be_behind(host.store.path, REAPER)
+        must_not_be_behind(host.store, REAPER)
 
     def one(work):
         if work.claim.state == states.STOPPING and not work.is_made:

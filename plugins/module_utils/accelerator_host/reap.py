@@ -45,7 +45,7 @@ def over(host, kinds, now):
 
 def reap(host, say, kinds=tuple(KINDS), only=None):
     """End each instance of these kinds, or this one, whose lease is over; True where all of them could be ended."""
-    ended, now = True, node_clock.look(host.store.path, VERB).sure
+    ended, now = True, node_clock.look(host.store, VERB).sure
     for claim in over(host, kinds, now):
         if only not in (None, claim.instance):
             continue
@@ -72,7 +72,7 @@ def main(arguments):
     with Host(options.config, VERB, create=False) as host:
         if options.clock_is_right:
             node_clock.set_right(host.store.path)
-        clock = node_clock.look(host.store.path, VERB)
+        clock = node_clock.look(host.store, VERB)
         claims = over(host, kinds, clock.sure)
         held = [claim for claim in over(host, kinds, clock.now) if claim not in claims]
         late = clock.behind and any(claim.expires is not None for claim in host.store.claims())

@@ -106,7 +106,7 @@ def present(proxy, wish, change):
     """
     wish.check()
     if wish.lease_hours is not None:
-        must_not_be_behind(proxy.store.path, REAPER)
+        must_not_be_behind(proxy.store, REAPER)
     make_room(len(wish.instances))
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)

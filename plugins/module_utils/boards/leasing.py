@@ -30,7 +30,7 @@ def extend(proxy, request, owner, hours, created, change, deadline):
     """
     must_be_hours(hours, "hours", endless=True)
     if hours:
-        must_not_be_behind(proxy.store.path, REAPER)
+        must_not_be_behind(proxy.store, REAPER)
 
     def one(board, claim, report):
         if claim is None:

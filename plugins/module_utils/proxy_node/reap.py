@@ -46,7 +46,7 @@ def reap(proxy, say, only=None):
     :param say: called with a text for each claim that was ended or could not be.
     :param only: the instance that is to be ended, if its lease is over; None for all.
     """
-    clock = node_clock.look(proxy.store.path, VERB)
+    clock = node_clock.look(proxy.store, VERB)
     now, change, works = clock.sure, Change(), []
     wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance)]
     claims = [claim for claim in wanted if _over(proxy, claim, now)]
@@ -96,7 +96,8 @@ def main(arguments):
 
 def turn(files):
     """End all claims whose lease is over, whatever one of them does to the process that ends it."""
-    now = node_clock.look(files["state_db"], VERB).sure
+    with Proxy(files, VERB, create=False) as proxy:
+        now = node_clock.look(proxy.store, VERB).sure
     try:
         return _apart(files, None, "all boards")
     except HeteroError as error:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 
@@ -44,5 +45,23 @@ def test_a_clock_that_jumped_ends_no_guest_and_an_operators_word_does(site, monk
         with pytest.raises(Refused, match="a lease would end at once when it is set: set the clock"):
             late()
     monkeypatch.setattr(time, "time", lambda: real() + YEAR)
+    assert reap.main(["--config", str(site.config), node_clock.BY_WORD]) == 0
+    assert site.info()["instances"] == []
+
+
+def test_a_host_whose_mark_is_lost_ends_nothing_by_a_clock_of_another_year(site, monkeypatch, capfd):
+    """Lost: all guests and containers of a host that was set up anew from a backup, with a wrong clock."""
+    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    site.provision("ml-9", flavor=dict(KG1, extra_specs={"hypervisor": "s== kvm"}), lease_hours=3)
+    with site.host(create=False) as host:
+        assert not os.path.exists(node_clock.path_of(host.store.path))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR)
+    for _turn in range(2):
+        assert reap.main(["--config", str(site.config)]) == 1
+        said = capfd.readouterr().out
+        assert "ml-9 of alice: its lease is over, but the clock shows 20" in said
+        assert "and when it was believed last is not known: nothing ends by a jump" in said
+    assert [one["state"] for one in site.info()["instances"]] == ["running"]
     assert reap.main(["--config", str(site.config), node_clock.BY_WORD]) == 0
     assert site.info()["instances"] == []

@@ -8,7 +8,9 @@ time server or a slip of the hand; or no lease ever ends again.
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -165,6 +167,89 @@ def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkey
         reap.turn(jackie.params)
     assert clock_is_right(jackie, monkeypatch) == 0
     assert jackie.what_is_there() == jackie.clean()
+
+
+# ---- the mark is lost: a proxy that was set up anew, with its database
+
+
+def lose_mark(site):
+    (site.state / "state.clock").unlink()
+
+
+@pytest.fixture
+def unmarked(jackie):
+    """jackie has a lease of a month, and when the clock was believed last is not known."""
+    jackie.lease(30 * 24)
+    assert not jackie.turn()["failed"]
+    lose_mark(jackie)
+    return jackie
+
+
+def test_a_clock_of_another_year_ends_nothing_where_its_mark_is_lost(unmarked, clock, monkeypatch):
+    """Lost: every instance with a lease, on a machine set up anew from a backup whose clock shows another year."""
+    clock.jump(10 * YEAR)
+    os.utime(unmarked.params["state_db"], (time.time(), time.time()))  # as whoever copied it there left it
+    for _turn in range(2):  # the first one writes down what it says, at the wrong time
+        result = unmarked.turn()
+        assert (result["failed"], runs(unmarked)) == (True, True)
+        (said,) = result["said"]
+        assert "the newest that is written down here is of 20" in said
+        assert "and when it was believed last is not known: nothing ends by a jump: set the clock" in said
+    clock.jump(HOUR)
+    assert unmarked.turn() == dict(said=[], failed=False)
+    assert runs(unmarked)
+    clock.jump(HOUR + 2 * 24 * HOUR)
+    unmarked.expire()
+    assert unmarked.turn()["failed"], "it was believed since, and two days at once are none"
+    assert clock_is_right(unmarked, monkeypatch) == 0
+    assert unmarked.what_is_there() == unmarked.clean()
+
+
+def test_an_operators_word_is_enough_where_its_mark_is_lost(unmarked, clock, monkeypatch):
+    """Lost: all lease endings, for ever, on a proxy that was off for a year."""
+    clock.jump(YEAR)
+    assert unmarked.turn()["failed"]
+    assert clock_is_right(unmarked, monkeypatch) == 0
+    assert unmarked.what_is_there() == unmarked.clean()
+
+
+def test_a_long_weekend_is_believed_where_its_mark_is_lost(unmarked, clock):
+    """Lost: boards that nobody gets back, by a file that was not copied to the new machine."""
+    unmarked.lease(24)
+    clock.jump(3 * 24 * HOUR)
+    assert not unmarked.turn()["failed"]
+    assert unmarked.what_is_there() == unmarked.clean()
+
+
+def test_a_time_long_over_is_seen_where_its_mark_is_lost(unmarked, clock):
+    """Lost: an instance whose lease was given at 1970, once the clock is set."""
+    clock.set(60.0)
+    assert "a lease would end at once when it is set: set the clock" in unmarked.lease(5)["msg"]
+    result = unmarked.turn()
+    assert (result["failed"], runs(unmarked)) == (True, True)
+    assert "leases end late: set the clock" in result["said"][0]
+    clock.jump(0)
+    assert unmarked.turn() == dict(said=[], failed=False)
+
+
+def test_the_newest_claim_counts_where_no_event_is_left(unmarked, clock):
+    """Lost: the same as with events."""
+    with closing(sqlite3.connect(unmarked.params["state_db"])) as db:
+        db.execute("DELETE FROM events")
+        db.commit()
+    clock.jump(YEAR)
+    assert unmarked.turn()["failed"]
+    assert runs(unmarked)
+
+
+def test_a_new_proxy_believes_its_clock(site, clock):
+    """Lost: all leases of a proxy that was just set up, for there is nothing to hold its clock against."""
+    with site.proxy():
+        pass
+    assert site.turn() == dict(said=[], failed=False)
+    assert (site.state / "state.clock").exists()
+    clock.jump(HOUR)
+    assert site.turn() == dict(said=[], failed=False), "nothing is there that could end"
 
 
 def test_a_container_that_is_a_proxy_was_not_up_for_as_long_as_its_host(jackie, clock):
