@@ -14,7 +14,7 @@ from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
 from ..images.names import default_name, is_source, valid_image
-from ..images.ownership import is_asked, must_never_have_run
+from ..images.ownership import is_asked, must_never_have_run, refuse_lost
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from . import states
@@ -79,6 +79,8 @@ def present(
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         claim = claim if change.check else catch_up(proxy, claim)
+        if proxy.store.record(board.id).state != states.SHUTTING_DOWN:  # its end was begun, and its root goes first
+            refuse_lost(proxy, board, claim)
         if not claim.image_hash and not change.check and is_asked(proxy, board, claim):
             _refuse_under_power(proxy, board, claim)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:

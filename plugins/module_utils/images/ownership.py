@@ -145,8 +145,6 @@ def refuse_to_replace(proxy, board, claim, fresh):
     root = Root(proxy.config["state_folder"], board.id)
     made, ran = root.made(), proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
-    if made is None and not root.exists() and ready and ran:
-        raise Refused(f"{claim.instance} ran from {root.folder}, which is not there", board.name, NOT_THERE)
     if made is None and root.exists() and (ready or not is_asked(proxy, board, claim)):
         what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
         raise Refused(
@@ -200,6 +198,13 @@ def is_asked(proxy, board, claim):
         kept = None
     asked = kept is not None and kept.claim.is_same(claim) and not kept.claim.image_hash
     return asked or _is_dry(proxy, claim)
+
+
+def refuse_lost(proxy, board, claim):
+    """Refused where the folder of a root that an instance ran from is not there: it would get an empty one unasked."""
+    root = Root(proxy.config["state_folder"], board.id)
+    if claim.boot_source != "disk" and is_made(proxy, claim) and not root.exists() and proxy.store.has_run(claim):
+        raise Refused(f"{claim.instance} ran from {root.folder}, which is not there", board.name, NOT_THERE)
 
 
 def refuse_forgotten(proxy, board, claim):
