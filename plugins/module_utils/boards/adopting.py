@@ -72,12 +72,25 @@ def propose(proxy, look, wanted):
     why = _objection(proxy, work, kept)
     if why is None and not kept.is_somebodys and not kept.claim.is_same(row):
         _forget(proxy, look, kept)
+    elif why and row is not None and not is_of_claim(proxy, work.board, kept.claim):
+        _by_word(
+            proxy, look, f"is {kept.claim.instance}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}", wanted
+        )
     elif why:
         name = kept.claim.instance
         _leave(look, f"is {name}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}: {NOT}: {PUT_BACK}")
     else:
         look.kept = kept
         work.record = replace(work.record, claim=kept.claim)
+
+
+def _by_word(proxy, look, found, wanted):
+    """A record whose root is not here, beside a claim of the database: an operator says which of them is right."""
+    name = look.work.claim.instance
+    if name in wanted:
+        _keep_anew(proxy, look, found, "written anew")
+    else:
+        _leave(look, f"{found}: {NOT}: {PUT_BACK}; or reconcile -e adopt={name} says that the database is right")
 
 
 def _unreadable(proxy, look, error, wanted):

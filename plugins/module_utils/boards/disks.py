@@ -17,6 +17,7 @@ import time
 
 from ..errors import HeteroError, naming
 from ..whole_file import write_whole
+from .disk_areas import ACCEPT
 
 FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
@@ -24,6 +25,8 @@ HISTORY = os.path.join(FOLDER, "history")
 
 #: What a board's file says from its first use on until a wipe is proven.
 USED = "used by"
+#: Beside it: names of the disks that the board had then.
+DISKS = "disks"
 NOBODY_KNOWS = "somebody (what is known of it cannot be read)"
 
 
@@ -38,10 +41,22 @@ def proof(proxy, board):
 
 def unwiped(proxy, board):
     """Why a board's disks keep it from being free, as texts; empty where they do not."""
-    disks = proxy.disks(board)
+    disks, texts = proxy.disks(board), unnamed(proxy, board)
     if not disks or proof(proxy, board):
-        return []
-    return [f"disk {' and '.join(disks)} not proven to be wiped since it was used last (module board_wipe)"]
+        return texts
+    return [*texts, f"disk {' and '.join(disks)} not proven to be wiped since it was used last (module board_wipe)"]
+
+
+def unnamed(proxy, board):
+    """The same of disks that a tenant used and that the wiring does not name any more, so that nothing wipes them."""
+    record, accepted = _read(proxy, board) or {}, proxy.wiring(board).get(ACCEPT) or []
+    lost = [disk for disk in record.get(DISKS, []) if USED in record and disk not in proxy.disks(board)]
+    return [
+        f"disk {disk} was used by {record[USED]}, and is not named any more: name it in tftp_proxy_boards and run "
+        f"hetero.compute.proxy; or, where it was taken out, {ACCEPT}: [{os.path.basename(disk)}] there"
+        for disk in lost
+        if os.path.basename(disk) not in accepted
+    ]
 
 
 def used(proxy, board):
@@ -51,8 +66,8 @@ def used(proxy, board):
         return []
     if USED not in record:
         return unwiped(proxy, board)  # one that was named after the wipe of the others
-    names = " and ".join(proxy.disks(board))
-    return [f"disk {names} was used by {record[USED]}, and is not proven to be wiped since"] if names else []
+    names, texts = " and ".join(proxy.disks(board)), unnamed(proxy, board)
+    return [*texts, f"disk {names} was used by {record[USED]}, and is not proven to be wiped since"] if names else texts
 
 
 def withdraw(proxy, board, name):
@@ -62,7 +77,9 @@ def withdraw(proxy, board, name):
 
     :param name: of the instance.
     """
-    record = {USED: name}
+    before = _read(proxy, board) or {}
+    there = before.get(DISKS, []) if USED in before else []
+    record = {USED: name, DISKS: sorted({*there, *proxy.disks(board)})}
     if _read(proxy, board) != record:
         with naming(_path(proxy, board)):
             _write(_path(proxy, board), record)
@@ -85,7 +102,9 @@ def _read(proxy, board):
     try:
         with open(_path(proxy, board), encoding="utf-8") as file:
             record = json.load(file)
-        if isinstance(record.get(USED), str) or all({"device", "proven"} <= set(disk) for disk in record["disks"]):
+        if isinstance(record.get(USED), str) and all(isinstance(disk, str) for disk in record[DISKS]):
+            return record
+        if USED not in record and all({"device", "proven"} <= set(disk) for disk in record["disks"]):
             return record
     except FileNotFoundError:
         return None
@@ -95,9 +114,12 @@ def _read(proxy, board):
 
 
 def _path(proxy, board):
-    return proxy.folder(FOLDER, f"{board.name}.json")
+    # by what the board is, whatever its number: a boards file may be numbered anew
+    return proxy.folder(FOLDER, f"{board.mac.replace(':', '-')}.json")
 
 
 def _write(path, record):
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    for folder in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
+        if os.path.basename(folder) in (FOLDER, os.path.basename(HISTORY)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
     write_whole(path, json.dumps(record, indent=1), 0o600)

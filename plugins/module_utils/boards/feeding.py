@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused
-from . import presence
+from . import presence, states
 from .claim_records import Fed
 from .outlet_power import statuses
 from .power_proof import Silence
@@ -27,6 +27,8 @@ PHASE = "wiring"
 LONGEST = 90.0
 #: Boards that are looked at at one time.
 MOST_LOOKED_AT = 64
+#: States of a board whose key says by which outlet it runs; one that is off shows none.
+ON = (states.RUNNING, states.BOOTING)
 LAST_BY = ", and {name} had its power by {old} last{state}"
 HELD = ", by which {names} had power last"
 REWIRED = "rewired: was {old}, is {new}"
@@ -243,8 +245,8 @@ def compare(proxy, looks, names):
             if look.power == "on" and look.ssh == presence.OWN_KEY:
                 feeds.remember(work, False)
             continue
-        by_word = work.instance in names
-        if by_word or (doubt.key_proves and look.ssh == presence.OWN_KEY):
+        by_word = work.instance in names and not look.found  # a word is for one question
+        if by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
             feeds.remember(work, True)
@@ -258,7 +260,7 @@ def _seen(work, doubt):
     """Whether the board itself says that its wiring is right, or that it is off."""
     if doubt.is_off:
         return not Silence(work).life()
-    return doubt.key_proves and presence.shown(work) == presence.OWN_KEY
+    return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY
 
 
 def _address(settings):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..boot.registry import BootDrivers
 from ..errors import Refused
 from ..images.names import valid_image
+from ..images.ownership import refuse_anothers
 from ..images.personal import fingerprint, parse_key
 from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
@@ -79,6 +80,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
 
 def _must_be_its_own(proxy, board, record, change, feeds):
     """Refused where a board that is to be stopped for a new root shows another key, or may be fed by another outlet."""
+    refuse_anothers(proxy, board, record.claim)
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)
     if record.state in (states.RUNNING, states.BOOTING) and is_others(work):

@@ -66,7 +66,8 @@ class Stopping(PduLoop):
         silence = self.silences[work.board.id]
         silence.before()
         # Who ends an instance says that what its outlet feeds is to go; who stops it wants it again.
-        self._post(self._on_looked_before, work, bool(self.keep and silence.answered and is_others(work)))
+        asks = self.keep and work.state != states.ERROR  # one out of use is stopped to be mended
+        self._post(self._on_looked_before, work, bool(asks and silence.answered and is_others(work)))
 
     def _on_looked_before(self, work, others):
         """Both are known now, if the outlet was read already."""

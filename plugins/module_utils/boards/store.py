@@ -391,6 +391,8 @@ class Store(ClaimsStore):
                 self._records_of_claims.write(board, wanted)
             elif found and not wanted and found.claim.is_same(touch.ended):
                 self._records_of_claims.remove(board)
+            elif found and touch.fed and found.fed != touch.fed:
+                self._records_of_claims.write(board, replace(found, fed=touch.fed))
 
     def _touched(self, board):
         return self._db.touched.setdefault(board, Touch())

@@ -142,6 +142,9 @@ def _plan(work, wish, drivers, never_ran):
     try:
         if never_ran:
             must_never_have_run(proxy, board, work.claim)
+        lost = disks.unnamed(proxy, board)
+        if lost:
+            raise Refused(lost[0], board.name, "then run this again")
         work.needed = bool(disks.unwiped(proxy, board))
         if not work.needed and not (wish.inspect and has_ram_image(proxy, board)):
             work.over = True

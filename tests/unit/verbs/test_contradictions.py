@@ -364,3 +364,44 @@ def test_a_folder_in_place_of_a_roots_file_is_said_and_left(jackie, mounted):
     for name, given in (("board_image", {}), ("tilera_boot", dict(timeout=10))):
         assert not jackie.module(name, boards=[0], instance="jackie", **given).get("failed")
     assert jackie.what_is_there() == jackie.running("jackie")
+
+
+def test_a_terminate_that_was_cut_off_and_an_older_database_have_a_way_out(jackie):
+    """Lost: the board, for ever: the record of who was being ended is newer than the older database's claim."""
+    copy = backups.make(jackie.params["state_db"])
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert not any(result.get("failed") for result in jackie.provision("carol"))
+    assert not jackie.module("tilera_boot", boards=[0], state="stopped", timeout=10, instance="carol").get("failed")
+    assert not jackie.module("board_image", boards=[0], state="absent", instance="carol").get("failed")
+    put_back(jackie, copy)  # carol's claim was not ended yet
+    (entry,) = jackie.module("board_reconcile", timeout=5)["boards"][0]["found"]
+    assert (entry["done"], "reconcile -e adopt=jackie says that the database is right" in entry["found"]) == (
+        None,
+        True,
+    )
+    assert jackie.terminate()[-1]["failed"]
+    assert jackie.module("board_reconcile", timeout=5, adopt=["jackie"])["boards"][0]["found"][0]["done"]
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_an_instance_in_error_is_stopped_whatever_key_answers(jackie):
+    """Lost: a root, by new host keys of an innocent tenant: stop names reboot how=hard, which names stop."""
+    jackie.pdu(faults={"stuck": ["1"]})
+    given = dict(boards=[0], instance="jackie", timeout=5)
+    assert jackie.module("tilera_boot", state="rebooted", how="hard", **given)["failed"]
+    assert jackie.record(0).state == "error"
+    jackie.pdu()
+    jackie.wire(0, fake={"tftp": 0.0, "nfs": 0.0, "running": 0.0, "wrong_key": True})
+    assert not jackie.module("tilera_boot", state="stopped", keep=True, **given).get("failed")
+    assert jackie.outlets()["1"] == "off"
+
+
+def test_a_rebuild_that_is_refused_changes_no_claim(jackie):
+    """Lost: host key and image of a claim whose board is refused to all verbs."""
+    kept = json.loads(record(jackie).read_text())
+    kept["claim"].update(instance="carol", request="carol", created=kept["claim"]["created"] + 100)
+    record(jackie).write_text(json.dumps(kept))
+    before = jackie.record(0).claim
+    assert jackie.rebuild()[-1]["failed"]
+    assert jackie.record(0).claim == before

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
 
 
@@ -356,3 +358,47 @@ def test_status_says_why(tenants):
     swap(tenants)
     note = tenants.module("board_info", boards=[0])["boards"][0]["note"]
     assert all(text in note for text in ("pdu-a outlet 2", "pdu-a outlet 1", "jackie"))
+
+
+def test_a_word_for_a_record_is_none_for_its_outlet(tenants):
+    """Lost: Carol's power: her outlet is in Jackie's wiring by a slip, and reconcile asks for a word for a record only."""
+    swap(tenants)
+    record(tenants).write_text("{")
+    ((text, done),) = found(reconcile(tenants))
+    assert (done, "reconcile -e adopt=jackie has it written anew" in text) == (None, True)
+    (anew, outlet) = found(reconcile(tenants, adopt=["jackie"]))
+    assert anew[1] == "written anew"
+    assert (outlet[1], "its wiring names pdu-a outlet 2" in outlet[0]) == (None, True)
+    is_refused(stop(tenants), "pdu-a outlet 2")
+    assert tenants.outlets()["2"] == "on"
+
+
+def test_a_stopped_instances_key_proves_no_outlet(tenants):
+    """Lost: Carol's power, by a slip in the wiring and a second machine that shows Jackie's key while her board is off."""
+    assert not stop(tenants).get("failed")
+    forget(tenants, 1)
+    swap(tenants)
+    played = tenants.run_folder / "fake-boots" / "board0"
+    played.write_text(json.dumps(dict(json.loads(played.read_text()), on=time.monotonic())))
+    stop(tenants)
+    assert tenants.outlets()["2"] == "on"
+
+
+def test_a_word_for_an_outlet_counts_against_a_record_without_a_claim(ten):
+    """Lost: an instance that nobody can stop, while reconcile says each time that it noted the outlet."""
+    for name in ("jackie", "carol"):
+        assert not any(result.get("failed") for result in ten.provision(name))
+    for path in ten.state.glob("state.db*"):
+        path.unlink()
+    for point in reversed(mounts_below(str(ten.state / "board-roots" / "fs_1"))):
+        unmount(point)
+    shutil.rmtree(ten.state / "board-roots" / "fs_1")
+    ten.cut(1)
+    reconcile(ten)
+    assert not stop(ten).get("failed")
+    swap(ten)
+    assert not boot(ten).get("failed")  # it came up by outlet 2, with its key
+    reconcile(ten, adopt=["jackie"])
+    assert not reconcile(ten, adopt=["jackie"])["boards"][0]["changed"], "noted again"
+    result = stop(ten)
+    assert not result.get("failed"), result
