@@ -361,7 +361,7 @@ def test_status_says_why(tenants):
 
 
 def test_a_word_for_a_record_is_none_for_its_outlet(tenants):
-    """Lost: Carol's power: her outlet is in Jackie's wiring by a slip, and reconcile asks for a word for a record only."""
+    """Lost: Carol's power: her outlet is in Jackie's wiring by a slip, reconcile asks for a word for a record only."""
     swap(tenants)
     record(tenants).write_text("{")
     ((text, done),) = found(reconcile(tenants))
@@ -374,7 +374,7 @@ def test_a_word_for_a_record_is_none_for_its_outlet(tenants):
 
 
 def test_a_stopped_instances_key_proves_no_outlet(tenants):
-    """Lost: Carol's power, by a slip in the wiring and a second machine that shows Jackie's key while her board is off."""
+    """Lost: Carol's power, by a slip in the wiring and a machine that shows Jackie's key while her board is off."""
     assert not stop(tenants).get("failed")
     forget(tenants, 1)
     swap(tenants)
