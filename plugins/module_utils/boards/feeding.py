@@ -245,7 +245,7 @@ def compare(proxy, looks, names):
             if look.power == "on" and look.ssh == presence.OWN_KEY:
                 feeds.remember(work, False)
             continue
-        by_word = work.instance in names and not look.found  # a word is for one question
+        by_word = work.instance in names and not look.found and not look.lives_without_power  # one question
         if by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)

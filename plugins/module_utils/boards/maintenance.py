@@ -13,6 +13,7 @@ from ..images.provision import leftovers
 from . import states
 from .disks import used
 from .each import each
+from .feeding import Feeds
 from .outlet_power import outlet_power
 
 PHASE = "maintenance"
@@ -46,6 +47,9 @@ def end(proxy, ids, change, deadline):
         changed = record.state == states.MAINTENANCE
         if changed:
             left = _left(proxy, board, deadline)
+            others = Feeds(proxy).doubt(board, None) if left else None
+            if others:
+                raise Refused(f"stays in maintenance: {others}", board.name, others.remedy)
             if left:
                 pdu, outlet = proxy.outlet(board)
                 remedy = f"switch {pdu} outlet {outlet} off (pdu_power), remove the rest (board_image, state absent; "

@@ -402,3 +402,23 @@ def test_a_word_for_an_outlet_counts_against_a_record_without_a_claim(ten):
     assert not reconcile(ten, adopt=["jackie"])["boards"][0]["changed"], "noted again"
     result = stop(ten)
     assert not result.get("failed"), result
+
+
+def test_no_remedy_of_maintenance_names_a_tenants_outlet(three):
+    """Lost: a tenant's power, by the command that a message prints: it is in a free board's wiring by a slip."""
+    swap(three, 1, 5)
+    given = dict(boards=[5], state="on", reason="look")
+    assert not three.module("board_maintenance", **given).get("failed")
+    result = three.module("board_maintenance", boards=[5], state="off")
+    is_refused(result, "stays in maintenance", "by which carol on board1 had power last", board="board5")
+    assert "switch pdu-a outlet" not in result["msg"]
+
+
+def test_no_word_takes_an_outlet_that_is_off_under_a_running_board(three):
+    """Lost: a running instance, which its next stop puts out of use: what is seen beats the word."""
+    three.wire(0, outlet="8")
+    ((text, done),) = [entry for entry in found(reconcile(three, adopt=["jackie"])) if "its wiring names" in entry[0]]
+    assert done is None, text
+    is_refused(stop(three), "pdu-a outlet 8")
+    three.wire(0, outlet="1")
+    assert not stop(three).get("failed")
