@@ -87,7 +87,7 @@ def _must_be_its_own(proxy, board, record, change, feeds):
         raise Refused(ANOTHERS.format(ip=board.ip), board.name, HOW_TO_CUT.format(name=record.claim.instance))
     work.pdu, work.outlet = proxy.outlet(board)
     feeding.settle([work], feeds)
-    if work.doubt and not work.off_by_all:
+    if isinstance(work.doubt, Refused) and not work.off_by_all:
         raise work.doubt
 
 
