@@ -25,13 +25,14 @@ def inside(lab):
 def neighbour(lab, verb, **options):
     """neighbour.py at its work; yields, and ends it. Its last word is in the list that is yielded."""
     argv = [*inside(lab), "/usr/bin/python3", ROOT / "tests" / "attack" / "neighbour.py", verb, json.dumps(options)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    # unbuffered: its last word may have come with its first one, and `communicate` knows of no buffer
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         done = []
         try:
             assert json.loads(process.stdout.readline())["ready"]
             yield done
         finally:
-            output, _nothing = process.communicate("end\n", timeout=60)
+            output, _nothing = process.communicate(b"end\n", timeout=60)
         done.append(json.loads(output.splitlines()[-1])["done"])
 
 
