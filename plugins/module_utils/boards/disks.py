@@ -21,8 +21,6 @@ from .disk_areas import ACCEPT
 
 FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
-
-
 #: What a board's file says from its first use on until a wipe is proven.
 USED = "used by"
 #: Beside it: names of the disks that the board had then.

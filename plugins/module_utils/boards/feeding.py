@@ -245,7 +245,8 @@ def compare(proxy, looks, names):
             if look.power == "on" and look.ssh == presence.OWN_KEY:
                 feeds.remember(work, False)
             continue
-        by_word = work.instance in names and not look.found and not look.lives_without_power  # one question
+        # A word answers one question a run, and none that what is seen answers already.
+        by_word = work.instance in names and not look.found and not look.lives_without_power
         if by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
