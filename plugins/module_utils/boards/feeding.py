@@ -217,6 +217,13 @@ def refuse_doubted(works):
             refuse(work)
 
 
+def must_be_settled(work):
+    """:raises Refused: the board may not be switched."""
+    doubt: Refused | None = work.doubt
+    if doubt and not work.off_by_all:
+        raise doubt
+
+
 def refuse(work):
     """End the work on a board that may not be switched."""
     work.say("error", str(work.doubt))

@@ -87,8 +87,7 @@ def _must_be_its_own(proxy, board, record, change, feeds):
         raise Refused(ANOTHERS.format(ip=board.ip), board.name, HOW_TO_CUT.format(name=record.claim.instance))
     work.pdu, work.outlet = proxy.outlet(board)
     feeding.settle([work], feeds)
-    if isinstance(work.doubt, Refused) and not work.off_by_all:
-        raise work.doubt
+    feeding.must_be_settled(work)
 
 
 def rebuilt_claim(claim, image=None):

@@ -300,8 +300,9 @@ BOARD_HEARS = """
         doors.register(door, selectors.EVENT_READ)
     print("ready", flush=True)
     heard = []
-    while "end" not in heard:
-        for key, _mask in doors.select():
+    # the end may be read before what came earlier at another port
+    while ready := doors.select(0 if "end" in heard else None):
+        for key, _mask in ready:
             door = key.fileobj
             if door.type == socket.SOCK_STREAM:
                 heard.append("connected")
@@ -405,7 +406,7 @@ def test_an_account_of_the_proxy_passes_for_no_service_of_it(board0):
         python(proxy, SAYS.format(account=0, said=[*said, (UDP, 30000, ("10.0.2.1", 5000), b"end")]))
         heard = json.loads(board.stdout.read())
     # an account's own words, a connection of its to port 22; root's three
-    assert heard == [rest.decode(), "connected", data.decode("latin-1"), "offer", "connected", "end"]
+    assert sorted(heard) == sorted([rest.decode(), "connected", data.decode("latin-1"), "offer", "connected", "end"])
 
 
 def test_a_boards_address_on_another_interface(network):
