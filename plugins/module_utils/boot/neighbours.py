@@ -17,7 +17,7 @@ import time
 
 from ..deadline import Deadline
 from ..ready import readable
-from . import dhcp, phases
+from . import dhcp, packet_sockets, phases
 
 EVERYONE = b"\xff" * 6
 ARP_REQUEST = 1
@@ -40,11 +40,9 @@ def own_answer(server: str, mac: str, deadline: Deadline) -> str | None:
     """
     xid = os.urandom(4)
     question = dhcp.discover(mac, xid, relay=server)
-    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(phases.ETH_P_IP)) as ear, socket.socket(
+    with packet_sockets.ear(packet_sockets.ETH_P_IP, packet_sockets.DHCP, "lo") as ear, socket.socket(
         socket.AF_INET, socket.SOCK_DGRAM
     ) as mouth:
-        phases.attach_filter(ear)
-        ear.bind(("lo", phases.ETH_P_IP))
         mouth.bind((server, 0))
         for packet, _sender in _asked(ear, deadline, lambda: mouth.sendto(question, (server, dhcp.SERVER_PORT))):
             said = dhcp.read(phases.udp_payload(packet))
@@ -58,7 +56,7 @@ def dhcp_servers(interface: str, mac: str, window: float = DHCP_WINDOW) -> dict[
     xid = os.urandom(4)
     payload = dhcp.discover(mac, xid, flags=dhcp.BROADCAST)
     found = {}
-    with _raw(interface, phases.ETH_P_IP) as wire:
+    with _raw(interface, packet_sockets.ETH_P_IP) as wire:
         own = wire.getsockname()[4]
         frame = _broadcast(own, payload)
         for data, _sender in _asked(wire, Deadline(window), lambda: wire.send(frame)):
@@ -71,9 +69,9 @@ def dhcp_servers(interface: str, mac: str, window: float = DHCP_WINDOW) -> dict[
 def holders(interface: str, address: str, window: float = ARP_WINDOW) -> set[str]:
     """MACs of the other machines that say, asked by ARP, that they have this address (RFC 5227's probe)."""
     found = set()
-    with _raw(interface, phases.ETH_P_ARP) as wire:
+    with _raw(interface, packet_sockets.ETH_P_ARP) as wire:
         own = wire.getsockname()[4]
-        frame = EVERYONE + own + struct.pack("!H", phases.ETH_P_ARP)
+        frame = EVERYONE + own + struct.pack("!H", packet_sockets.ETH_P_ARP)
         frame += arp(ARP_REQUEST, own, "0.0.0.0", bytes(6), address)
         for data, _sender in _asked(wire, Deadline(window), lambda: wire.send(frame)):
             said = phases.announced(data[14:])
@@ -84,7 +82,7 @@ def holders(interface: str, address: str, window: float = ARP_WINDOW) -> set[str
 
 def arp(operation: int, mac: bytes, address: str, target_mac: bytes, target: str) -> bytes:
     """An ARP packet for IPv4 over Ethernet (RFC 826)."""
-    head = struct.pack("!HHBBH", 1, phases.ETH_P_IP, 6, 4, operation)
+    head = struct.pack("!HHBBH", 1, packet_sockets.ETH_P_IP, 6, 4, operation)
     return head + mac + socket.inet_aton(address) + target_mac + socket.inet_aton(target)
 
 
@@ -108,8 +106,16 @@ def _asked(ear, deadline, ask):
 def _broadcast(mac: bytes, payload: bytes) -> bytes:
     """An Ethernet frame with a DHCP client's message to everyone."""
     udp = struct.pack("!4H", dhcp.CLIENT_PORT, dhcp.SERVER_PORT, 8 + len(payload), 0) + payload
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, phases.UDP, 0, bytes(4), b"\xff" * 4)
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, packet_sockets.UDP, 0, bytes(4), b"\xff" * 4)
     total = sum(struct.unpack("!10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     check = ~(total + (total >> 16)) & 0xFFFF
-    return EVERYONE + mac + struct.pack("!H", phases.ETH_P_IP) + head[:10] + struct.pack("!H", check) + head[12:] + udp
+    return (
+        EVERYONE
+        + mac
+        + struct.pack("!H", packet_sockets.ETH_P_IP)
+        + head[:10]
+        + struct.pack("!H", check)
+        + head[12:]
+        + udp
+    )

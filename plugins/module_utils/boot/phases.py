@@ -8,69 +8,71 @@ In.tftpd's log would show the requests too, but only with -v, in a format and a 
 knows nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every
 server. In.tftpd never says that a transfer is complete: a file is fetched when the next one is asked for, or when the
 booted kernel asks for its address. What follows from the phases (deadlines, blame) is left to boards/.
+
+Packet sockets hear what the packet filter then drops: Wire says what only a board can have sent.
 """
 
 from __future__ import annotations
 
-import ctypes
 import socket
 import struct
 import sys
 import threading
 import time
+from dataclasses import dataclass
 
 from ..errors import HeteroError
+from ..proxy_node.config import SET_UP
 from ..ready import readable
 from . import dhcp
 from .driver import FIRMWARE, NFS, OTHER_ADDRESS, OTHER_DHCP, SYSTEM, TFTP
+from .packet_sockets import (
+    ACK,
+    DHCP,
+    DHCP_PORT,
+    ETH_P_ARP,
+    ETH_P_IP,
+    LONGEST,
+    NFS_PORT,
+    REQUESTS,
+    ROOM,
+    SYN,
+    TCP,
+    TFTP_PORT,
+    UDP,
+    ear,
+    from_macs,
+    lost,
+)
 
-ETH_P_IP, ETH_P_ARP = 0x0800, 0x0806
-SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33  # asm-generic/socket.h
-DHCP_PORT, TFTP_PORT, NFS_PORT = 67, 69, 2049
 FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
-UDP, TCP = 17, 6
-SYN, ACK = 0x02, 0x10
 MORE_FRAGMENTS = 0x2000
 #: In place of a file's name: a request for a file that cannot be told. No firmware sends its request in fragments, and
 #: packets come faster than they are read only where somebody floods.
 UNKNOWN_NAME = "?"
-#: asm-generic/socket.h, linux/if_packet.h: counts of packets that came, and that found no room, since it was last read.
-SOL_PACKET, PACKET_STATISTICS = 263, 6
-#: Room for packets that come while the reader is busy (bytes); a request takes less than 1 KB of it.
-ROOM = 4 << 20
-STATISTICS = struct.Struct("II")
-LONGEST = 1 << 16  #: no IP packet is longer
-
-# Classic BPF (linux/filter.h), as `tcpdump -d` would give it for packets that begin at the IP header (SOCK_DGRAM): no
-# fragments; UDP to port 67 or 69 or from 67; TCP to port 2049 with SYN and without ACK. Jumps count instructions to
-# skip.
-_LDB, _LDH, _LDXMSH, _LDH_X, _LDB_X, _AND, _JEQ, _JSET, _RET = 0x30, 0x28, 0xB1, 0x48, 0x50, 0x54, 0x15, 0x45, 0x06
-FILTER = [
-    (_LDH, 0, 0, 6),  # flags and fragment offset
-    (_JSET, 15, 0, 0x1FFF),  # a later fragment has no ports: drop
-    (_LDXMSH, 0, 0, 0),  # X = length of the IP header
-    (_LDB, 0, 0, 9),  # protocol
-    (_JEQ, 0, 5, UDP),
-    (_LDH_X, 0, 0, 0),  # UDP source port
-    (_JEQ, 9, 0, DHCP_PORT),
-    (_LDH_X, 0, 0, 2),  # UDP destination port
-    (_JEQ, 7, 0, DHCP_PORT),
-    (_JEQ, 6, 7, TFTP_PORT),
-    (_JEQ, 0, 6, TCP),
-    (_LDH_X, 0, 0, 2),  # TCP destination port
-    (_JEQ, 0, 4, NFS_PORT),
-    (_LDB_X, 0, 0, 13),  # TCP flags
-    (_AND, 0, 0, SYN | ACK),
-    (_JEQ, 0, 1, SYN),
-    (_RET, 0, 0, 0xFFFF),  # pass
-    (_RET, 0, 0, 0),  # drop
-]
 
 
-def attach_filter(sock):
-    """Let only packets of FILTER through to `sock`."""
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in FILTER))
-    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(FILTER), ctypes.addressof(code)))
+@dataclass(frozen=True)
+class Wire:
+    """What the proxy knows of its boards' frames, so that it takes nobody else's for theirs.
+
+    :param interface: the one that near boards are on; empty where nobody knows.
+    :param near: ids of boards on the proxy's own network.
+    :param pinned: the packet filter drops what has a near board's address without its MAC.
+    """
+
+    interface: str = ""
+    near: frozenset = frozenset()
+    pinned: bool = False
+
+    def passes(self, board, kind, interface, sender_mac):
+        """Whether that board may have sent it: a client sends its DHCP requests itself (RFC 2131), a router the rest
+        of what comes from far away.
+        """
+        if board.id not in self.near:
+            return True
+        own = sender_mac == board.mac or not (self.pinned or kind in (FIRMWARE, SYSTEM))
+        return own and interface == self.interface
 
 
 def parse(packet, sender_mac):
@@ -138,25 +140,46 @@ class Watcher:
 
     :param server: the proxy's address; whoever else says that it is theirs is told of.
     :param dhcp_server: the only DHCP server that boards are to have; None where that is not known.
-    :raises HeteroError: the process may not open packet sockets.
+    :param wire: what the proxy knows of their frames.
+    :raises HeteroError: the process may not open packet sockets, or the interface is gone.
     """
 
-    def __init__(self, boards, seen, server=None, dhcp_server=None):
-        self._server, self._dhcp_server = server, dhcp_server
-        self._by_ip = {board.ip: board.id for board in boards}
-        self._by_mac = {board.mac: board.id for board in boards}
+    def __init__(self, boards, seen, server=None, dhcp_server=None, wire=Wire()):
+        self._server, self._dhcp_server, self._wire = server, dhcp_server, wire
+        self._by_ip = {board.ip: board for board in boards}
+        self._by_mac = {board.mac: board for board in boards}
         self._seen = seen
+        # Who floods the one does not hide what comes by the others.
+        all_near = all(board.id in wire.near for board in boards)
+        interface = wire.interface if all_near else ""
+        senders = from_macs(self._by_mac) if all_near and wire.pinned else []
+        self._ears = {}  # socket: what takes a packet of it
         try:
-            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
-            self._arp = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ARP))
+            self._requests = self._hear(ETH_P_IP, [*senders, *REQUESTS], interface, self._asked)
+            if dhcp_server:
+                self._hear(ETH_P_IP, DHCP, interface, self._answered)
+            self._hear(ETH_P_ARP, [], interface, self._announced)
         except PermissionError as error:
+            self._close()
             raise HeteroError(
                 "may not watch the boards' packets", "packet socket", "run as root (become: true)"
             ) from error
-        attach_filter(self._socket)
-        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
+        except OSError as error:
+            self._close()
+            raise HeteroError(
+                f"cannot watch the boards' packets ({error.strerror})", f"interface {interface}", SET_UP
+            ) from error
         self._bell, self._bell_end = socket.socketpair()
         self._thread = threading.Thread(target=self._read, name="boot phases", daemon=True)
+
+    def _hear(self, protocol, program, interface, take):
+        sock = ear(protocol, program, interface)
+        self._ears[sock] = take
+        return sock
+
+    def _close(self):
+        for sock in self._ears:
+            sock.close()
 
     def __enter__(self):
         self._thread.start()
@@ -165,57 +188,53 @@ class Watcher:
     def __exit__(self, *exc):
         self._bell.send(b"!")
         self._thread.join()
-        for sock in (self._socket, self._arp, self._bell, self._bell_end):
+        self._close()
+        for sock in (self._bell, self._bell_end):
             sock.close()
 
     def _read(self):
         while True:
-            ready = readable([self._socket, self._arp, self._bell_end])
+            ready = readable([*self._ears, self._bell_end])
             if self._bell_end in ready:
                 break
             self._take(ready)
         # What came before the end counts, however late it is read.
         for _packet in range(ROOM // 512):
-            ready = readable([self._socket, self._arp], 0)
+            ready = readable(list(self._ears), 0)
             if not ready:
                 return
             self._take(ready)
 
     def _take(self, ready):
         """Read a packet of each socket that has one, and say what was seen."""
-        if self._arp in ready:
-            self._announced(*self._arp.recvfrom(LONGEST))
-        if self._socket in ready:
-            packet, frame = self._socket.recvfrom(LONGEST)
-            if self._lost():
-                for board_id in self._by_mac.values():
-                    self._seen(board_id, TFTP, UNKNOWN_NAME, time.monotonic(), "packets that were not seen")
-            self._asked(packet, dhcp.mac_text(frame[4][:6]))
+        for sock in ready:
+            packet, frame = sock.recvfrom(LONGEST)
+            if sock is self._requests and lost(self._requests):
+                for board in self._by_mac.values():
+                    self._seen(board.id, TFTP, UNKNOWN_NAME, time.monotonic(), "packets that were not seen")
+            self._ears[sock](packet, frame[0], dhcp.mac_text(frame[4][:6]))
 
-    def _asked(self, packet, sender_mac):
-        taken = followed(packet) if self._dhcp_server else None
-        if taken and taken[1] != self._dhcp_server and taken[0] in self._by_mac:
-            self._seen(self._by_mac[taken[0]], OTHER_DHCP, taken[1], time.monotonic(), sender_mac)
+    def _asked(self, packet, interface, sender_mac):
         found = parse(packet, sender_mac)
         if found is None:
             return
         kind, ip, mac, name, port = found
-        board_id = self._by_ip.get(ip, self._by_mac.get(mac))
-        if board_id is not None:
-            self._seen(board_id, kind, name, time.monotonic(), f"{ip} port {port} ({sender_mac})")
+        board = self._by_ip.get(ip, self._by_mac.get(mac))
+        if board and self._wire.passes(board, kind, interface, sender_mac):
+            self._seen(board.id, kind, name, time.monotonic(), f"{ip} port {port} ({sender_mac})")
 
-    def _announced(self, packet, sender):
+    def _answered(self, packet, _interface, sender_mac):
+        taken = followed(packet)
+        if taken and taken[1] != self._dhcp_server and taken[0] in self._by_mac:
+            self._seen(self._by_mac[taken[0]].id, OTHER_DHCP, taken[1], time.monotonic(), sender_mac)
+
+    def _announced(self, packet, _interface, _sender_mac):
         """An ARP packet of another machine; every board of the watch is concerned."""
         said = announced(packet)
-        if said is None or said[0] != self._server or sender[2] == socket.PACKET_OUTGOING:
+        if said is None or said[0] != self._server:
             return
-        for board_id in self._by_mac.values():
-            self._seen(board_id, OTHER_ADDRESS, said[1], time.monotonic(), said[1])
-
-    def _lost(self):
-        """Whether packets found no room since this was asked last."""
-        counts = self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, STATISTICS.size)
-        return STATISTICS.unpack(counts)[1] > 0
+        for board in self._by_mac.values():
+            self._seen(board.id, OTHER_ADDRESS, said[1], time.monotonic(), said[1])
 
 
 def nfs_connected(ip, tables=("/proc/net/tcp", "/proc/net/tcp6")):

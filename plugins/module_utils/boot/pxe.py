@@ -91,8 +91,10 @@ class Pxe(BootDriver):
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
     def watch(self, boards, seen):
-        server = self.proxy.server
-        return phases.Watcher(boards, seen, server, server if self.proxy.config["dhcp"] else None)
+        config, server = self.proxy.config, self.proxy.server
+        near = frozenset(board.id for board in boards if config["interface"] and self._near(board))
+        wire = phases.Wire(config["interface"], near, config["pinned"])
+        return phases.Watcher(boards, seen, server, server if config["dhcp"] else None, wire)
 
     def under_way(self, board):
         return {NFS} if phases.nfs_connected(board.ip) else set()

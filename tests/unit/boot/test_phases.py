@@ -56,10 +56,12 @@ def network():
 WATCH = """
     import sys, time
     from types import SimpleNamespace
-    from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import Watcher
+    from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import Watcher, Wire
     board = SimpleNamespace(id=0, ip="10.0.2.1", mac="00:1a:ca:00:57:90")
     seen = []
-    watcher = Watcher([board], lambda *what: seen.append(what), "10.0.2.254", "10.0.2.254")
+    known = {"pinned": Wire("eth0", frozenset([0]), True), "near": Wire("eth0", frozenset([0])), "far": Wire("eth0")}
+    wire = known[(sys.argv[2:] or ["pinned"])[0]]
+    watcher = Watcher([board], lambda *what: seen.append(what), "10.0.2.254", "10.0.2.254", wire)
     print("open", flush=True)
     sys.stdin.readline()  # what comes before the reading begins is not lost
     began = time.monotonic()
@@ -67,11 +69,8 @@ WATCH = """
         print("reading", flush=True)
         sys.stdin.readline()
         time.sleep(0.2)
-    if sys.argv[1:] == ["senders"]:
-        print(*(f"{kind} {name} {sender}" for number, kind, name, at, sender in seen), sep="\\n")
-    else:
-        for number, kind, name, at, sender in seen:
-            print(number, kind, name, at >= began - 0.01)
+    for number, kind, name, at, sender in seen:
+        print(*((kind, name, sender) if "senders" in sys.argv else (number, kind, name, at >= began - 0.01)))
 """
 
 
@@ -201,9 +200,8 @@ def test_the_kernel_passes_nothing_else(network):
     proxy, board = network
     script = """
         import socket, subprocess, sys
-        from ansible_collections.hetero.compute.plugins.module_utils.boot import phases
-        raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(phases.ETH_P_IP))
-        phases.attach_filter(raw)
+        from ansible_collections.hetero.compute.plugins.module_utils.boot import packet_sockets as packets
+        raw = packets.ear(packets.ETH_P_IP, packets.REQUESTS, "")
         raw.settimeout(0.5)
         board = ["nsenter", "--net=/run/netns/" + sys.argv[1], sys.executable, "-c", sys.argv[2], "10.0.2.1"]
         for what in (["5353"], ["nfs", "2050"], ["tftp", "wanted"], ["68"]):
@@ -216,6 +214,95 @@ def test_the_kernel_passes_nothing_else(network):
             print("end")
     """
     assert python(proxy, script, board, textwrap.dedent(SEND)) == "17 69\nend\n"
+
+
+#: A neighbour's frame from a MAC of its own, with a request as the board would make it.
+FORGED = """
+    import socket, struct, sys
+    from ansible_collections.hetero.compute.plugins.module_utils.boot import dhcp, neighbours
+    mac, board = (bytes.fromhex(text.replace(":", "")) for text in ("02:66:66:66:66:66", "00:1a:ca:00:57:90"))
+    wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    wire.bind(("eth0", 0x0800))
+    asked = b"\\0\\1initrd_0\\0octet\\0"
+    ends = socket.inet_aton("10.0.2.1") + socket.inet_aton("10.0.2.254")
+    def frame(protocol, body):
+        head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 7, 0, 64, protocol, 0) + ends
+        return b"\\xff" * 6 + mac + b"\\x08\\x00" + head + body
+    for _time in range(int(sys.argv[1])):
+        wire.send(frame(17, struct.pack("!HHHH", 5000, 69, 8 + len(asked), 0) + asked))
+    wire.send(frame(6, struct.pack("!HHIIBBHHH", 900, 2049, 1, 0, 0x50, 2, 512, 0, 0)))
+    wire.send(neighbours._broadcast(mac, dhcp.discover("00:1a:ca:00:57:90", b"abcd")))
+"""
+
+
+def test_a_neighbours_frames_are_not_the_boards(network):
+    """Lost: every wipe whose key goes by TFTP, refused for ever, to one frame of a neighbour that the filter drops."""
+    proxy, board = network
+    watching = Watching(proxy, "senders")
+    python(board, FORGED, "1")
+    watching.go_on()
+    python(board, FORGED, "1")
+    python(board, SEND, "10.0.2.1", "tftp", "initrd_0")
+    said = watching.report()
+    assert [line.split(" port ")[0] for line in said] == ["tftp initrd_0 10.0.2.1"]
+    assert said[0].endswith(f"({MAC})")
+
+
+def test_a_neighbours_flood_hides_nothing(network):
+    """Lost: the same, to a neighbour that sends more than can be read."""
+    proxy, board = network
+    watching = Watching(proxy, "senders")
+    python(board, FORGED, "30000")
+    watching.go_on()
+    python(board, SEND, "10.0.2.1", "tftp", "initrd_0")
+    assert [line.split(" port ")[0] for line in watching.report()] == ["tftp initrd_0 10.0.2.1"]
+
+
+def test_where_macs_are_not_pinned_every_sender_counts(network):
+    """Lost: the count of those who may have a board's key, where its address may come from any MAC."""
+    proxy, board = network
+    for wire in ("near", "far"):
+        watching = Watching(proxy, "senders", wire)
+        watching.go_on()
+        python(board, FORGED, "1")
+        kinds = [line.split()[0] for line in watching.report()]
+        # a near board still asks for its address itself
+        assert kinds == ["tftp", "nfs"] + (["firmware"] if wire == "far" else []), wire
+
+
+@pytest.mark.parametrize("wire", ["pinned", "near"])
+def test_a_local_account_speaks_for_no_board(network, wire):
+    """Lost: the same, and a board's boot or cabling judged by what an account of the proxy says over the loopback."""
+    proxy, _board = network
+    watching = Watching(proxy, "senders", wire)
+    script = """
+        import socket
+        from ansible_collections.hetero.compute.plugins.module_utils.boot import dhcp
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for where in ("127.0.0.1", "10.0.2.254"):
+            udp.sendto(dhcp.discover("00:1a:ca:00:57:90", b"abcd"), (where, 67))
+            for _time in range(15000):
+                udp.sendto(b"\\0\\1initrd_0\\0octet\\0", (where, 69))
+    """
+    python(proxy, script)
+    watching.go_on()
+    assert watching.report() == []
+
+
+def test_the_proxys_own_questions_are_no_boot(network):
+    """Lost: the right verdict on a silent board, which "asked for an address only" as the proxy's self-test had."""
+    proxy, _board = network
+    for wire in ("pinned", "near"):
+        watching = Watching(proxy, "senders", wire)
+        watching.go_on()
+        script = """
+            from ansible_collections.hetero.compute.plugins.module_utils.boot import neighbours
+            from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+            neighbours.own_answer("10.0.2.254", "00:1a:ca:00:57:90", Deadline(0.3))
+            neighbours.dhcp_servers("eth0", "00:1a:ca:00:57:90", 0.3)
+        """
+        python(proxy, script)
+        assert watching.report() == [], wire
 
 
 def test_an_established_mount_is_found(network):
@@ -268,6 +355,8 @@ def test_strangers_in_the_proxys_place_are_seen(network):
     proxy, board = network
     watching = Watching(proxy)
     watching.go_on()
+    inside(board, "ip", "neigh", "flush", "dev", "eth0")
+    python(board, SEND, "10.0.2.1", "5353")  # it asks by ARP, and the proxy itself answers
     python(board, FOREIGN, "dhcp", "2", "2", "10.0.2.66", MAC)  # an offer that everybody hears
     python(board, FOREIGN, "dhcp", "1", "3", "10.0.2.67", MAC)  # the board took another's
     python(board, FOREIGN, "dhcp", "1", "3", "10.0.2.254", MAC)
