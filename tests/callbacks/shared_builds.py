@@ -6,14 +6,16 @@
 Ansible packs each module once a play, into a folder that ends with the play; here that folder is a link. What is packed
 is compiled, too: a Python of this one's version, as the lab's nodes have, need not compile up to two hundred files at
 each call of a module; any other takes the source, which is there as well. A file of variables, which Ansible reads and
-parses for each task of a play, is read once in a play. And who waits for a task looks a hundred times a second, not a
-thousand times: a play of half a minute is spared a second of the processor.
+parses for each task of a play, is read once in a play. Who waits for a task looks a hundred times a second, not a
+thousand times. And garbage in cycles is not looked for: a play ends before there is much, and each look, in each
+process that is forked for a task, touches all that the play has read.
 """
 
 from __future__ import annotations
 
 import base64
 import dataclasses
+import gc
 import importlib.util
 import io
 import marshal
@@ -83,3 +85,4 @@ class CallbackModule(CallbackBase):
         compile_what_is_packed()
         read_variables_once()
         constants.DEFAULT_INTERNAL_POLL_INTERVAL = POLL
+        gc.disable()
