@@ -34,27 +34,43 @@ def in_child(work, deadline, thing, remedy, cgroup=None):
     :raises HeteroError: what the work raised (its OSErrors too), or that it ended without an answer.
     :raises TimedOut: it was killed at the deadline.
     """
-    reader, writer = os.pipe()
-    child = os.fork() if cgroup is None else _fork_into(cgroup)
-    if child == 0:
-        os.close(reader)
-        _child(work, writer)
-    os.close(writer)
-    try:
-        answer = _collect(reader, thing, deadline)
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        _reap(child)
-        raise
-    finally:
-        os.close(reader)
-    os.waitpid(child, 0)  # it has closed its files: it ends
-    if not answer:
-        raise HeteroError("work inside it ended without an answer", thing, remedy)
-    value = json.loads(answer.decode())
-    if "failed" in value:
-        raise HeteroError(value["failed"], thing, remedy)
-    return value["done"]
+    return Child(work, cgroup).answer(deadline, thing, remedy)
+
+
+class Child:
+    """A child process that works by itself until its answer is asked for; its file has something to read by then.
+
+    :param work, cgroup: as in_child.
+    """
+
+    def __init__(self, work, cgroup=None):
+        self._reader, writer = os.pipe()
+        self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
+        if self._pid == 0:
+            os.close(self._reader)
+            _child(work, writer)
+        os.close(writer)
+
+    def fileno(self):
+        return self._reader
+
+    def answer(self, deadline, thing, remedy):
+        """What the work returned; the rest as in_child."""
+        try:
+            answer = _collect(self._reader, thing, deadline)
+        except BaseException:
+            os.kill(self._pid, signal.SIGKILL)
+            _reap(self._pid)
+            raise
+        finally:
+            os.close(self._reader)
+        os.waitpid(self._pid, 0)  # it has closed its files: it ends
+        if not answer:
+            raise HeteroError("work inside it ended without an answer", thing, remedy)
+        value = json.loads(answer.decode())
+        if "failed" in value:
+            raise HeteroError(value["failed"], thing, remedy)
+        return value["done"]
 
 
 def _fork_into(cgroup):

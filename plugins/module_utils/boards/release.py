@@ -11,20 +11,26 @@ from __future__ import annotations
 
 from ..errors import HeteroError, naming
 from ..images.provision import remove
+from .disks import unwiped
 from .free import give_back
 from .lifecycle import switch_off
 from .wiping import wipe_beside
 
 
-def release(proxy, works, options):
+def release(proxy, works, options, later=None):
     """Free boards whose locks the caller holds, each by itself; an error is its work's, and the next try goes on there.
 
     :param works: BoardWork of each board, locked and read; one that is over is left alone.
     :param options: lifecycle.Options.
+    :param later: a list that gets the works whose boards are off and cleaned, and whose disks are yet to be wiped: that
+        may take hours. They are not freed. None has the disks wiped now.
     """
     works = [work for work in works if not work.over]
     switch_off(proxy, works, options)
     _each(works, lambda work: remove(proxy, work.board, work.change, work.say))
+    if later is not None:
+        _each(works, lambda work: later.extend([work] if unwiped(proxy, work.board) else []))
+        works = [work for work in works if work not in later]
     wipe_beside(proxy, [work for work in works if not work.failed], options)
     _each(works, lambda work: _give_back(proxy, work))
 

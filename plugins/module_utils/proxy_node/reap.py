@@ -5,7 +5,8 @@
 
 A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again; so does one
 whose lease is over only because the clock jumped (node_clock.py). All are freed together, by a process that may end as
-nobody foresaw, of what a tenant left; then each is, by one of its own.
+nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be wiped, which may
+take hours, has one of its own for that, and the leases of others go on ending meanwhile.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
 from ..boards.release import release
 from ..change import Change
-from ..child import in_child
+from ..child import Child
 from ..deadline import Deadline
 from ..errors import HeteroError
 from ..instances import left
+from ..ready import readable
 from .config import CONFIG, files_of
 
 VERB = "reap"
@@ -34,21 +36,28 @@ RECENT = 50
 #: Seconds for a process that frees boards: a day for their disks (wiping.Wish), and the boots before; each step has a
 #: limit of its own.
 LONGEST = 2 * 86400.0
+#: Boards whose disks are wiped at a time: each is a process of some 20 MB.
+MOST = 16
+#: While they are, how often leases are looked at (seconds): as often as the timer does (tftp_proxy_reap_interval).
+EVERY = 60.0
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
 NUMBER = re.compile(r"[\d.]+")
 #: What is done about a lease that is over by a clock which jumped.
 HOLD = node_clock.HOLD.format(verb=VERB)
 
 
-def reap(proxy, say, only=None):
+def reap(proxy, say, only=None, but=(), later=None):
     """End each claim whose lease is over; True where all of them could be ended.
 
     :param say: called with a text for each claim that was ended or could not be.
     :param only: the instance that is to be ended, if its lease is over; None for all.
+    :param but: instances that are left alone.
+    :param later: a list that gets the instances whose boards are off and cleaned, and whose disks are yet to be wiped;
+        None has them wiped now.
     """
     clock = node_clock.look(proxy.store, VERB)
     now, change, works = clock.sure, Change(), []
-    wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance)]
+    wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance) and claim.instance not in but]
     claims = [claim for claim in wanted if _over(proxy, claim, now)]
     held = [claim for claim in wanted if claim not in claims and _over(proxy, claim, clock.now)]
     for claim in held:
@@ -67,13 +76,16 @@ def reap(proxy, say, only=None):
             _failed(proxy, claim, f"{doubtful[claim.board]} (playbook reconcile)", say)
     claims = [claim for claim in claims if claim.board not in doubtful]
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
+    unwiped = None if later is None else []
     with locked(works, VERB, Deadline(PATIENCE)):
         # Some may have been ended or extended while their lock was waited for.
         going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
-        release(proxy, [work for work, goes in zip(works, going) if goes], Options())
+        release(proxy, [work for work, goes in zip(works, going) if goes], Options(), unwiped)
     for claim, work, goes in zip(claims, works, going):
         if work.failed:
             _failed(proxy, claim, work.error, say)
+        elif unwiped and work in unwiped:
+            later.append(claim.instance)
         elif goes:
             text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; off, cleaned, free"
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
@@ -95,39 +107,68 @@ def main(arguments):
 
 
 def turn(files):
-    """End all claims whose lease is over, whatever one of them does to the process that ends it."""
-    with Proxy(files, VERB, create=False) as proxy:
-        now = node_clock.look(proxy.store, VERB).sure
+    """End all claims whose lease is over, whatever one of them does to the process that ends it; True as reap."""
+    wipes = {}  # Child: (instance, Deadline)
+    while True:
+        ended, waiting = _look(files, wipes)
+        again = Deadline(EVERY)
+        while (waiting or wipes) and not again.passed:
+            for instance in waiting[: MOST - len(wipes)]:
+                wipes[_apart(files, instance)] = instance, Deadline(LONGEST)
+                waiting.remove(instance)
+            done = readable(list(wipes), again.left) or [one for one, (_, limit) in wipes.items() if limit.passed]
+            for child in done:
+                instance, limit = wipes.pop(child)
+                ended = _answer(files, child, instance, limit)[0] and ended
+        if not waiting and not wipes:
+            return ended
+
+
+def _look(files, wipes):
+    """Free what is over and what nobody wipes; whether all could be, and the instances whose disks are to be wiped."""
+    but = [instance for instance, _limit in wipes.values()]
     try:
-        return _apart(files, None, "all boards")
+        with Proxy(files, VERB, create=False) as proxy:
+            now = node_clock.look(proxy.store, VERB).sure
+        try:
+            return _apart(files, but=but, later=[]).answer(Deadline(LONGEST), "all boards", UNFORESEEN)
+        except HeteroError as error:
+            _say(f"{error}; each board is freed by itself")
+        with Proxy(files, VERB, create=False) as proxy:
+            over = [claim.instance for claim in proxy.store.claims() if _over(proxy, claim, now)]
+        answers = [_alone(files, instance) for instance in over if instance not in but]
     except HeteroError as error:
-        _say(f"{error}; each board is freed by itself")
-    with Proxy(files, VERB, create=False) as proxy:
-        claims = [claim for claim in proxy.store.claims() if _over(proxy, claim, now)]
-    ended = [_alone(files, claim) for claim in claims]
-    return all(ended)
+        if not wipes:
+            raise
+        _say(str(error))  # no wipe begins anew for it
+        return False, []
+    return all(ended for ended, _later in answers), [instance for _ended, later in answers for instance in later]
 
 
-def _alone(files, claim):
+def _alone(files, instance):
+    return _answer(files, _apart(files, instance, later=[]), instance, Deadline(LONGEST))
+
+
+def _answer(files, child, instance, deadline):
+    """What came of one instance, as `_apart` answers; that its process ended otherwise than by itself is said."""
     try:
-        return _apart(files, claim.instance, f"board{claim.board}")
+        return child.answer(deadline, instance, UNFORESEEN)
     except HeteroError as error:
         with Proxy(files, VERB, create=False, write=True) as proxy:
-            _failed(proxy, claim, error, _say)
-        return False
+            claim = proxy.store.claim_of(instance)
+            if claim:
+                _failed(proxy, claim, error, _say)
+        return False, []
 
 
-def _apart(files, only, thing):
-    """`reap` in a process of its own, which opens everything anew.
-
-    :raises HeteroError: the process ended otherwise than by itself.
-    """
+def _apart(files, only=None, but=(), later=None):
+    """`reap` in a process of its own, which opens everything anew and answers what came of it, and `later`."""
 
     def work():
         with Proxy(files, VERB, create=False, write=True) as proxy:
-            return reap(proxy, _say, only)
+            return reap(proxy, _say, only, but, later), later or []
 
-    return in_child(work, Deadline(LONGEST), thing, UNFORESEEN)
+    return Child(work)
 
 
 def _say(text):
