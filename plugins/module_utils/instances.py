@@ -16,6 +16,11 @@ INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 WORDS_OF_ANSIBLE = ("localhost", "all", "ungrouped")
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+#: What a rebuild says that has nothing to do.
+NOTHING_TO_REBUILD = (
+    "nothing to rebuild: {name} has image {image} {hash:.12} and this key: give another image= or key=, or fresh=true, "
+    "each of which costs what is in its root"
+)
 #: Longest wait for an instance that was told to reboot or to end (seconds). Its lock is held, and what it says is
 #: listened to, for as long; a board at 300 MHz takes a minute to end its services.
 MOST_SOFT_TIMEOUT = 600

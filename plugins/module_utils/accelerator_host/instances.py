@@ -18,6 +18,7 @@ from functools import partial
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused, TimedOut, naming
 from ..images.names import valid_image
+from ..instances import NOTHING_TO_REBUILD
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
@@ -111,6 +112,9 @@ def rebuilt(host, request, options, change):
                 work.put(**new)
                 work.move(states.REBUILDING)
                 work.remove()
+        else:  # no event: it may be asked for each day
+            text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
+            work.report(work.word, text, event=False)
         if same or not change.check:
             _up(work)
 
@@ -254,9 +258,9 @@ def held(work, verb, deadline):
 
 
 def _reporter(host, instance, change, lines):
-    def report(phase, text, seconds=None):
+    def report(phase, text, seconds=None, event=True):
         seconds = None if seconds is None else round(seconds, 3)
-        if not change.check:
+        if event and not change.check:
             host.store.event(instance, phase, text, seconds)
         lines.append(line(instance, host.name, text, seconds))
 

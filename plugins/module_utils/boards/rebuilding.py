@@ -19,7 +19,7 @@ from ..images.personal import fingerprint, parse_key
 from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
-from ..instances import key_body
+from ..instances import NOTHING_TO_REBUILD, key_body
 from . import feeding, states
 from .board_work import BoardWork
 from .each import each, ids_of, must_own
@@ -42,6 +42,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
     if image:
         valid_image(image)
     feeds = feeding.Feeds(proxy)
+    lines: list = []
 
     def one(board, claim, report):
         if claim is None:
@@ -72,9 +73,12 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             with proxy.store.transaction(dry=change.check):
                 proxy.store.put(claim.instance, **fields)
                 report(PHASE, _text(claim, found, same_key))
+        else:  # no event: it may be asked for each day
+            text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=found.hash)
+            lines.append(dict(instance=claim.instance, node=board.name, phase=PHASE, text=text, seconds=None))
         return dict(changed=changed, image=after["image"])
 
-    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request, created)
+    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, lines, request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
 
 

@@ -83,6 +83,7 @@ def test_made_anew_with_another_key(site):
     (site.lxcpath / "ml-8" / "rootfs" / "root" / "old").write_text("data")
     same = site.do(instances.rebuilt)
     assert (same["changed"], same["instances"][0]["state"]) == (False, "running")
+    assert texts(same)[0].startswith("nothing to rebuild: ml-8 has image ")
     would = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY, check=True)
     assert (would["changed"], site.container().running) == (True, True)
     done = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY)

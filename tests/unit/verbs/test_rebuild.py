@@ -22,6 +22,11 @@ def test_only_what_differs_is_rebuilt(jackie):
     for given in ({}, dict(image="debian"), dict(ssh_public_key=KEY), dict(ssh_public_key=f"{KEY}-elsewhere")):
         result = rebuild(jackie, **given)
         assert (result["changed"], result["to_rebuild"]) == (False, []), given
+        ((node, text),) = [(line["node"], line["text"]) for line in result["lines"]]
+        assert node == "board0"
+        assert text.startswith(f"nothing to rebuild: jackie has image debian {jackie.image.hash[:12]} and this key")
+        assert "fresh=true" in text
+    assert jackie.events(0, "rebuild") == []
     assert jackie.record(0) == before
     result = rebuild(jackie, fresh=True)
     assert (result["changed"], result["to_rebuild"]) == (True, [0])
