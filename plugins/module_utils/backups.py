@@ -111,9 +111,9 @@ def _copy(database, new):
         raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
 
 
-def how_to_restore(database):
-    """What a person does about a damaged database, naming the newest copy."""
-    newest = (copies(database) or [None])[-1]
-    instead = f"copy {newest} in its place and " if newest else ""
+def how_to_restore(database, copy=None):
+    """What a person does about a database that is not to be gone on with, naming a copy (default: the newest)."""
+    copy = copy or (copies(database) or [None])[-1]
+    instead = f"copy {copy} in its place and " if copy else ""
     aside = "move it and its -wal and -shm files aside (keep them)"
     return f"{aside}, then {instead}run the playbook hetero.compute.reconcile, which says what of it is known again"

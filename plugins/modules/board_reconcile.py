@@ -133,6 +133,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.boards.lost_database import said_if_lost
 from ..module_utils.boards.proxy import Proxy
 from ..module_utils.boards.reconciling import reconcile
 from ..module_utils.change import Change
@@ -149,8 +150,10 @@ SPEC = PROXY + ArgumentSpec(
 
 
 def work(params, check):
-    with Proxy(params, create=not check) as proxy:
-        return reconcile(proxy, params["boards"], Change(check), params["timeout"], params["adopt"])
+    lost = said_if_lost(params)
+    with Proxy(params, create=not check, lost=bool(lost)) as proxy:
+        result = reconcile(proxy, params["boards"], Change(check), params["timeout"], params["adopt"])
+    return dict(result, warnings=[lost]) if lost else result
 
 
 def main():

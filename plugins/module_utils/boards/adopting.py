@@ -17,6 +17,7 @@ from ..images.ownership import FORGOTTEN, HAS_ONE, is_forgotten, is_of_claim, ke
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
+from .lost_database import way_by_copy
 from .presence import OTHER_KEY, OWN_KEY
 from .states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 
@@ -100,7 +101,7 @@ def _unreadable(proxy, look, error, wanted):
     if other is not None and other not in proxy.store.kept_boards():
         _leave(look, f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}")
     elif row is None or work.contradiction:
-        _leave(look, str(error))
+        _leave(look, f"{error}{way_by_copy(proxy.store.path, work.board.id)}")
     elif is_forgotten(proxy, work.board, row):
         _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
     elif row.image_hash and not is_of_claim(proxy, work.board, row):

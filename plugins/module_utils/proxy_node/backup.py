@@ -13,6 +13,7 @@ import os
 
 from .. import backups
 from ..boards.claim_records import FOLDER
+from ..boards.lost_database import must_not_be_lost
 from ..boards.store import Store
 from .config import CONFIG, files_of, read_config
 
@@ -26,6 +27,8 @@ def main(arguments):
     parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
     config = parser.parse_args(arguments).config
     database = files_of(config)["state_db"]
-    with Store(database, create=False, records=os.path.join(read_config(config)["state_folder"], FOLDER)) as store:
+    folder = read_config(config)["state_folder"]
+    must_not_be_lost(database, folder)
+    with Store(database, create=False, records=os.path.join(folder, FOLDER)) as store:
         store.keep_missing()
     return backups.say(database)

@@ -19,6 +19,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
 
@@ -32,9 +33,10 @@ def found(result, board=0):
 
 
 def lose(site):
-    """The database with its log, moved aside."""
+    """The database with its log, moved aside; an empty one was begun since."""
     for path in site.state.glob("state.db*"):
         path.unlink()
+    Store(site.params["state_db"]).close()
 
 
 def record(site, board=0):

@@ -15,6 +15,7 @@ from contextlib import closing
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
@@ -184,6 +185,7 @@ def test_a_rebuild_that_was_cut_off_leaves_its_board_somebodys(jackie):
     shutil.rmtree(jackie.state / "board-roots" / "fs_0", ignore_errors=True)
     for path in jackie.state.glob("state.db*"):
         path.unlink()
+    Store(jackie.params["state_db"]).close()
     jackie.cut(0)
     assert [board["board"] for board in jackie.provision("carol")[0]["boards"]] == [1]
 

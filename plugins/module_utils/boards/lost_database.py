@@ -1,0 +1,110 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A proxy's database that is gone although instances were made there: what shows that, and the way back.
+
+An empty database in its place would say that nobody has anything. A node that is new has neither records of claims nor
+roots, and none of this concerns it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+
+from ..backups import copies, folder_of, how_to_restore
+from ..errors import HeteroError
+from ..images.roots import OLDER, ROOTS
+from ..proxy_node.config import read_config
+from .claim_records import FOLDER, ClaimRecords
+
+ROOT_NAME = re.compile(r"fs_\d+")
+#: So many of each kind are named.
+SHOWN = 3
+RECONCILE = "ansible-playbook hetero.compute.reconcile"
+
+
+def must_not_be_lost(database, state_folder):
+    """HeteroError where a database is missing, or empty, and instances were made on this node.
+
+    :param database: its path.
+    :param state_folder: where roots and records of claims lie.
+    """
+    if os.path.exists(database) and os.path.getsize(database):
+        return
+    records = ClaimRecords(os.path.join(state_folder, FOLDER))
+    boards = records.boards()
+    there = [f"record of a claim {records.path(board)}" for board in boards]
+    there += [f"root {path}" for path in _roots(state_folder)]
+    if there:
+        unreadable = [records.path(board) for board in boards if not _can_be_read(records, board)]
+        what = f"is not there, and instances were made on this node ({_listed(there)})"
+        raise HeteroError(what, database, _way_back(database, unreadable))
+
+
+def said_if_lost(params):
+    """What reconcile says of a database that it makes anew; None where it is there.
+
+    :param params: the module's `config` and `state_db`.
+    :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards out of use, events).
+    """
+    database = params["state_db"]
+    try:
+        must_not_be_lost(database, read_config(params["config"])["state_folder"])
+    except HeteroError as error:
+        if copies(database):
+            raise
+        return f"{database}: {error.what}: an empty one is begun; boards that were out of use are to be taken out again"
+    return None
+
+
+def way_by_copy(database, board):
+    """The way out by the newest copy in which somebody has a board, to come after another one; empty without such."""
+    for path in reversed(copies(database)):
+        instance = _who_has(path, board)
+        if instance:
+            way = how_to_restore(database, path)
+            return f"; or, as the copy {path} says that it is {instance}'s: {way}; reconcile -e adopt={instance} then"
+    return ""
+
+
+def _who_has(copy, board):
+    """The instance that has a board by a copy of a database; None also where the copy cannot be read."""
+    try:
+        with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
+            rows = db.execute("SELECT instance FROM claims WHERE board = ?", (board,)).fetchall()
+    except sqlite3.DatabaseError:
+        return None
+    return rows[0][0] if rows else None
+
+
+def _way_back(database, unreadable):
+    newest = (copies(database) or [None])[-1]
+    if newest is None:
+        return f"no copy of it is there: {RECONCILE} makes it anew, and says what of it is known again"
+    logs = [path for path in (f"{database}-wal", f"{database}-shm") if os.path.exists(path)]
+    aside = f"mv {' '.join(logs)} {folder_of(database)}/ && " if logs else ""
+    text = f"run on this node: {aside}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"
+    if unreadable:
+        text += f" (which cannot read {_listed(unreadable)}, and takes the copy's word for it by -e adopt=INSTANCE)"
+    return text
+
+
+def _roots(state_folder):
+    folders = [os.path.join(state_folder, name) for name in (ROOTS, OLDER)]
+    names = [(folder, name) for folder in folders if os.path.isdir(folder) for name in sorted(os.listdir(folder))]
+    return [os.path.join(folder, name) for folder, name in names if ROOT_NAME.fullmatch(name)]
+
+
+def _can_be_read(records, board):
+    try:
+        return records.read(board) is not None
+    except HeteroError:
+        return False
+
+
+def _listed(texts):
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more

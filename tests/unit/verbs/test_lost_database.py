@@ -1,0 +1,137 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A state database that is gone. If these fail, a node that forgot its tenants says that nobody is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup, reap, restore
+
+VERBS = {
+    "status": ("board_info", {}),
+    "claim": ("board_claim", dict(instance="jackie", owner="jackie", state="absent")),
+    "terminate": ("tilera_boot", dict(boards=[0], state="stopped", timeout=10, instance="jackie")),
+    "image": ("board_image", dict(boards=[0], state="absent", instance="jackie")),
+    "rebuild": ("board_rebuild", dict(instance="jackie", image="debian-13")),
+    "wipe": ("board_wipe", dict(boards=[1])),
+    "lease": ("board_lease", dict(instance="jackie", hours=1)),
+    "maintenance": ("board_maintenance", dict(boards=[1], reason="fan")),
+    "cabling": ("board_cabling", dict(boards=[1])),
+}
+
+
+def lose(site):
+    for path in site.state.glob("state.db*"):
+        path.unlink()
+
+
+@pytest.fixture
+def lost(jackie):
+    """Jackie runs, a copy of the database knows her, and the database is gone."""
+    backups.make(jackie.params["state_db"])
+    lose(jackie)
+    return jackie
+
+
+def reconcile(site, **given):
+    return site.module("board_reconcile", **dict(dict(timeout=5), **given))
+
+
+def follow(text):
+    """Type what is printed for the node."""
+    command = re.search(r"run on this node: (.+?) and then", text)[1]
+    subprocess.run(["sh", "-ec", command], check=True)
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_goes_on_without_it(lost, verb, check):
+    """Lost: the word that anything is wrong; "no such instance", and rc 0, where hers runs."""
+    name, given = VERBS[verb]
+    result = lost.module(name, check=check, **given)
+    assert result.get("failed"), result
+    assert result["msg"].startswith(f"{lost.params['state_db']}: is not there, and instances were made on this node")
+    assert f"cp -p {backups.copies(lost.params['state_db'])[-1]} {lost.params['state_db']} and then" in result["msg"]
+    assert "ansible-playbook hetero.compute.reconcile" in result["msg"]
+    assert not Path(lost.params["state_db"]).exists(), "an empty one would hide the loss"
+    assert lost.outlets()["1"] == "on"
+
+
+@pytest.mark.parametrize("main", [reap.main, restore.main, backup.main])
+def test_no_verb_of_the_node_goes_on_without_it(lost, main):
+    """Lost: exports of running boards after a restart, for an NFS server that begins with none."""
+    lost.tftp.mkdir(exist_ok=True)
+    shutil.copy(lost.params["boards_file"], lost.tftp / "tilera_boards")
+    with pytest.raises(HeteroError, match="is not there, and instances were made on this node"):
+        main(["--config", lost.params["config"]])
+
+
+def test_what_is_printed_brings_everything_back(lost):
+    """Lost: what a copy knows and no record does, such as a board that an operator took out of use."""
+    lost_there = dict(reconcile(lost))
+    assert lost_there["failed"], "an empty database forgets which boards are out of use"
+    Path(f"{lost.params['state_db']}-wal").write_bytes(b"of the lost one")
+    follow(reconcile(lost)["msg"])
+    assert not reconcile(lost).get("failed")
+    assert lost.what_is_there() == lost.running("jackie")
+    assert (lost.state / "backups" / "state.db-wal").read_bytes() == b"of the lost one"
+
+
+def test_without_a_copy_reconcile_goes_on_and_says_so(jackie):
+    lose(jackie)
+    said = jackie.module("board_info")["msg"]
+    assert "no copy of it is there: ansible-playbook hetero.compute.reconcile makes it anew" in said
+    result = reconcile(jackie)
+    assert not result.get("failed"), result
+    assert "is not there, and instances were made on this node" in result["warnings"][0]
+    assert jackie.what_is_there() == jackie.running("jackie")
+    assert "warnings" not in reconcile(jackie)
+
+
+def test_a_new_node_has_no_database_to_miss(site):
+    """Lost: the first request on a proxy that was just set up, or where everything was given back."""
+    assert not site.module("board_info").get("failed")
+    assert not any(result.get("failed") for result in [*site.provision(), *site.terminate()])
+    lose(site)
+    assert not site.module("board_info").get("failed")
+    assert not any(result.get("failed") for result in site.provision())
+
+
+def test_the_way_back_also_holds_where_a_record_cannot_be_read(lost):
+    """Lost: the instance of whom only a copy of the database tells, for want of a word how to take the copy's."""
+    record = lost.state / "claims" / "board0.json"
+    record.write_text("{")
+    said = lost.module("board_info")["msg"]
+    assert f"which cannot read {record}, and takes the copy's word for it by -e adopt=INSTANCE" in said
+    follow(said)
+    assert not reconcile(lost, adopt=["jackie"]).get("failed")
+    assert lost.what_is_there() == lost.running("jackie")
+    with lost.proxy() as proxy:
+        assert proxy.store.kept(0).claim.instance == "jackie"
+
+
+def test_reconcile_names_the_copy_that_knows_whose_a_board_is(lost):
+    """Lost: the same, where an empty database was made already: the newest copy may be one of that."""
+    knows = backups.copies(lost.params["state_db"])[-1]
+    record = lost.state / "claims" / "board0.json"
+    record.write_text("{")
+    kept = lost.folder / "kept.db"
+    Path(knows).rename(kept)  # no copy there: so that it is made anew
+    assert not reconcile(lost).get("failed")
+    kept.rename(knows)
+    with lost.proxy() as proxy:
+        proxy.store.event(1, "note", "later")
+    assert backups.make(lost.params["state_db"]) != knows
+    (found,) = reconcile(lost)["boards"][0]["found"]
+    assert f"the copy {knows} says that it is jackie's" in found["found"]
+    assert "reconcile -e adopt=jackie" in found["found"]
+    assert found["done"] is None
