@@ -18,6 +18,7 @@ from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
 from .lost_database import way_by_copy
+from .power_proof import PLUGS
 from .presence import OTHER_KEY, OWN_KEY
 from .states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 
@@ -29,7 +30,7 @@ PUT_BACK = (
 )
 NOT = "not adopted, nothing of it is touched"
 ASK = (
-    f"{NOT}: see which outlet feeds it (playbook hetero.compute.cabling); once it is known to be {{name}}'s, "
+    f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, "
     "reconcile -e adopt={name} takes its record's word"
 )
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or

@@ -21,6 +21,8 @@ LOOKS = 2
 #: two (large capacitors, a light load).
 LINGER = 4.0
 
+#: What to do about a board that is in use: the cabling test switches outlets, so it takes free boards only.
+PLUGS = "look at its plug (playbook hetero.compute.cabling says what the outlets of free boards feed)"
 ANSWERS = "something answers at {ip}"
 GROWS = "its console's log grows"
 UNSEEN = "no own proof of power on: no boot request was seen, and no console said anything"
@@ -81,7 +83,7 @@ def contradiction(work, signs):
     """The note of a board that lives on although its outlet was read back as off."""
     return (
         f"off by {work.pdu}'s read-back, but {' and '.join(signs)}: outlet {work.outlet} does not feed this board, or "
-        "its address is taken: check the cabling (playbook hetero.compute.cabling)"
+        f"its address is taken: {PLUGS}"
     )
 
 

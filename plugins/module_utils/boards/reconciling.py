@@ -38,7 +38,6 @@ PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
 WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
-CABLING = "see which outlet feeds it (playbook hetero.compute.cabling)"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
@@ -210,7 +209,7 @@ def _judge(proxy, look, crossed):
     elif look.lives_without_power:
         runs = f"it runs {work.instance} and shows its own key"
         seen = runs if look.ssh == OWN_KEY else f"a machine answers at {work.board.ip}"
-        look.note(f"its outlet is off, and {seen}: nothing is switched: {CABLING}")
+        look.note(f"its outlet is off, and {seen}: nothing is switched: {power_proof.PLUGS}")
     else:
         if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # it may have waited for just that
@@ -226,7 +225,7 @@ def _nobodys(proxy, look, crossed):
     work = look.work
     if look.power == "on" and crossed:
         names = ", ".join(one.work.board.name for one in crossed)
-        look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {CABLING}")
+        look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {power_proof.PLUGS}")
         return
     whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
     if whose:

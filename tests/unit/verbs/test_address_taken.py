@@ -17,7 +17,7 @@ QUICK = {"tftp": 0.0, "nfs": 0.0, "running": 0.0}
 OWN = dict(boards=[0], instance="jackie", timeout=2)
 #: Who answers is said by its address, and what to look at.
 KEY = "another host key than its own answers at its address 10.0.2.1: see which machine that is"
-LIVES = "something answers at 10.0.2.1: outlet 1 does not feed this board, or its address is taken: check the cabling"
+LIVES = "something answers at 10.0.2.1: outlet 1 does not feed this board, or its address is taken: look at its plug"
 FEED = "outlet 1 of pdu-a does not feed this board, or its address is taken: 10.0.2.1 shows another host key"
 #: Verb → its module, what is said of the board, and whether its outlet stays as it is.
 VERBS = {
