@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.filter.status_table import aligned
+from ansible_collections.hetero.compute.plugins.filter.status_table import GAP, aligned
 
 DOCUMENTATION = r"""
 name: reconcile_table
@@ -17,7 +19,8 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Turns results of M(hetero.compute.board_reconcile), M(hetero.compute.host_reconcile) and
-    M(hetero.compute.gpu_reconcile) into lines with aligned columns, a heading first, and sums last.
+    M(hetero.compute.gpu_reconcile) into lines with aligned columns, a heading first, and sums last. What is too long
+    for a terminal of 100 columns stands below its row.
 positional: _input, hosts, gpus
 options:
   _input:
@@ -35,6 +38,10 @@ options:
     type: list
     elements: dict
     default: []
+  check:
+    description: Whether the results are of check mode, so that nothing was mended.
+    type: bool
+    default: false
 seealso:
   - module: hetero.compute.board_reconcile
 """
@@ -43,9 +50,10 @@ EXAMPLES = r"""
 - name: Show what was found
   hetero.compute.show:
     lines: "{{ found.results | hetero.compute.reconcile_table }}"
-# NODE    RECORD     INSTANCE  OUTLET  SSH      FOUND                             DONE
-# board0  running    jackie    on      own key  missing: export                   put back
-# board1  power off  -         on      -        its outlet is on, and nobody has  off, cleaned, free
+# NODE    RECORD     INSTANCE  OUTLET  SSH      FOUND            DONE
+# board0  running    jackie    on      own key  missing: export  put back
+# board1  power off  -         on      -
+#     its outlet is on, and nobody has it: off, cleaned, free
 # board2  power off  -         off     -        as recorded
 # 3 boards: 1 as recorded, 2 mended, 0 to look at
 """
@@ -60,22 +68,49 @@ _value:
 HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
 KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
+#: Columns of the table; what does not fit stands below its row, this far to the right.
+WIDTH, INDENT = 100, "    "
+WOULD = "would be "
 
 
-def rows_of(board):
+def rows_of(board, check=False):
     """A row for each thing found of a board; the board itself stands in the first."""
     first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
     for number, found in enumerate(board["found"] or AS_RECORDED):
         own = first if number == 0 else [""] * len(first)
-        yield (*own, found["found"], "not touched" if found["done"] is None else found["done"])
+        done = "not touched" if found["done"] is None else found["done"]
+        if check and found["done"] and not done.startswith(WOULD):
+            done = WOULD + done
+        yield (*own, found["found"], done)
 
 
-def summed_up(kind, records):
+def summed_up(kind, records, check=False):
     """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none."""
     fine = sum(not record["found"] for record in records)
     to_see = sum(any(found["done"] is None for found in record["found"]) for record in records)
-    said = f"{len(records)} {kind}: {fine} as recorded, {len(records) - fine - to_see} mended, {to_see} to look at"
-    return [said] if records else []
+    mended = f"{len(records) - fine - to_see} {WOULD if check else ''}mended"
+    return [f"{len(records)} {kind}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
+
+
+def fitted(rows):
+    """Rows as lines of at most WIDTH columns, unless a word is longer; the last two cells of a long one come below."""
+    own = zip(*(row[:-2] for row in rows))
+    left = WIDTH - sum(max(map(len, column)) + len(GAP) for column in own)
+    short = [row for row in rows if len(GAP.join(row[-2:])) <= left]
+    found = max((len(row[-2]) for row in short), default=0)
+    beside = [row in short and found + len(GAP) + len(row[-1]) <= left for row in rows]
+    lines = aligned([row if fits else (*row[:-2], "", "") for row, fits in zip(rows, beside)])
+    for line, row, fits in zip(lines, rows, beside):
+        if line:
+            yield line
+        if not fits:
+            yield from wrapped(": ".join(row[-2:]))
+
+
+def wrapped(text, first=INDENT):
+    """A text as lines, which break between words only, so that what is to be typed stays in one piece."""
+    indents = dict(initial_indent=first, subsequent_indent=INDENT)
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents)
 
 
 def _called(instances):
@@ -101,21 +136,21 @@ def domain_rows(results):
             yield (f"{result['item']} {one['address']}", "-", one["domain"], "-", "-", one["found"], done)
 
 
-def reconcile_table(results, hosts=(), gpus=()):
+def reconcile_table(results, hosts=(), gpus=(), check=False):
     if isinstance(results, (str, dict)) or not all(
         isinstance(one, dict) and "others" in one for one in [*results, *hosts]
     ):
         raise AnsibleFilterError("hetero.compute.reconcile_table needs lists of results of board_ and host_reconcile")
     boards = [board for one in results for board in one["boards"]]
     instances = [instance for one in hosts for instance in one["instances"]]
-    rows = [row for record in boards + instances for row in rows_of(record)]
+    rows = [row for record in boards + instances for row in rows_of(record, check)]
     others = [f"of no board in the boards file, not touched: {text}" for one in results for text in one["others"]]
     others += [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
     return [
-        *aligned([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
-        *others,
-        *summed_up("boards", boards),
-        *summed_up(_called(instances), instances),
+        *fitted([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
+        *(line for text in others for line in wrapped(text, first="")),
+        *summed_up("boards", boards, check),
+        *summed_up(_called(instances), instances, check),
         *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
     ]
 

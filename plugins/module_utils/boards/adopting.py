@@ -29,10 +29,7 @@ PUT_BACK = (
     "with state=stopped, board_image with state=absent)"
 )
 NOT = "not adopted, nothing of it is touched"
-ASK = (
-    f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, "
-    "reconcile -e adopt={name} takes its record's word"
-)
+ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, reconcile -e adopt={{name}} takes its record's word"
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
 #: that another board's was copied over.
 WORD = (

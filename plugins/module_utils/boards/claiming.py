@@ -37,6 +37,11 @@ from .store import Record, why_not_free
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
+#: What helps an instance whose board is not free to be repaired.
+SOMEBODYS = (
+    "stop_instance and start_instance -e instance={name} bring it up once the fault is mended, terminate_instance -e "
+    "instance={name} ends it; then repair takes the board"
+)
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
 
@@ -280,7 +285,8 @@ def _unclaimed(proxy, board, deadline, change):
     with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
         record = proxy.store.record(board.id)
         if record.claim:
-            raise Refused(f"is claimed for {record.claim.instance}", board.name, "name that instance")
+            remedy = SOMEBODYS.format(name=record.claim.instance)
+            raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
         whose = left_by(proxy, board, record)
         if whose:
             raise Refused(whose, board.name, "have reconcile adopt it, or clean the board by its own module")

@@ -138,5 +138,8 @@ def test_a_board_that_somebody_has_is_not_repaired(jackie):
     before = look()
     rc, output = plays.play("repair", node="board0", proxy="p1")
     assert rc != 0
-    assert "board0: is claimed for jackie: name that instance" in output
+    said = " ".join(output.split())
+    # repair takes no instance: what may be typed is said whole
+    assert "board0: is claimed for jackie: stop_instance and start_instance -e instance=jackie bring it up" in said
+    assert "terminate_instance -e instance=jackie ends it" in said
     assert look() == before

@@ -264,7 +264,7 @@ def test_one_session_a_pdu(jackie):
     assert json.loads((jackie.folder / "pdu-a.json").read_text())["faults"]["busy"] == 0
 
 
-def test_the_table_says_it_in_one_line_a_finding(jackie):
+def test_the_table_says_each_finding_beside_its_board_or_below(jackie):
     jackie.pdu(board1="on")
     (jackie.folder / "ganesha.json").write_text("{}")
     lines = reconcile_table([reconcile(jackie)])
@@ -272,5 +272,6 @@ def test_the_table_says_it_in_one_line_a_finding(jackie):
     assert lines[1].split("  ")[0] == "board0"
     assert "missing: export" in lines[1]
     assert "put back" in lines[1]
-    assert lines[2].startswith("board1  power off  -         on      -        its outlet is on, and nobody has it")
+    assert lines[2] == "board1  power off  -         on      -"
+    assert lines[3] == "    its outlet is on, and nobody has it: off, cleaned, free"
     assert lines[-1] == "2 boards: 0 as recorded, 2 mended, 0 to look at"

@@ -1,0 +1,52 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of reconcile. If these fail, an operator reads that something was mended which was not, or rows that a
+terminal breaks anywhere.
+"""
+
+from __future__ import annotations
+
+from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
+
+LONG = (
+    "its outlet is off, and it runs jackie and shows its own key: nothing is switched: look at its plug (playbook "
+    "hetero.compute.cabling says what the outlets of free boards feed)"
+)
+
+
+def board(number, *found, instance="jackie", ssh="own key"):
+    found = [dict(found=text, done=done) for text, done in found]
+    return dict(name=f"board{number}", recorded="running", instance=instance, power="on", ssh=ssh, found=found)
+
+
+def table(*boards, others=(), **more):
+    return reconcile_table([dict(boards=boards, others=list(others))], **more)
+
+
+def test_a_short_finding_stands_in_its_row():
+    assert table(board(0, ("missing: export", "put back")), board(1)) == [
+        "NODE    RECORD   INSTANCE  OUTLET  SSH      FOUND            DONE",
+        "board0  running  jackie    on      own key  missing: export  put back",
+        "board1  running  jackie    on      own key  as recorded",
+        "2 boards: 1 as recorded, 1 mended, 0 to look at",
+    ]
+
+
+def test_a_long_finding_stands_below_its_row():
+    lines = table(board(0, (LONG, None), ("missing: export", "put back")), board(1), others=[f"folder {LONG}"])
+    assert max(map(len, lines)) <= 100, "a terminal breaks it anywhere"
+    assert lines[1] == "board0  running  jackie    on      own key"
+    below = lines[2 : lines.index(next(line for line in lines if "missing: export" in line))]
+    assert all(line.startswith("    ") for line in below)
+    assert " ".join(" ".join(below).split()) == f"{LONG}: not touched"
+    assert lines[0].index("FOUND") == next(line.index("missing: export") for line in lines if "missing" in line)
+
+
+def test_in_check_mode_nothing_was_mended():
+    lines = table(
+        board(0, ("missing: export", "would be put back")), board(1, ("recorded as off", "noted")), check=True
+    )
+    assert "would be put back" in lines[1]
+    assert "would be noted" in lines[2]
+    assert lines[-1] == "2 boards: 0 as recorded, 2 would be mended, 0 to look at"
