@@ -60,6 +60,10 @@ class Feeds:
             except HeteroError:
                 self._kept[board] = None
 
+    def kept(self, board_id):
+        """A board's record of its claim; None where there is none, or none that can be read."""
+        return self._kept.get(board_id)
+
     def of(self, board, claim):
         """What fed a board of this claim last; None where nobody knows."""
         kept = self._kept.get(board.id)

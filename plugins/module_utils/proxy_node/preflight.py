@@ -27,6 +27,7 @@ from ..typed import TableOf
 from .config import CONFIG, PDU, WIRE, read_config
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
+from .wiring_check import contradictions
 
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
 PORTS = {
@@ -135,7 +136,9 @@ def boards_of(plan, found):
 
 
 def wiring(plan, boards, found):
-    """tftp_proxy_boards against the boards file and tftp_proxy_pdus: unknown names, outlets used twice."""
+    """tftp_proxy_boards against the boards file, tftp_proxy_pdus and what boards in use have power by: unknown names,
+    outlets used twice, outlets that are another's.
+    """
     if wrong_types(plan, found):
         return
     known = {str(board.id) for board in boards}
@@ -182,6 +185,7 @@ def wiring(plan, boards, found):
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
+    contradictions(plan, boards, found)
 
 
 def wrong_types(plan, found):

@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The wiring that is about to be written against the records of claims: by which outlets boards in use have power.
+
+It is written all the same, for no verb switches what is in doubt (boards/feeding.py); who wrote it is to read so now.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from ..boards.claim_records import FOLDER, ClaimRecords, Fed
+from ..boards.feeding import Feeds
+from ..errors import HeteroError
+from .config import read_config
+
+
+class Planned:
+    """A proxy as it is about to be, as far as feeding.py asks: its PDUs, its wiring, its records of claims."""
+
+    def __init__(self, plan):
+        self.config = {"pdus": plan.pdus}
+        self.store = self
+        self._wiring, self._before = plan.wiring, _before(plan)
+        self._records = ClaimRecords(os.path.join(plan.state_folder, FOLDER))
+
+    def kept_boards(self):
+        return self._records.boards()
+
+    def kept(self, board):
+        """A board's record; one that names no outlet goes by the wiring that is there."""
+        kept, wire = self._records.read(board), self._before.get(str(board), {})
+        if kept and kept.is_somebodys and kept.fed is None and "outlet" in wire:
+            return replace(kept, fed=Fed(wire["pdu"], str(wire["outlet"])))
+        return kept
+
+    def outlet(self, board):
+        wire = self._wiring[str(board.id)]
+        return wire["pdu"], str(wire["outlet"])
+
+    def is_wired(self, board):
+        return "outlet" in self._wiring.get(str(board.id), {})
+
+
+def contradictions(plan, boards, found):
+    """A note for each board whose outlet is to be another than it has power by, or one by which another has."""
+    try:
+        planned = Planned(plan)
+        feeds = Feeds(planned)
+    except HeteroError as error:
+        found.note(error.thing, error.what, error.remedy)
+        return
+    for board in boards:
+        kept = feeds.kept(board.id)
+        if planned.is_wired(board):
+            doubt = feeds.doubt(board, kept.claim if kept else None)
+            if doubt:
+                found.note(board.name, str(doubt), doubt.remedy)
+        elif kept and kept.fed:
+            what = f"no outlet feeds it any more, and {kept.claim.instance} had its power by {kept.fed.name} last"
+            found.note(board.name, f"{what}: no verb can switch it", "name its pdu and outlet in tftp_proxy_boards")
+
+
+def _before(plan):
+    """The wiring that is there; none on a machine that is set up for the first time, or whose file is wrong."""
+    try:
+        return read_config(plan.config)["boards"]
+    except HeteroError:
+        return {}

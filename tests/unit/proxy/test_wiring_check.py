@@ -1,0 +1,111 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""If these fail, an operator who swapped two lines of the inventory learns it from verbs that refuse, days later."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import (
+    FOLDER,
+    Claim,
+    ClaimRecords,
+    Fed,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight
+
+BOARDS = "".join(
+    f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)
+)
+WIRING = {str(n): {"pdu": "pdu-a", "outlet": str(n + 5)} for n in range(3)}
+PDU = {"driver": "apc", "host": "10.0.100.1"}
+
+
+def kept(board, name, fed):
+    claim = Claim(board, name, name, "jo", {"name": "tp64.8x8"}, "demo", "ssh-rsa AAAA", 1.5, image_hash="ab")
+    return Kept(claim, "running", "", True, fed)
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """Jackie runs on board 0 by outlet 5, carol on board 1 by outlet 6, as proxy.json and the records have it."""
+    records = ClaimRecords(str(tmp_path / FOLDER))
+    for board, name in enumerate(("jackie", "carol")):
+        records.write(board, kept(board, name, Fed("pdu-a", str(board + 5), "10.0.100.1")))
+    config = tmp_path / "proxy.json"
+    config.write_text(json.dumps(dict(server="10.0.2.254", pdus={"pdu-a": PDU}, boards=WIRING)))
+    return preflight.Plan(
+        server="10.0.2.254",
+        state_folder=str(tmp_path),
+        config=str(config),
+        boards_text=BOARDS,
+        pdus={"pdu-a": PDU},
+        credentials_for=["pdu-a"],
+        wiring=WIRING,
+    )
+
+
+def notes(plan, **outlets):
+    """What is said of a wiring with these outlets changed (`board0="6"`)."""
+    wiring = {
+        board: dict(wire, outlet=outlets.get(f"board{board}", wire["outlet"])) for board, wire in plan.wiring.items()
+    }
+    found = Findings()
+    plan = replace(plan, wiring=wiring)
+    preflight.wiring(plan, preflight.boards_of(plan, found), found)
+    assert not found.defects, "the file may be written: no verb switches what is in doubt"
+    return [str(note) for note in found.notes]
+
+
+def test_a_wiring_as_the_records_have_it_is_not_spoken_of(plan):
+    assert notes(plan) == []
+    renamed = replace(
+        plan,
+        pdus={"rack-1": PDU},
+        credentials_for=["rack-1"],
+        wiring={n: dict(w, pdu="rack-1") for n, w in WIRING.items()},
+    )
+    assert notes(renamed) == [], "a PDU may get another name"
+
+
+def test_two_outlets_that_are_swapped_are_said_of_both(plan):
+    first, second = notes(plan, board0="6", board1="5")
+    assert first.startswith(
+        "board0: its wiring names pdu-a outlet 6, by which carol on board1 had power last, and jackie had its power by "
+        "pdu-a outlet 5 last: nothing is switched: correct tftp_proxy_boards"
+    )
+    assert "reconcile -e adopt=jackie takes the wiring's word" in first
+    assert second.startswith("board1: its wiring names pdu-a outlet 5, by which jackie on board0 had power last")
+
+
+def test_a_free_board_that_gets_a_tenants_outlet_is_said(plan):
+    both = notes(plan, board1="9", board2="6")
+    assert [note.split(":")[0] for note in both] == ["board1", "board2"]
+    assert "pdu-a outlet 6, by which carol on board1 had power last" in both[1]
+
+
+def test_a_record_that_knows_no_outlet_goes_by_the_file_that_is_there(plan, tmp_path):
+    """Lost: the warning for instances of an earlier release."""
+    ClaimRecords(str(tmp_path / FOLDER)).write(0, kept(0, "jackie", None))
+    (said,) = notes(plan, board0="9")
+    assert "its wiring names pdu-a outlet 9, and jackie had its power by pdu-a outlet 5 last" in said
+
+
+def test_a_board_in_use_without_an_outlet_is_said(plan):
+    wiring = {number: wire for number, wire in WIRING.items() if number != "0"}
+    (unwired, said) = notes(replace(plan, wiring=wiring))
+    assert said == (
+        "board0: no outlet feeds it any more, and jackie had its power by pdu-a outlet 5 last: no verb can switch it: "
+        "name its pdu and outlet in tftp_proxy_boards"
+    )
+    assert unwired.startswith("board0: no outlet feeds it")
+
+
+def test_a_node_without_records_has_nothing_to_say(plan, tmp_path):
+    assert notes(replace(plan, state_folder=str(tmp_path / "new"), config=str(tmp_path / "none")), board0="9") == []
