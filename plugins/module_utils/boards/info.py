@@ -84,8 +84,8 @@ def board_fields(board, record, now, wiring):
 
 
 def _told(proxy, boards, records):
-    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, and why one that somebody
-    has is not switched.
+    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has is
+    not switched, and which record of a claim cannot be read.
     """
     try:
         feeds = Feeds(proxy)
@@ -95,8 +95,19 @@ def _told(proxy, boards, records):
     for board in boards:
         record = records[board.id]
         note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
-        told[board.id] = replace(record, note=note)
+        unreadable = _unreadable(proxy, record) if feeds else None
+        told[board.id] = replace(record, note="; ".join(filter(None, (note, unreadable))))
     return told
+
+
+def _unreadable(proxy, record):
+    """What is said of the record of a claim that the database knows; None for one that can be read."""
+    try:
+        if record.claim:
+            proxy.store.kept(record.board)
+    except HeteroError as error:
+        return f"{error.thing}: {error.what}: reconcile -e adopt={record.claim.instance}"
+    return None
 
 
 def _doubt(feeds, board, claim):

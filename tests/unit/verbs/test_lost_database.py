@@ -119,6 +119,18 @@ def test_the_way_back_also_holds_where_a_record_cannot_be_read(lost):
         assert proxy.store.kept(0).claim.instance == "jackie"
 
 
+def test_status_shows_a_record_that_cannot_be_read(jackie):
+    """Lost: the time until her lease does not end, which is when anybody hears of it."""
+    record = jackie.state / "claims" / "board0.json"
+    record.write_text("{")
+    with jackie.proxy() as proxy:
+        proxy.store.move(0, "running", "busy")
+    note = jackie.module("board_info")["boards"][0]["note"]
+    assert note == f"busy; {record}: what it says of a claim cannot be read: reconcile -e adopt=jackie"
+    assert not reconcile(jackie, adopt=["jackie"]).get("failed")
+    assert jackie.module("board_info")["boards"][0]["note"] == "busy"
+
+
 def test_reconcile_names_the_copy_that_knows_whose_a_board_is(lost):
     """Lost: the same, where an empty database was made already: the newest copy may be one of that."""
     knows = backups.copies(lost.params["state_db"])[-1]
