@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import FORGOTTEN, HAS_ONE, is_forgotten, is_of_claim, kept_of
+from ..images.ownership import FORGOTTEN, forgotten_of, is_of_claim, kept_of
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -58,8 +58,8 @@ def propose(proxy, look, wanted):
     if kept is None or kept.claim == row:
         if work.contradiction:
             _leave(look, str(work.contradiction))
-        elif row is not None and kept is None and is_forgotten(proxy, work.board, row):
-            _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
+        elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
+            _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
         elif row is not None and kept is None:
             _keep_anew(proxy, look, f"{work.instance}'s claim is in the database only", "written beside it, too")
         return
@@ -100,8 +100,8 @@ def _unreadable(proxy, look, error, wanted):
         _leave(look, f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}")
     elif row is None or work.contradiction:
         _leave(look, f"{error}{way_by_copy(proxy.store.path, work.board.id)}")
-    elif is_forgotten(proxy, work.board, row):
-        _leave(look, f"{HAS_ONE.format(name=row.instance)}: {FORGOTTEN}")
+    elif forgotten_of(proxy, work.board, row):
+        _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
     elif row.image_hash and not is_of_claim(proxy, work.board, row):
         _leave(look, str(error))  # nothing here bears the database out
     elif row.instance in wanted:

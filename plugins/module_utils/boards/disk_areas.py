@@ -51,7 +51,6 @@ exit 0
 """
 #: /sys/block/*/size and ATA count these.
 SECTOR = 512
-ACCEPT = "accept_unwiped"
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,15 @@ import os
 import time
 
 from ..errors import HeteroError, naming
+from ..images.used_disks import ACCEPT, DISKS, FOLDER, USED, missing, path_of, read
 from ..whole_file import write_whole
-from .disk_areas import ACCEPT
 
-FOLDER = "wipes"
 HISTORY = os.path.join(FOLDER, "history")
-#: What a board's file says from its first use on until a wipe is proven.
-USED = "used by"
-#: Beside it: names of the disks that the board had then.
-DISKS = "disks"
-NOBODY_KNOWS = "somebody (what is known of it cannot be read)"
 
 
 def proof(proxy, board):
     """The record of the wipe that stands for all disks that the board has now; None where there is none."""
-    record = _read(proxy, board)
+    record = read(proxy, board)
     if record is None or USED in record:
         return None
     wiped = {disk["device"] for disk in record["disks"] if disk["proven"]}
@@ -47,19 +41,17 @@ def unwiped(proxy, board):
 
 def unnamed(proxy, board):
     """The same of disks that a tenant used and that the wiring does not name any more, so that nothing wipes them."""
-    record, accepted = _read(proxy, board) or {}, proxy.wiring(board).get(ACCEPT) or []
-    lost = [disk for disk in record.get(DISKS, []) if USED in record and disk not in proxy.disks(board)]
+    record = read(proxy, board) or {}
     return [
         f"disk {disk} was used by {record[USED]}, and is not named any more: name it in tftp_proxy_boards and run "
         f"hetero.compute.proxy; or, where it was taken out, {ACCEPT}: [{os.path.basename(disk)}] there"
-        for disk in lost
-        if os.path.basename(disk) not in accepted
+        for disk in missing(proxy, board)
     ]
 
 
 def used(proxy, board):
     """The same of a board that nobody has: only what a tenant's system had power on is somebody's, not a new disk."""
-    record = _read(proxy, board)
+    record = read(proxy, board)
     if record is None:
         return []
     if USED not in record:
@@ -75,12 +67,12 @@ def withdraw(proxy, board, name):
 
     :param name: of the instance.
     """
-    before = _read(proxy, board) or {}
+    before = read(proxy, board) or {}
     there = before.get(DISKS, []) if USED in before else []
     record = {USED: name, DISKS: sorted({*there, *proxy.disks(board)})}
-    if _read(proxy, board) != record:
-        with naming(_path(proxy, board)):
-            _write(_path(proxy, board), record)
+    if read(proxy, board) != record:
+        with naming(path_of(proxy, board)):
+            _write(path_of(proxy, board), record)
 
 
 def keep(proxy, board, record):
@@ -89,31 +81,12 @@ def keep(proxy, board, record):
     with naming(proxy.folder(FOLDER)):
         _write(proxy.folder(HISTORY, f"{board.name}-{stamp}.json"), record)
         if all(disk["proven"] for disk in record["disks"]):
-            _write(_path(proxy, board), record)
+            _write(path_of(proxy, board), record)
     if all(disk["proven"] for disk in record["disks"]):
         if proof(proxy, board) is None:
-            raise HeteroError("the proof of its wipe cannot be read back", board.name, f"look at {_path(proxy, board)}")
-
-
-def _read(proxy, board):
-    """What a board's file says; one that cannot be read counts as used. None where there is none."""
-    try:
-        with open(_path(proxy, board), encoding="utf-8") as file:
-            record = json.load(file)
-        if isinstance(record.get(USED), str) and all(isinstance(disk, str) for disk in record[DISKS]):
-            return record
-        if USED not in record and all({"device", "proven"} <= set(disk) for disk in record["disks"]):
-            return record
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    return {USED: NOBODY_KNOWS}
-
-
-def _path(proxy, board):
-    # by what the board is, whatever its number: a boards file may be numbered anew
-    return proxy.folder(FOLDER, f"{board.mac.replace(':', '-')}.json")
+            raise HeteroError(
+                "the proof of its wipe cannot be read back", board.name, f"look at {path_of(proxy, board)}"
+            )
 
 
 def _write(path, record):

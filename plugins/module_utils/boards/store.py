@@ -398,21 +398,19 @@ class Store(ClaimsStore):
         return self._db.touched.setdefault(board, Touch())
 
     def _as_kept(self, record, found):
-        """What a record is to say; of what only the one that is there knows, that.
-
-        Where none is there, it was lost: what was made may have run.
-        """
+        """What a record is to say; of what only the one that is there knows, that."""
         fed = found.fed if found and found.claim.is_same(record.claim) else None
-        ran = self.has_run(record.claim) or (found is None and record.claim.image_hash is not None)
-        return Kept(record.claim, record.state, record.note, ran, fed)
+        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed)
 
     def _ran_by_record(self, claim):
-        """One that cannot be read may say so."""
+        """One that cannot be read may say so; where it was lost, what was made may have run."""
         try:
             kept = self.kept(claim.board)
         except HeteroError:
             return True
-        return kept is not None and kept.claim.is_same(claim) and kept.ran
+        if kept is None:
+            return self._records_of_claims is not None and claim.image_hash is not None
+        return kept.claim.is_same(claim) and kept.ran
 
     # ---- events
 

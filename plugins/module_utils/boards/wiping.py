@@ -20,11 +20,12 @@ from ..errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
 from ..images.ownership import must_never_have_run
 from ..images.provision import made_ready
 from ..images.ram import has_ram_image
+from ..images.used_disks import ACCEPT
 from . import disks, states, wipe_disk
 from .blame import BOARD, PROXY
 from .board_work import BoardWork, locked, summary
 from .canaries import MOST, SAMPLES
-from .disk_areas import ACCEPT, areas
+from .disk_areas import areas
 from .hardware import hardware, in_words
 from .ram_boot import in_ram
 from .wipe_disk import DISCARD, NONE, SAMPLE

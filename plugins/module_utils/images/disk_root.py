@@ -22,7 +22,7 @@ from ..errors import HeteroError, Refused, naming
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
-from .ownership import is_made, refuse_forgotten, token_of
+from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .provision import NEW_ROOT, PHASE, Place, check_arch, check_image, prepare_files
 from .ram import ram_image
@@ -82,11 +82,12 @@ def _own(proxy, place, claim, image, change, restored):
     # What is its own is on the disk, once it was seen there.
     whole = made is not None and (made.unpacked is not None or os.path.exists(disk.own))
     fresh = not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
+    refuse_anothers(proxy, place.board, claim)
     if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
         remedy = f"nothing is touched: the playbook reconcile restores made.json where own.tar is whole; or {NEW_ROOT}"
         raise Refused(what, place.board.name, remedy)
-    if fresh and disk.exists():
+    if fresh:
         refuse_forgotten(proxy, place.board, claim)
     before = {"claim": made.claim, "image": made.image} if whole else {}
     after = {"claim": token, "image": image.hash}

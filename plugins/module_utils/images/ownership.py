@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ..errors import HeteroError, Refused
 from .disk_files import DiskFiles
 from .roots import MADE, OLDER, ROOTS, SOURCE, Root, made_of
+from .used_disks import NOBODY_KNOWS, user_of
 
 THEIRS = (
     "nothing is touched: the database may be older than that (put back from a backup): the playbook reconcile adopts "
@@ -27,6 +28,7 @@ NOT_THERE = (
     "or terminate it"
 )
 HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
+USED_DISK = "disk {disks} was used by {user}, and neither the database nor the record of its claim know of a root there"
 FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instance for a new root, or terminate it"
 UNREADABLE = "somebody (what made.json says cannot be read)"
 
@@ -55,14 +57,20 @@ def whose_archive(proxy, board):
     return _of(made)
 
 
-def is_forgotten(proxy, board, claim):
-    """Whether a root of this claim is there, or one of which nothing can be told, although the claim names none."""
+def forgotten_of(proxy, board, claim):
+    """What is somebody's on a board of a claim that names no root, in words; None where nothing is.
+
+    A root of this claim, or one of which nothing can be told; or what a tenant wrote to its disks.
+    """
+    if claim.image_hash:
+        return None
     disk = claim.boot_source == "disk"
     root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
-    made = root.made()
-    if claim.image_hash or made is None:
-        return not claim.image_hash and root.exists()
-    return (disk or made.whole) and made.claim == token_of(claim)
+    made, user = root.made(), user_of(proxy, board)
+    own = made is not None and (disk or made.whole) and made.claim == token_of(claim)
+    if own or (made is None and root.exists()):
+        return HAS_ONE.format(name=claim.instance)
+    return USED_DISK.format(disks=" and ".join(proxy.disks(board)), user=user) if user else None
 
 
 def is_gone(proxy, board, claim):
@@ -105,8 +113,8 @@ def _is_dry(proxy, claim):
 
 
 def refuse_anothers(proxy, board, claim):
-    """Refused where a board's root, here or on its disk, or a newer record of a claim, is another's than the
-    database's claim.
+    """Refused where a board's root, here or on its disk, a newer record of a claim, or who used its disks last, is
+    another's than the database's claim.
 
     A board that nobody claims passes.
     """
@@ -123,6 +131,10 @@ def refuse_anothers(proxy, board, claim):
             same = f"its {root} was made for another claim of {whose}"
             what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
             raise Refused(what, board.name, THEIRS)
+    user = user_of(proxy, board)
+    if user not in (None, claim.instance, NOBODY_KNOWS):
+        what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"
+        raise Refused(what, board.name, THEIRS)
 
 
 def _refuse_newer(proxy, board, claim):
@@ -208,9 +220,10 @@ def refuse_lost(proxy, board, claim):
 
 
 def refuse_forgotten(proxy, board, claim):
-    """Refused where what is made for a claim, or taken back from it, may cost a root of which only the root knows."""
-    if is_forgotten(proxy, board, claim) and not is_asked(proxy, board, claim):
-        raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
+    """Refused where what is made for a claim, or taken back from it, may cost what no record of it knows of."""
+    what = forgotten_of(proxy, board, claim)
+    if what and not is_asked(proxy, board, claim):
+        raise Refused(what, board.name, FORGOTTEN)
 
 
 def must_never_have_run(proxy, board, claim):

@@ -18,7 +18,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work i
 from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish as Asked
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import present
-from ansible_collections.hetero.compute.plugins.module_utils.boards.disk_areas import ACCEPT
 from ansible_collections.hetero.compute.plugins.module_utils.boards.disks import proof
 from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
@@ -28,6 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fa
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images.used_disks import ACCEPT
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, RAM, LocalShell, lost
 
