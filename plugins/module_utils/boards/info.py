@@ -84,8 +84,8 @@ def board_fields(board, record, now, wiring):
 
 
 def _told(proxy, boards, records):
-    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has is
-    not switched, and which record of a claim cannot be read.
+    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has
+    is not switched, and which record of a claim cannot be read.
     """
     try:
         feeds = Feeds(proxy)
