@@ -49,20 +49,31 @@ def v1(stack, inside):
     return of_path(path)
 
 
+#: The kernel's, and so every test's: by one test at a time, for each puts back what it found.
+HARDEN = Path("/proc/sys/net/core/bpf_jit_harden")
+
+
+@pytest.fixture
+def unhardened():
+    """Programs have their constants as they were loaded, whatever other tests do."""
+    with HARDEN.open() as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield
+
+
 @pytest.fixture
 def hardened():
     """Programs loaded within have their constants blinded."""
-    setting = Path("/proc/sys/net/core/bpf_jit_harden")
 
     @contextmanager
     def within():
-        with setting.open() as held:  # by one test at a time, for each puts back what it found
+        with HARDEN.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             before = held.read()
-            setting.write_text("2")
+            HARDEN.write_text("2")
             try:
                 yield
             finally:
-                setting.write_text(before)
+                HARDEN.write_text(before)
 
     return within

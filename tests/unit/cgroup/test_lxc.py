@@ -151,7 +151,7 @@ def test_a_container_without_rules_is_not_flipped_by_a_deny(container):
     assert ask.may(GPU, NULL) == [False, False]
 
 
-def test_a_program_swapped_behind_lxc_is_told(container):
+def test_a_program_swapped_behind_lxc_is_told(unhardened, container):
     """Trap: after that, LXC's calls fail or shut everything. The module says so and does not report success."""
     ask = container(RULES)
     ask.foreign()
