@@ -81,6 +81,7 @@ def test_both_spellings_comments_and_blank_lines():
     text = f"\n  # one line a board\n\n{render([wide], one_line=True)}\n# end"
     assert parse(text) == [wide]
     assert parse("\ufeff" + text.replace("\n", "\r\n")) == [wide]
+    assert [board.id for board in parse("\ufeff" + line(id=10))] == [10]
 
 
 def test_lines_may_end_in_a_carriage_return():

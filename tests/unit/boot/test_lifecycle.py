@@ -553,7 +553,9 @@ def test_wiring_that_names_no_such_outlet(site):
     site.write()
     result = site.run("start", 0)
     assert (result["blame"], site.record(0).state) == ("proxy", "power off")
-    assert "pdu-a has no outlet 15" in result["msg"]
+    assert "pdu-a has no outlet 15 (it has 1, 2, 3, 4, 5, 6, 7, 8)" in result["msg"]
+    site.pdu("pdu-a", {})
+    assert "pdu-a has no outlet 15 (it has none)" in site.run("start", 0)["msg"]
 
 
 def test_arguments_are_checked_before_anything(site):

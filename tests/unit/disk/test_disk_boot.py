@@ -118,7 +118,9 @@ def test_phase_2_that_fails_is_looked_into(disks):
     disks.run("start", 0)
     disks.run("stop", 0)
     disks.play(0, stall="nfs")
-    assert "does not boot" in disks.run("start", 0, timeout=2)["msg"]
+    result = disks.run("start", 0, timeout=2)
+    with disks.proxy() as proxy:
+        assert f"image {proxy.store.record(0).claim.image} does not boot" in result["msg"]
     disks.play(0)
     disks.run("start", 0)
     assert (disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == ("running", 1)
