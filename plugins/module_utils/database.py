@@ -74,7 +74,8 @@ class Database:
         self.path = path
         self.layout = layout
         self.busy = busy
-        self._is_copy = False
+        #: Whether it is of an older release and read as a copy in memory.
+        self.is_copy = False
         #: What a transaction changed, by the store's own names, and what is called with it before that counts; not for
         #: one that is taken back, nor where nothing is kept.
         self.touched: dict = {}
@@ -134,7 +135,7 @@ class Database:
             before = self._db.total_changes
             try:
                 yield
-                if self._is_copy and not dry and self._db.total_changes != before:
+                if self.is_copy and not dry and self._db.total_changes != before:
                     what = "is of an older release and was opened only to be read: nothing is written"
                     raise HeteroError(what, self.path, UPGRADE)
                 if self.touched and self.before_commit and not dry and self._is_kept:
@@ -212,7 +213,7 @@ class Database:
             self._db.close()
             self._db = memory
             self._write_upgrades()
-            self._is_copy = True
+            self.is_copy = True
             return
         with self._alone():
             if self._upgradable():

@@ -32,14 +32,53 @@ NOT = "not adopted, nothing of it is touched"
 ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, reconcile -e adopt={{name}} takes its record's word"
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
 #: that another board's was copied over.
+FORGET = (
+    "nothing is touched: put a newer backup of the database back; or, where that is right, reconcile -e forget={name} "
+    "ends {name}'s claim, and touches nothing of the board"
+)
+NO_FORGETTING = (
+    "nothing contradicts {name}'s claim, so it is not ended: terminate_instance -e instance={name} does that, and "
+    "switches its board off"
+)
 WORD = (
     "and the database may be older than what it said: nothing is touched: correct it, or where the database is "
     "right (see its lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
+)
+LOST = (
+    "the record of {name}'s claim is lost, and the database may be older than what it said: nothing is touched, and "
+    "its lease is not ended: where the database is right (see its lease: playbook hetero.compute.status), "
+    "reconcile -e adopt={name} has it written anew"
 )
 MOVE = (
     "and it may be the only one: nothing of either is touched: move it to {path}, or remove it once it is known that "
     "nobody has board{number}"
 )
+
+
+def end_by_word(proxy, look, names):
+    """End the claim of the database against which there is another's root, disk or record, by an operator's word.
+
+    It is a claim that ended since the database was copied; what speaks against it is then looked at as nobody's.
+
+    :param names: instances of which an operator says that.
+    :returns: the instance whose claim was ended, or would be; None where none was.
+    """
+    work, row = look.work, look.work.claim
+    if row is None or row.instance not in names:
+        return None
+    if work.contradiction is None:
+        look.note(NO_FORGETTING.format(name=row.instance))
+        return None
+    why = work.contradiction.what
+    if work.note(f"{work.board.name} claim", _shown(row), {}):
+        proxy.store.forget(row, why)
+        work.contradiction = None
+        work.read()
+        look.mend(why, f"{row.instance}'s claim was ended")
+    else:
+        look.mend(why, f"{row.instance}'s claim would be ended")
+        look.settled = True
+    return row.instance
 
 
 def propose(proxy, look, wanted):
@@ -57,11 +96,11 @@ def propose(proxy, look, wanted):
         return
     if kept is None or kept.claim == row:
         if work.contradiction:
-            _leave(look, str(work.contradiction))
+            _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}")
         elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
             _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
         elif row is not None and kept is None:
-            _keep_anew(proxy, look, f"{work.instance}'s claim is in the database only", "written beside it, too")
+            _lost(proxy, look, wanted)
         return
     if _is_stale(proxy, work, kept):
         _keep_anew(
@@ -81,6 +120,17 @@ def propose(proxy, look, wanted):
     else:
         look.kept = kept
         work.record = replace(work.record, claim=kept.claim)
+
+
+def _lost(proxy, look, wanted):
+    """A claim is in the database only; one without an end of its lease has none that may be too early."""
+    row = look.work.claim
+    if row.expires is None or row not in proxy.store.lost():
+        _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
+    elif row.instance in wanted:
+        _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", "written anew")
+    else:
+        _leave(look, LOST.format(name=row.instance))
 
 
 def _by_word(proxy, look, found, wanted):

@@ -84,7 +84,8 @@ class Fed:
 class Kept:
     """A claim as its file has it, the state that its board was in, and whether its instance ever ran there.
 
-    `fed` is known to this file only: an older database is not to forget it.
+    `fed` is known to this file only: an older database is not to forget it. `anew`: it was written after the one
+    before was lost, and what feeds the board was not found out since.
     """
 
     claim: Claim
@@ -92,6 +93,7 @@ class Kept:
     note: str = ""
     ran: bool = False
     fed: Fed | None = None
+    anew: bool = False
 
     @property
     def is_somebodys(self):
@@ -126,7 +128,8 @@ class ClaimRecords:
             claim = Claim(**found["claim"])
             # An earlier release did not write down what ran.
             ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
-            kept = Kept(claim, found["state"], found["note"], ran, Fed(**fed) if fed is not None else None)
+            fed = Fed(**fed) if fed is not None else None
+            kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
             _must_be_whole(kept)
         except FileNotFoundError:
             return None
@@ -156,7 +159,8 @@ def _must_be_whole(kept):
     """ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
-    wrong += [] if isinstance(kept.note, str) and isinstance(kept.ran, bool) else ["note or ran"]
+    booleans = isinstance(kept.ran, bool) and isinstance(kept.anew, bool)
+    wrong += [] if isinstance(kept.note, str) and booleans else ["note, ran or anew"]
     fed = vars(kept.fed) if kept.fed else {}
     wrong += [name for name, value in fed.items() if not isinstance(value, FED_TYPES[name])]
     if wrong or kept.state not in states.TRANSITIONS:

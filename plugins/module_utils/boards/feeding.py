@@ -7,12 +7,16 @@ a wiring that was changed by mistake.
 The outlet is remembered in the claim's own record (claim_records.py) once the board was seen by its key. A wiring that
 names another one counts where that is proven: the old outlet is off and the board shows its key, or it is off by both.
 Else nothing is switched, until the wiring is corrected or an operator gives their word (reconciling.py).
+
+A record that is lost, or cannot be read, may name any outlet: a board whose own record does not name the one of its
+wiring is not switched off then either.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused
@@ -27,10 +31,13 @@ PHASE = "wiring"
 LONGEST = 90.0
 #: Boards that are looked at at one time.
 MOST_LOOKED_AT = 64
+#: Boards of unknown outlets that are named.
+MOST_NAMED = 3
 #: States of a board whose key says by which outlet it runs; one that is off shows none.
 ON = (states.RUNNING, states.BOOTING)
 LAST_BY = ", and {name} had its power by {old} last{state}"
 HELD = ", by which {names} had power last"
+MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
 REWIRED = "rewired: was {old}, is {new}"
 CORRECT = (
     "nothing is switched: correct tftp_proxy_boards and run hetero.compute.proxy (hetero.compute.cabling says what the "
@@ -40,25 +47,41 @@ WORD = (
     "; where it was plugged elsewhere, hetero.compute.reconcile notes that once the board runs and its old outlet is "
     "off, and reconcile -e adopt={name} takes the wiring's word"
 )
+ANEW = (
+    "nothing is switched: once it is known that the wiring is right (hetero.compute.cabling says what the outlets of "
+    "free boards feed), reconcile -e adopt={names} takes its word; where a record cannot be read, it is written anew "
+    "first: run it twice"
+)
+GONE = (
+    "; board{board} is not in the boards file: add it, or, where it is gone for good, reconcile -e forget={name} lets "
+    "go of it"
+)
+UNKNOWN = "what feeds it was not known"
+NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 
 
 class Feeds:
-    """What the records of all claims say of outlets, read once for a call; one that cannot be read says nothing.
+    """What the records of all claims say of outlets, read once for a call.
 
     :raises HeteroError: none of them can be looked at.
     """
 
     def __init__(self, proxy):
         self.proxy = proxy
-        self._kept = {}
+        self._kept: dict = {}
+        self._names: Any = None
+        #: Boards that any outlet may feed, for all that is known.
+        self._lost = {claim.board for claim in proxy.store.lost()}
         self._read(proxy.store.kept_boards())
 
     def _read(self, boards):
         for board in boards:
             try:
-                self._kept[board] = self.proxy.store.kept(board)
+                kept = self._kept[board] = self.proxy.store.kept(board)
+                lost = kept is not None and kept.anew
             except HeteroError:
-                self._kept[board] = None
+                self._kept[board], lost = None, True
+            (self._lost.add if lost else self._lost.discard)(board)
 
     def kept(self, board_id):
         """A board's record of its claim; None where there is none, or none that can be read."""
@@ -77,6 +100,17 @@ class Feeds:
             if kept and kept.fed and other != board.id and not kept.fed.taken and self.is_at(kept.fed, pdu, outlet)
         }
 
+    def unknown(self, board):
+        """{board id: its instance, None where that is not known} of other boards that any outlet may feed."""
+        others = sorted(self._lost - {board.id})
+        if others and self._names is None:
+            self._names = {claim.board: claim.instance for claim in self.proxy.store.claims()}
+        return {other: self._names.get(other) for other in others}
+
+    def is_unknown(self, board):
+        """Whether any outlet may feed a board."""
+        return board.id in self._lost
+
     def is_at(self, fed, pdu, outlet):
         """Whether that is this outlet, whatever its PDU is called now."""
         return fed.outlet == outlet and pdu in self.names(fed)
@@ -91,10 +125,12 @@ class Feeds:
         """The Doubt of a board; None where its wiring names what is known, or nothing is known."""
         pdu, outlet = self.proxy.outlet(board)
         known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
-        as_known = known is None or (not known.taken and self.is_at(known, pdu, outlet))
-        if as_known and not holders:
+        proven = known is not None and not known.taken and self.is_at(known, pdu, outlet)
+        unknown = {} if proven else self.unknown(board)
+        as_known = proven or known is None
+        if as_known and not holders and not unknown:
             return None
-        return Doubt(self, board, claim, Fed(pdu, outlet), None if as_known else known, holders)
+        return Doubt(self, board, claim, Fed(pdu, outlet), None if as_known else known, holders, unknown)
 
     def remember(self, work, proven):
         """Note the outlet of a board that showed its key.
@@ -124,10 +160,12 @@ class Doubt:
     :param new: the outlet that its wiring names, a Fed.
     :param old: the one that it had its power by last, where that is another; else None.
     :param holders: boards that have their power by the new one (Feeds.holders).
+    :param unknown: boards that may have it (Feeds.unknown).
     """
 
-    def __init__(self, feeds, board, claim, new, old, holders):
+    def __init__(self, feeds, board, claim, new, old, holders, unknown):
         self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
+        self.unknown, self._boards = unknown, feeds.proxy.boards
         self._old_pdu = next(iter(feeds.names(old)), None) if old else None
         self._new_power = self._old_power = None
 
@@ -155,7 +193,7 @@ class Doubt:
     @property
     def key_proves(self):
         """Whether the board's own key, shown now, proves the new outlet."""
-        return self._new_power == "on" and self._old_is_dead and not self.holders
+        return self._new_power == "on" and self._old_is_dead and not self.holders and not self.unknown
 
     @property
     def rewired(self):
@@ -167,6 +205,8 @@ class Doubt:
         if self.holders:
             names = " and ".join(f"{kept.claim.instance} on board{board}" for board, kept in self.holders.items())
             text += HELD.format(names=names)
+        if self.unknown:
+            text += MAY_FEED.format(names=_named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
         if self.old:
             text += LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old)
         return text
@@ -186,7 +226,16 @@ class Doubt:
 
     @property
     def remedy(self):
-        return CORRECT + (WORD.format(name=self.claim.instance) if self.claim else "")
+        others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}
+        gone = {board: name for board, name in others.items() if name and board not in self._boards}
+        nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
+        if not self.unknown or self.holders or self.old:
+            words = CORRECT + (WORD.format(name=self.claim.instance) if self.claim else "")
+        else:
+            names = [self.claim.instance] if self.claim else [name for name in self.unknown.values() if name]
+            words = ANEW.format(names=",".join(names)) if names else CORRECT
+        words += "".join(GONE.format(board=board, name=name) for board, name in gone.items())
+        return words + (NOBODYS.format(boards=" and ".join(nobodys)) if nobodys else "")
 
 
 def settle(works, feeds):
@@ -252,13 +301,15 @@ def compare(proxy, looks, names):
     ask(proxy, [doubt for doubt in doubts.values() if doubt])
     for look, doubt in doubts.items():
         work = look.work
+        # A word answers one question a run, and none that what is seen answers already.
+        by_word = work.instance in names and not look.found and not look.lives_without_power
         if doubt is None:
             if look.power == "on" and look.ssh == presence.OWN_KEY:
                 feeds.remember(work, False)
-            continue
-        # A word answers one question a run, and none that what is seen answers already.
-        by_word = work.instance in names and not look.found and not look.lives_without_power
-        if by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
+            elif by_word and feeds.is_unknown(work.board):
+                look.mend(UNKNOWN, f"{'would be ' if work.change.check else ''}noted, by an operator's word")
+                feeds.remember(work, True)
+        elif by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
             feeds.remember(work, True)
@@ -273,6 +324,12 @@ def _seen(work, doubt):
     if doubt.is_off:
         return not Silence(work).life()
     return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY
+
+
+def _named(boards):
+    """The first few of boards and who has them, for people."""
+    names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
+    return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))
 
 
 def _address(settings):

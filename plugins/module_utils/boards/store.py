@@ -33,6 +33,8 @@ AGAIN = (
 CLAIM_PHASE = "claim"
 #: For an instance: whoever has a board, it is refused.
 NOBODY = ""
+#: Phase of the event that each claim has a record from then on: one that is missing later was lost.
+RECORDS = "records"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: What it says.
@@ -72,11 +74,12 @@ class Event:
 
 @dataclass
 class Touch:
-    """What a transaction does to a board: the claim that ends there, fields of its claim, whether its state changes,
-    which outlet is known to feed it.
+    """What a transaction does to a board: the claim that ends there, whether one begins, fields of its claim, whether
+    its state changes, which outlet is known to feed it.
     """
 
     ended: Claim | None = None
+    begun: bool = False
     put: dict = field(default_factory=dict)
     moved: bool = False
     fed: Fed | None = None
@@ -246,7 +249,7 @@ class Store(ClaimsStore):
             clear = "host_key = NULL, image_hash = NULL"
             self._db.write(f"UPDATE claims SET board = ?, {clear} WHERE instance = ?", (free[0], instance))
             self._touched(old.board).ended = old
-            self._touched(free[0])
+            self._touched(free[0]).begun = True
             self._look_again(free[0])
             self.event(old.board, CLAIM_PHASE, f"{instance} moved to board{free[0]}", instance=instance)
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
@@ -281,6 +284,13 @@ class Store(ClaimsStore):
             if kept.ran:
                 self.event(claim.board, states.RUNNING, "has run, before its claim was adopted")
 
+    def forget(self, claim, why):
+        """End a claim by an operator's word; whatever its board is, has or runs stays as it is."""
+        with self._db.transaction():
+            text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
+            self.event(claim.board, "release", text, instance=claim.instance)
+            self._end(claim)
+
     def _end(self, claim):
         self._db.write("DELETE FROM claims WHERE board = ?", (claim.board,))
         self._touched(claim.board).ended = claim
@@ -305,7 +315,7 @@ class Store(ClaimsStore):
         row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
-        self._touched(claim.board)
+        self._touched(claim.board).begun = True
 
     def _free(self, candidates, count):
         """(the first `count` free candidates, {board name: why not} of those that are not free)."""
@@ -350,16 +360,35 @@ class Store(ClaimsStore):
             except HeteroError:
                 found = None
             if record.claim:
-                self._records_of_claims.write(board, self._as_kept(record, found))
+                self._records_of_claims.write(board, self._as_kept(record, found, True))
             elif board in self.kept_boards():
                 self._records_of_claims.remove(board)
 
     def keep_missing(self):
-        """Write the records of claims that have none: those of an earlier release."""
+        """Write the records of claims of an earlier release, which kept none, once for a database.
+
+        One that is missing later, or beside others, was lost, and may have been newer than the database: reconcile
+        sees to it.
+        """
+        with self._db.transaction():
+            if self._db.is_copy or self._keeps_all():
+                return
+            for claim in [] if self.kept_boards() else self.claims():
+                self._records_of_claims.write(claim.board, self._as_kept(self.record(claim.board), None))
+            self.event(None, RECORDS, "each claim has a record of its own from now on")
+
+    def _keeps_all(self):
+        return bool(self._db.rows("SELECT 1 FROM events WHERE board IS NULL AND phase = ? LIMIT 1", (RECORDS,)))
+
+    def lost(self):
+        """Claims whose records are gone; none where an earlier release made them and nothing was written since."""
+        if not self._records_of_claims:
+            return []
         there = set(self.kept_boards())
-        for claim in self.claims():
-            if claim.board not in there:
-                self.keep_anew(claim.board)
+        gone = {row["board"] for row in self._db.rows("SELECT board FROM claims")} - there
+        if not gone or not (there or self._keeps_all()):
+            return []
+        return [claim for claim in self.claims() if claim.board in gone]
 
     def _keep(self, touched):
         """Before it counts: the records of boards whose claims or states change.
@@ -367,40 +396,49 @@ class Store(ClaimsStore):
         Another claim's record stays, but one of a claim that was cut off before anything was made for it.
 
         Of the same claim only what this transaction changes is written: the database may be older than its record, put
-        back from a backup, and what it does not know any more is not to be forgotten.
+        back from a backup, and what it does not know any more is not to be forgotten. So a record that was lost, or
+        cannot be read, is written for a claim that begins, or gets another root; else reconcile and its operator find
+        out whose it is.
 
         :param touched: {board: Touch}.
         """
+        self.keep_missing()
         for board, touch in touched.items():
             record = self.record(board)
             try:
                 found = self.kept(board)
             except HeteroError:
                 if "image_hash" not in touch.put:
-                    continue  # whose it is, reconcile and its operator find out
-                found = None  # who has the claim has another root made
-            wanted = self._as_kept(record, found) if record.claim else None
+                    continue
+                found = None
+            if found is None and not touch.begun and "image_hash" not in touch.put:
+                continue
+            wanted = self._as_kept(record, found, not touch.begun) if record.claim else None
             if wanted and found and found.claim.is_same(wanted.claim):
                 known = wanted if touch.moved else found
                 claim = replace(found.claim, **touch.put)
                 wanted = replace(wanted, claim=claim, state=known.state, note=known.note)
             if wanted and touch.fed:
-                wanted = replace(wanted, fed=touch.fed)
+                wanted = replace(wanted, fed=touch.fed, anew=False)
             ours = found is None or not found.is_somebodys
             if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
                 self._records_of_claims.write(board, wanted)
             elif found and not wanted and found.claim.is_same(touch.ended):
                 self._records_of_claims.remove(board)
             elif found and touch.fed and found.fed != touch.fed:
-                self._records_of_claims.write(board, replace(found, fed=touch.fed))
+                self._records_of_claims.write(board, replace(found, fed=touch.fed, anew=False))
 
     def _touched(self, board):
         return self._db.touched.setdefault(board, Touch())
 
-    def _as_kept(self, record, found):
-        """What a record is to say; of what only the one that is there knows, that."""
-        fed = found.fed if found and found.claim.is_same(record.claim) else None
-        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed)
+    def _as_kept(self, record, found, anew=False):
+        """What a record is to say; of what only the one that is there knows, that.
+
+        :param anew: where that is not of the same claim, it was lost.
+        """
+        same = found if found and found.claim.is_same(record.claim) else None
+        fed, anew = (same.fed, same.anew) if same else (None, anew)
+        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed, anew)
 
     def _ran_by_record(self, claim):
         """One that cannot be read may say so; where it was lost, what was made may have run."""

@@ -30,5 +30,6 @@ def main(arguments):
     folder = read_config(config)["state_folder"]
     must_not_be_lost(database, folder)
     with Store(database, create=False, records=os.path.join(folder, FOLDER)) as store:
+        said = backups.say(database)
         store.keep_missing()
-    return backups.say(database)
+    return said

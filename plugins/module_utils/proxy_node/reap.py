@@ -41,6 +41,12 @@ MOST = 16
 #: While they are, how often leases are looked at (seconds): as often as the timer does (tftp_proxy_reap_interval).
 EVERY = 60.0
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
+LEFT = (
+    "board{board} is not in the boards file: add it, so that it can be freed; or, where it is gone for good, "
+    "reconcile -e forget={name} ends the claim"
+)
+#: A record that is gone may have said so as well as one that cannot be read.
+LOST = "the record of its claim is lost, and the database may be older: its lease may have been extended"
 NUMBER = re.compile(r"[\d.]+")
 #: What is done about a lease that is over by a clock which jumped.
 HOLD = node_clock.HOLD.format(verb=VERB)
@@ -68,9 +74,11 @@ def reap(proxy, say, only=None, but=(), later=None):
     node_clock.keep(clock, say)
     lost = [claim for claim in claims if claim.board not in proxy.boards]
     for claim in lost:
-        _failed(proxy, claim, f"board{claim.board} is not in the boards file: add it, so that it can be freed", say)
+        _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
     claims = [claim for claim in claims if claim not in lost]
-    doubtful = {claim.board: error for claim in claims for error in _unreadable(proxy, claim)}
+    gone = {claim.board for claim in proxy.store.lost()} if claims else ()
+    doubtful = {claim.board: LOST for claim in claims if claim.board in gone}
+    doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:
             _failed(proxy, claim, f"{doubtful[claim.board]} (playbook reconcile)", say)

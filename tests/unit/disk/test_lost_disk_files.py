@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files i
 
 CLAIMED = "UPDATE claims SET image_hash = NULL, host_key = NULL"
 OFF = "UPDATE boards SET state = 'power off', power = NULL"
-NO_EVENTS = "DELETE FROM events WHERE id > (SELECT min(id) FROM events WHERE phase = 'claim')"
+NO_EVENTS = "DELETE FROM events WHERE phase != 'records' AND id > (SELECT min(id) FROM events WHERE phase = 'claim')"
 
 
 def older(disks, *changes):
