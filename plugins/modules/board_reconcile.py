@@ -33,6 +33,13 @@ options:
     type: list
     elements: str
     default: []
+  forget:
+    description: Instances whose claims are ended, by an operator's word, although nothing of their boards is switched
+      off, removed or wiped. Only where another's root, disk or record is on the board, as the database is older, or
+      where the board is not in the boards file; the latter only without O(boards).
+    type: list
+    elements: str
+    default: []
   boards:
     description: Ids of the boards. Without it, all; then what lies here for boards that the boards file does not name
       is reported, too.
@@ -111,6 +118,12 @@ boards:
       elements: dict
       sample:
         - {found: "its outlet is on, and nobody has it", done: "off, cleaned, free"}
+ended:
+  description: Instances of O(forget) whose claims were ended.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 others:
   description: What lies here for boards that the boards file does not name. It is left as it is.
   returned: always
@@ -145,6 +158,7 @@ SPEC = PROXY + ArgumentSpec(
         boards=dict(type="list", elements="int"),
         timeout=dict(type="float", default=30),
         adopt=dict(type="list", elements="str", default=[]),
+        forget=dict(type="list", elements="str", default=[]),
     )
 )
 
@@ -152,7 +166,8 @@ SPEC = PROXY + ArgumentSpec(
 def work(params, check):
     lost = said_if_lost(params)
     with Proxy(params, create=not check, lost=bool(lost)) as proxy:
-        result = reconcile(proxy, params["boards"], Change(check), params["timeout"], params["adopt"])
+        words = params["adopt"], params["forget"]
+        result = reconcile(proxy, params["boards"], Change(check), params["timeout"], *words)
     return dict(result, warnings=[lost]) if lost else result
 
 

@@ -262,7 +262,10 @@ def _release(proxy, claim, deadline, change, result):
     name = f"board{claim.board}"
     if board is None:
         what = f"has {name}, which is not in the boards file"
-        raise Refused(what, claim.instance, "add it, so that it can be checked")
+        remedy = (
+            "add it, so that it can be checked; or, where it is gone for good, reconcile -e forget={} ends the claim"
+        )
+        raise Refused(what, claim.instance, remedy.format(claim.instance))
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"

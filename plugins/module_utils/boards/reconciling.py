@@ -38,6 +38,7 @@ PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
 WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
+LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
@@ -105,13 +106,15 @@ class Look:
         )
 
 
-def reconcile(proxy, ids, change, timeout, adopt=()):
+def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
     """Look at the boards, and mend what is safe; the module's result.
 
     :param ids: None for all boards.
     :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
     :param adopt: instances that an operator says have the boards that their records name, by the outlets that the
         wiring names, whatever is answered there.
+    :param forget: instances that an operator says have their boards no more: what is there is another's, or the board
+        is not in the boards file and gone for good.
     """
     proxy.store.must_be_whole()
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
@@ -125,8 +128,10 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
         looked = [look for look in looks if not look.work.over]
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
+        ended = [adopting.end_by_word(proxy, look, forget) for look in looked]
         for look in looked:
-            adopting.propose(proxy, look, adopt)
+            if not look.settled:
+                adopting.propose(proxy, look, adopt)
         with change.step("ssh"):
             _ask_boards(proxy, looked)
         with change.step("mend"):
@@ -142,13 +147,15 @@ def reconcile(proxy, ids, change, timeout, adopt=()):
                 except HeteroError as error:
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
+    gone = _let_go(proxy, forget, change) if ids is None else []
     return dict(
         boards=[look.result for look in looks],
         others=_others(proxy) if ids is None else [],
+        ended=[*filter(None, ended), *gone],
         lines=[line for look in looks for line in look.work.lines],
         diff=change.diff,
         seconds=change.seconds,
-        changed=any(look.work.changed for look in looks),
+        changed=any(look.work.changed for look in looks) or bool(gone),
     )
 
 
@@ -327,17 +334,42 @@ def _entry_of_somebodys(look):
 # ---- what belongs to no board
 
 
+def _let_go(proxy, names, change):
+    """End the claims of these instances on boards that the boards file does not name; the names of those ended."""
+    ended = []
+    for board, name in _left(proxy).items():
+        if name in names and change.note(name, {"board": f"board{board}"}, {}):
+            ended.append(name)
+            claim = proxy.store.record(board).claim
+            if claim and not change.check:
+                proxy.store.forget(claim, f"board{board} is not in the boards file")
+            if not change.check:
+                proxy.store.keep_anew(board)
+    return ended
+
+
+def _left(proxy):
+    """{board id: the instance that has it, None where nobody can tell} of boards that the boards file does not name."""
+    found = {claim.board: claim.instance for claim in proxy.store.claims()}
+    for board in set(proxy.store.kept_boards()) - set(found):
+        try:
+            kept = proxy.store.kept(board)
+        except HeteroError:
+            kept = None
+        found[board] = kept.claim.instance if kept else None
+    return {board: name for board, name in sorted(found.items()) if board not in proxy.boards}
+
+
 def _others(proxy):
     """What lies here for boards that the boards file does not name, as texts; only a person can say what it is."""
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found = [
-        f"claim of {claim.instance} ({claim.owner}) on board{claim.board}"
-        for claim in proxy.store.claims()
-        if claim.board not in proxy.boards
-    ]
-    found += [f"record of a claim on board{board}" for board in proxy.store.kept_boards() if board not in proxy.boards]
+    found, left = [], _left(proxy)
+    for board, name in left.items():
+        claim = proxy.store.record(board).claim
+        what = f"claim of {name} ({claim.owner}) on board{board}" if claim else f"record of a claim on board{board}"
+        found.append(f"{what}: {LEFT.format(name=name)}" if name else what)
     found += [
         f"folder {os.path.join(folder, name)}"
         for folder in roots

@@ -132,6 +132,18 @@ def test_one_table_for_all_proxies(jackie):
     assert (after[0].state, after[0].claim, after[1]) == (before[0].state, before[0].claim, before[1])
 
 
+def test_a_claim_that_cannot_be_forgotten_is_said(jackie):
+    """Lost: an instance, by a slip of the name; or that nothing came of it, to who reads the last line only."""
+    plays, look = jackie
+    before = look()
+    rc, output = plays.play("reconcile", forget="jackie")
+    assert rc == 2, output
+    assert "nothing contradicts jackie's claim, so it is not ended" in output
+    assert "Not ended: jackie" in output
+    after = look()
+    assert (after[0].state, after[0].claim) == (before[0].state, before[0].claim)
+
+
 def test_a_board_that_somebody_has_is_not_repaired(jackie):
     """Lost: power, root and disk of an instance, to a wrong number behind `node=`."""
     plays, look = jackie

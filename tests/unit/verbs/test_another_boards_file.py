@@ -36,7 +36,7 @@ def test_a_board_that_the_file_does_not_name_stays_its_tenants(both):
     before = there(both)
     put_back = deploy(both, {1})
     found = both.module("board_reconcile", timeout=5)
-    assert "claim of jackie (jackie) on board0" in found["others"]
+    assert any(text.startswith("claim of jackie (jackie) on board0: add it") for text in found["others"])
     asked = both.provision("eve")[-1]
     assert "board0" not in asked["msg"]
     assert asked["failed"]
