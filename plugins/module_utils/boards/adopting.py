@@ -30,8 +30,6 @@ PUT_BACK = (
 )
 NOT = "not adopted, nothing of it is touched"
 ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, reconcile -e adopt={{name}} takes its record's word"
-#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
-#: that another board's was copied over.
 FORGET = (
     "nothing is touched: put a newer backup of the database back; or, where that is right, reconcile -e forget={name} "
     "ends {name}'s claim, and touches nothing of the board"
@@ -40,6 +38,8 @@ NO_FORGETTING = (
     "nothing contradicts {name}'s claim, so it is not ended: terminate_instance -e instance={name} does that, and "
     "switches its board off"
 )
+#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
+#: that another board's was copied over.
 WORD = (
     "and the database may be older than what it said: nothing is touched: correct it, or where the database is "
     "right (see its lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
