@@ -4,7 +4,8 @@
 """The records of a proxy's boards against what is true: outlets, ssh, roots, exports, boot files and entries.
 
 Says what it found of each board and mends what is safe; a tenant's running board, one in error and one in maintenance
-are looked at only. Observed truth beats the record, and what a board proves beats what its outlet says.
+are looked at only, but for the record of one in error that proves that it runs. Observed truth beats the record, and
+what a board proves beats what its outlet says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import HeteroError, Refused
 from ..images.exports import exporter
-from ..images.ownership import whose_archive, whose_root
+from ..images.ownership import is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..images.roots import OLDER, ROOTS
 from . import adopting, disks, feeding, power_proof, presence, states
@@ -208,7 +209,9 @@ def _judge(proxy, look, crossed):
     work = look.work
     if look.power is None or look.settled:
         return
-    if work.state in (states.ERROR, states.MAINTENANCE):
+    if _is_mended(proxy, look):
+        _in_use_again(look)
+    elif work.state in (states.ERROR, states.MAINTENANCE):
         why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
         look.note(f"{why}, its outlet is on" if look.power == "on" else why)
     elif work.claim is None:
@@ -222,6 +225,23 @@ def _judge(proxy, look, crossed):
             look.ssh = _answer(look)  # it may have waited for just that
         _power_of_somebodys(look)
         _entry_of_somebodys(look)
+
+
+def _is_mended(proxy, look):
+    """Whether a board in error runs as it should: by its own key, from its claim's root, by an outlet that no doubt is
+    about (feeding.compare notes one).
+    """
+    work = look.work
+    proven = work.state == states.ERROR and look.power == "on" and look.ssh == OWN_KEY
+    return proven and all(found["done"] for found in look.found) and is_of_claim(proxy, work.board, work.claim)
+
+
+def _in_use_again(look):
+    work = look.work
+    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+    look.mend(f"{why}, and it runs by its outlet and shows its own key", "recorded as running")
+    if work.note(work.board.name, {"state": work.state}, {"state": states.RUNNING}):
+        work.move(states.RUNNING)
 
 
 def _nobodys(proxy, look, crossed):

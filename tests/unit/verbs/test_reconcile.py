@@ -275,3 +275,33 @@ def test_the_table_says_each_finding_beside_its_board_or_below(jackie):
     assert lines[2] == "board1  power off  -         on      -"
     assert lines[3] == "    its outlet is on, and nobody has it: off, cleaned, free"
     assert lines[-1] == "2 boards: 0 as recorded, 2 mended, 0 to look at"
+
+
+def out_of_use(site, note="outlet 1 does not feed this board"):
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error", note)
+
+
+def test_a_board_in_error_that_proves_its_key_is_in_use_again(jackie):
+    """Lost: an instance's uptime. Once the wiring was corrected, only a stop and a start took it out of error."""
+    out_of_use(jackie)
+    said = "kept out of use (error: outlet 1 does not feed this board), and it runs by its outlet and shows its own key"
+    mended(jackie, 0, said, "recorded as running")
+    assert jackie.what_is_there() == jackie.running("jackie")
+    assert (jackie.record(0).state, jackie.record(0).note) == ("running", "")
+
+
+@pytest.mark.parametrize("why", ["wiring", "outlet", "key", "root"])
+def test_a_board_in_error_that_does_not_prove_it_stays_there(jackie, why):
+    """Lost: a board that nobody looks after any more, or that the next verb switches by a wrong outlet."""
+    if why == "wiring":
+        jackie.wire(0, outlet="7")
+    elif why == "outlet":
+        jackie.pdu(board0="off")
+    elif why == "key":
+        jackie.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=0.0, wrong_key=True))
+    else:
+        (jackie.state / "board-roots" / "fs_0" / "made.json").unlink()
+    out_of_use(jackie)
+    reconcile(jackie)
+    assert jackie.record(0).state == "error"
