@@ -14,7 +14,7 @@ playbook := .venv/bin/ansible-playbook hetero.compute
 
 help:
 	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
-	@echo "make ssh NAME=jackie      log in"
+	@echo "make ssh NAME=jackie      log in; NAME=proxy1 on the proxy node"
 	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE for a browser"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"

@@ -1,0 +1,78 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make ssh`, as the tour has it. If these fail, a newcomer cannot look at the proxy node of the lab."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jinja2 import Template
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+
+END = "{% endmacro %}"
+SAYS = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps([sys.argv[1:], sys.stdin.read()]))\n"
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone whose lab runs proxy1 and jackie; its ssh says what it was called with."""
+    inventory, found = (
+        tmp_path / ".lab" / "inventory",
+        (tmp_path / "bin", tmp_path / ".venv" / "bin", tmp_path / "tools"),
+    )
+    for folder in (inventory, *found):
+        folder.mkdir(parents=True)
+    for name in ("tools/ssh", "ansible.cfg"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv" / "bin" / "ansible-inventory").symlink_to(Path(sys.executable).with_name("ansible-inventory"))
+    (tmp_path / "bin" / "ssh").write_text(SAYS)
+    (tmp_path / "bin" / "ssh").chmod(0o755)
+    (tmp_path / ".lab" / "ssh").mkdir()
+    (tmp_path / ".lab" / "ssh" / "jackie").write_text("Host jackie\n")
+    # as role lab writes it
+    macro = (ROOT / "roles" / "lab" / "templates" / "lab.yml.j2").read_text().partition(END)[0]
+    host = Template(f"{macro}{END}\nproxies:\n  hosts:\n    proxy1:\n{{{{ way_in('proxy1') }}}}").render(
+        lab_folder=f"{tmp_path}/.lab",
+        _lab_nodes={"proxy1": "10.0.2.254"},
+        _lab_connections="/c",
+        _lab_namespace="hetero-1",
+    )
+    (inventory / "lab.yml").write_text(host)
+    return tmp_path
+
+
+def login(clone, *words):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    env["PATH"] = f"{clone / 'bin'}:{env['PATH']}"
+    done = subprocess.run(
+        [clone / "tools" / "ssh", *words], env=env, input="typed\n", capture_output=True, text=True, check=False
+    )
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+
+def test_a_login_on_an_instance(clone):
+    assert login(clone, "jackie", "true") == [["-F", ".lab/ssh/jackie", "jackie", "true"], "typed\n"]
+
+
+def test_a_login_on_a_node_of_the_lab(clone):
+    """It has a namespace of its own, whose name nobody knows by heart."""
+    arguments, typed = login(clone, "proxy1", "echo", "a b")
+    assert arguments[-3:] == ["root@10.0.2.254", "echo", "a b"]
+    assert "ProxyCommand=nsenter --net=/run/netns/hetero-1 nc %h %p" in arguments
+    assert arguments[arguments.index("-i") + 1] == f"{clone}/.lab/ssh/id_ed25519"
+    assert f"UserKnownHostsFile={clone}/.lab/ssh/known_hosts" in arguments
+    assert typed == "typed\n", "what is typed is the shell's"
+
+
+@pytest.mark.parametrize("name", ["bob", "localhost", "a b", ""])
+def test_what_is_not_there_is_said(clone, name):
+    said = login(clone, name)
+    assert "is not running in this lab" in said or "Which instance" in said
