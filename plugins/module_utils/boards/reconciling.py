@@ -20,7 +20,7 @@ from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import HeteroError, Refused
 from ..images.exports import exporter
-from ..images.ownership import is_of_claim, whose_archive, whose_root
+from ..images.ownership import is_gone, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..images.roots import OLDER, ROOTS
 from . import adopting, disks, feeding, power_proof, presence, states
@@ -40,6 +40,13 @@ PATIENCE = 6.0
 MOST_ASKED = 64
 WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
 LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
+#: Of an instance without root and power, and the note of its board: a database that was put back brings it back.
+LEFT_OVER = (
+    "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its root "
+    "was removed by hand, or what holds the roots is not mounted: terminate_instance -e instance={name} gives the board "
+    "back; rebuild_instance -e instance={name} -e fresh=true makes a new root"
+)
+ROOT_GONE = "its root is gone (playbook reconcile says more)"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
@@ -220,6 +227,12 @@ def _judge(proxy, look, crossed):
         runs = f"it runs {work.instance} and shows its own key"
         seen = runs if look.ssh == OWN_KEY else f"a machine answers at {work.board.ip}"
         look.note(f"its outlet is off, and {seen}: nothing is switched: {power_proof.PLUGS}")
+    elif (
+        look.power == "off"
+        and work.state in (states.RUNNING, states.POWER_OFF)
+        and is_gone(proxy, work.board, work.claim)
+    ):
+        _left_over(look)
     else:
         if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # it may have waited for just that
@@ -315,6 +328,17 @@ def _power_of_somebodys(look):
         look.note(f"recorded as {state}, it is on and does not answer ssh: not touched")
     elif look.power == "on" and look.ssh is None:
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
+
+
+def _left_over(look):
+    """One of which nothing is there but the claim: it would be recorded as running, with a start as its way out."""
+    work = look.work
+    if work.state == states.RUNNING:
+        look.mend("recorded as running, its outlet is off", "recorded as power off")
+        if work.note(work.board.name, {"state": work.state}, {"state": states.POWER_OFF}):
+            work.move(states.SHUTTING_DOWN)
+            work.move(states.POWER_OFF, ROOT_GONE)
+    look.note(LEFT_OVER.format(name=work.instance))
 
 
 def _is_made(work):

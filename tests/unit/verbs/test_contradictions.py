@@ -406,3 +406,35 @@ def test_a_rebuild_that_is_refused_changes_no_claim(jackie):
     before = jackie.record(0).claim
     assert jackie.rebuild()[-1]["failed"]
     assert jackie.record(0).claim == before
+
+
+@pytest.mark.parametrize("way", ["terminate", "rebuild"])
+def test_what_ended_since_the_backup_that_was_put_back_is_said_to_be_left_over(jackie, way):
+    """Lost: a board, for as long as its operator believes that somebody's instance is down on it."""
+    copy = backups.make(jackie.params["state_db"])
+    assert not any(result.get("failed") for result in jackie.terminate())
+    for path in jackie.state.glob("state.db*"):
+        path.unlink()
+    shutil.copy(copy, jackie.params["state_db"])
+    dry = jackie.module("board_reconcile", timeout=5, check=True)
+    assert jackie.record(0).state == "running"
+    first = jackie.module("board_reconcile", timeout=5)
+    for result in (dry, first):
+        (state, left) = result["boards"][0]["found"]
+        assert (state["found"], state["done"]) == ("recorded as running, its outlet is off", "recorded as power off")
+        assert left["done"] is None
+        assert left["found"].startswith("jackie's root is gone and its outlet is off: it ended since the backup")
+        assert "terminate_instance -e instance=jackie gives the board back" in left["found"]
+    assert (jackie.record(0).state, jackie.record(0).claim.instance) == ("power off", "jackie")
+    assert "its root is gone" in jackie.module("board_info")["boards"][0]["note"]
+    (again,) = jackie.module("board_reconcile", timeout=5)["boards"][0]["found"]
+    assert again["found"] == left["found"]
+    if way == "terminate":
+        assert not any(result.get("failed") for result in jackie.terminate())
+        assert jackie.what_is_there() == jackie.clean()
+    else:
+        assert jackie.module("board_rebuild", instance="jackie", fresh=True)["to_rebuild"] == [0]
+        for name, given in (("board_image", {}), ("tilera_boot", {"timeout": 10})):
+            result = jackie.module(name, boards=[0], instance="jackie", **given)
+            assert not result.get("failed"), result
+        assert jackie.what_is_there() == jackie.running("jackie")
