@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules are packed once for all plays of a test run, and not by each play: that is a fifth of what a play costs.
+"""What each play would make anew is made once for all plays of a test run: a third of what a play costs.
 
-Only where HETERO_BUILDS names a folder, as tests/run does, which begins with an empty one: what is in it is known by
-the names of Ansible's release and of the modules alone, so a module that was changed would be taken as it was.
+Packed modules, their code and that of templates (tests/callbacks). Only where HETERO_BUILDS names a folder, as
+tests/run does, which begins with an empty one: a packed module in it is known by Ansible's release and its name alone,
+so a module that was changed would be taken as it was.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def shared():
     return dict(
         HETERO_BUILDS=os.environ["HETERO_BUILDS"],
         ANSIBLE_CALLBACK_PLUGINS=str(Path(__file__).parent / "callbacks"),
-        ANSIBLE_CALLBACKS_ENABLED="shared_builds",
+        ANSIBLE_CALLBACKS_ENABLED="shared_builds,kept_templates",
         # ansible itself has callbacks only where it is told so
         ANSIBLE_LOAD_CALLBACK_PLUGINS="true",
     )
