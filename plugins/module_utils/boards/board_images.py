@@ -19,9 +19,9 @@ from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from . import states
 from .adopting import catch_up
+from .claim_records import Claim
 from .each import each
 from .rebuilding import rebuilt_claim
-from .store import Claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")

@@ -52,7 +52,7 @@ class BoardWork:
         #: What feeding.py found: why that outlet is not to be switched off, and whether it may be switched on.
         self.doubt: Any = None
         self.off_by_all, self.wiring_seen = False, False
-        self.record: Any = None  # store.Record, once its lock is held
+        self.record: Any = None  # recorded.Record, once its lock is held
         self.began = None  # the state that it was found in
         self.driver: Any = None  # boot.driver.BootDriver
         self.changed = False

@@ -33,7 +33,8 @@ from .each import must_own
 from .free import give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
 from .leasing import REAPER
-from .store import Record, why_not_free
+from .recorded import Record
+from .store import why_not_free
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000

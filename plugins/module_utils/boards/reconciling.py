@@ -10,8 +10,6 @@ what a board proves beats what its outlet says.
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,19 +17,17 @@ from ..boot.registry import BootDrivers
 from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import HeteroError, Refused
-from ..images.exports import exporter
 from ..images.ownership import is_gone, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
-from ..images.roots import OLDER, ROOTS
-from . import adopting, disks, feeding, power_proof, presence, states
+from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
 from .lifecycle import Options
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
+from .recorded import MAY_HAVE_RUN, UNWATCHED
 from .release import release
-from .store import MAY_HAVE_RUN, UNWATCHED
 
 PHASE = "reconcile"
 #: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
@@ -39,16 +35,13 @@ PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
 WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
-LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
 #: Of an instance without root and power, and the note of its board: a database that was put back brings it back.
 LEFT_OVER = (
-    "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its root "
-    "was removed by hand, or what holds the roots is not mounted: terminate_instance -e instance={name} gives the board "
-    "back; rebuild_instance -e instance={name} -e fresh=true makes a new root"
+    "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its "
+    "root was removed by hand, or what holds the roots is not mounted: terminate_instance -e instance={name} gives the "
+    "board back; rebuild_instance -e instance={name} -e fresh=true makes a new root"
 )
 ROOT_GONE = "its root is gone (playbook reconcile says more)"
-#: Folders of boards, by name: in the roots and under the TFTP root.
-ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
 
 class Seen(BoardWork):
@@ -155,10 +148,10 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
                 except HeteroError as error:
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
-    gone = _let_go(proxy, forget, change) if ids is None else []
+    gone = unnamed.let_go(proxy, forget, change) if ids is None else []
     return dict(
         boards=[look.result for look in looks],
-        others=_others(proxy) if ids is None else [],
+        others=unnamed.others(proxy) if ids is None else [],
         ended=[*filter(None, ended), *gone],
         lines=[line for look in looks for line in look.work.lines],
         diff=change.diff,
@@ -373,65 +366,3 @@ def _entry_of_somebodys(look):
         look.mend("its boot entry is missing, or another", "would be written" if check else "written")
     elif changed:
         look.mend("a boot entry although it is off", "would be removed" if check else "removed")
-
-
-# ---- what belongs to no board
-
-
-def _let_go(proxy, names, change):
-    """End the claims of these instances on boards that the boards file does not name; the names of those ended."""
-    ended = []
-    for board, name in _left(proxy).items():
-        if name in names and change.note(name, {"board": f"board{board}"}, {}):
-            ended.append(name)
-            claim = proxy.store.record(board).claim
-            if claim and not change.check:
-                proxy.store.forget(claim, f"board{board} is not in the boards file")
-            if not change.check:
-                proxy.store.keep_anew(board)
-    return ended
-
-
-def _left(proxy):
-    """{board id: the instance that has it, None where nobody can tell} of boards that the boards file does not name."""
-    found = {claim.board: claim.instance for claim in proxy.store.claims()}
-    for board in set(proxy.store.kept_boards()) - set(found):
-        try:
-            kept = proxy.store.kept(board)
-        except HeteroError:
-            kept = None
-        found[board] = kept.claim.instance if kept else None
-    return {board: name for board, name in sorted(found.items()) if board not in proxy.boards}
-
-
-def _others(proxy):
-    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is."""
-    known = {f"fs_{number}" for number in proxy.boards}
-    addresses = {board.ip for board in proxy.boards.values()}
-    roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found, left = [], _left(proxy)
-    for board, name in left.items():
-        claim = proxy.store.record(board).claim
-        what = f"claim of {name} ({claim.owner}) on board{board}" if claim else f"record of a claim on board{board}"
-        found.append(f"{what}: {LEFT.format(name=name)}" if name else what)
-    found += [
-        f"folder {os.path.join(folder, name)}"
-        for folder in roots
-        for name in _names(folder, ROOT_NAME)
-        if name not in known
-    ]
-    tftp_root = proxy.config["tftp_root"]
-    names = _names(tftp_root, FILES_NAME)
-    found += [f"folder {os.path.join(tftp_root, name)}" for name in names if name not in addresses]
-    server = exporter(proxy.config["exports"], proxy.folder("exports"))
-    try:
-        exports = server.show().values()
-    except HeteroError as error:
-        return [*found, str(error)]
-    below = {export for export in exports if export.path.startswith(tuple(f"{folder}/" for folder in roots))}
-    own = {os.path.join(folder, name, "root") for folder in roots for name in known}
-    return found + sorted(f"export {export.id} {export.pseudo}" for export in below if export.path not in own)
-
-
-def _names(folder, pattern):
-    return sorted(name for name in os.listdir(folder) if pattern.fullmatch(name)) if os.path.isdir(folder) else []

@@ -23,7 +23,7 @@ from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
 from .pdu_loop import PduLoop
 from .presence import ANOTHERS, HOW_TO_CUT
-from .store import MAY_HAVE_RUN, STATE_PHASE, UNWATCHED
+from .recorded import MAY_HAVE_RUN, STATE_PHASE, UNWATCHED
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
 SOMEBODYS = (states.RUNNING, states.BOOTING)

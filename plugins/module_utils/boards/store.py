@@ -10,79 +10,26 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ..claims_store import ClaimsStore
-from ..errors import HeteroError, NoneFree, Refused
+from ..errors import NoneFree, Refused
 from ..instances import key_body, valid_instance
 from ..owners import must_be_made, refuse_taken
-from ..printable import printable
 from . import states
-from .claim_records import Claim, ClaimRecords, Fed, Kept
-from .tables import LAYOUT
+from .claim_records import Claim
+from .kept_claims import KeptClaims
+from .recorded import CLAIM_PHASE, STATE_PHASE
 
-#: Phase of the event that each change of state leaves.
-STATE_PHASE = "state"
 #: What helps an instance whose board or root does not come up again.
 AGAIN = (
     "when the fault is mended, stop_instance and start_instance -e instance={name} bring it up; rebuild_instance gives "
     "it a new root, terminate_instance ends it"
 )
-#: Phase of the event with which a claim gets its board.
-CLAIM_PHASE = "claim"
 #: For an instance: whoever has a board, it is refused.
 NOBODY = ""
-#: Phase of the event that each claim has a record from then on: one that is missing later was lost.
-RECORDS = "records"
-#: Phase of the event that a board had power while nobody looked whether it came up.
-UNWATCHED = "unwatched"
-#: What it says.
-MAY_HAVE_RUN = "it had power and nobody looked: {name} may have run"
 #: What `put` may change of a claim.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
 #: Boot source of a claim that names none.
 NFS = "nfs"
-
-
-@dataclass(frozen=True)
-class Record:
-    """What is recorded of a board; a board nobody touched yet is in state power off since nobody knows when."""
-
-    board: int
-    state: str = states.POWER_OFF
-    since: float | None = None
-    power: str | None = None
-    power_seen: float | None = None
-    note: str = ""
-    claim: Claim | None = None
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened, for people and for `events`."""
-
-    id: int
-    time: float
-    actor: str
-    board: int | None
-    instance: str | None
-    phase: str
-    text: str
-    seconds: float | None
-
-
-@dataclass
-class Touch:
-    """What a transaction does to a board: the claim that ends there, whether one begins, fields of its claim, whether
-    its state changes, which outlet is known to feed it.
-    """
-
-    ended: Claim | None = None
-    begun: bool = False
-    put: dict = field(default_factory=dict)
-    moved: bool = False
-    fed: Fed | None = None
 
 
 def must_be_of(claim, instance, board_name, created=()):
@@ -109,36 +56,10 @@ def why_not_free(record, now):
     return states.why_not_free(record.state, record.note, instance, now - (record.since or now), now - created)
 
 
-class Store(ClaimsStore):
-    """The state database of a proxy node.
-
-    :param records: folder of what each claim says once more (claim_records.py); None keeps none. A file says what is
-        to be before that is committed, so it is never older than the database.
-    """
-
-    layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
-
-    def __init__(self, path, actor=None, create=True, busy=10.0, write=None, records=None):
-        super().__init__(path, actor, create, busy, write)
-        self._records_of_claims: Any = ClaimRecords(records) if records else None
-        if records:
-            self._db.before_commit = self._keep
+class Store(KeptClaims):
+    """The state database of a proxy node."""
 
     # ---- boards
-
-    def record(self, board_id):
-        """What is recorded of one board."""
-        return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
-
-    def records(self, ids):
-        """{id: Record}, in the order of `ids`."""
-        return self._records(ids)
-
-    def _records(self, ids, where="", values=()):
-        with self._db.snapshot():
-            rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
-            claims = {claim.board: claim for claim in self._claims(where, values)}
-        return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
 
     def move(self, board, state, note=""):
         """Put a board into a state. Staying in one keeps its `since`; a new note is recorded.
@@ -328,177 +249,6 @@ class Store(ClaimsStore):
             elif len(free) < count:
                 free.append(board)
         return free, rejected
-
-    # ---- what each claim says once more
-
-    def kept(self, board):
-        """What a board's own record of its claim says (claim_records.Kept), or None where there is none.
-
-        :raises HeteroError: it cannot be read.
-        """
-        return self._records_of_claims.read(board) if self._records_of_claims else None
-
-    def feed(self, board, fed):
-        """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
-        with self._db.transaction():
-            self._touched(board).fed = fed
-
-    def path_of_kept(self, board):
-        """Where a board's own record of its claim lies."""
-        return self._records_of_claims.path(board)
-
-    def kept_boards(self):
-        """Ids of the boards that have such a record."""
-        return self._records_of_claims.boards() if self._records_of_claims else []
-
-    def keep_anew(self, board):
-        """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
-        with self._db.transaction():  # nobody changes the claim meanwhile
-            record = self.record(board)
-            try:
-                found = self.kept(board)
-            except HeteroError:
-                found = None
-            if record.claim:
-                self._records_of_claims.write(board, self._as_kept(record, found, True))
-            elif board in self.kept_boards():
-                self._records_of_claims.remove(board)
-
-    def keep_missing(self):
-        """Write the records of claims of an earlier release, which kept none, once for a database.
-
-        One that is missing later, or beside others, was lost, and may have been newer than the database: reconcile
-        sees to it.
-        """
-        with self._db.transaction():
-            if self._db.is_copy or self._keeps_all():
-                return
-            for claim in [] if self.kept_boards() else self.claims():
-                self._records_of_claims.write(claim.board, self._as_kept(self.record(claim.board), None))
-            self.event(None, RECORDS, "each claim has a record of its own from now on")
-
-    def _keeps_all(self):
-        return bool(self._db.rows("SELECT 1 FROM events WHERE board IS NULL AND phase = ? LIMIT 1", (RECORDS,)))
-
-    def lost(self):
-        """Claims whose records are gone; none where an earlier release made them and nothing was written since."""
-        if not self._records_of_claims:
-            return []
-        there = set(self.kept_boards())
-        gone = {row["board"] for row in self._db.rows("SELECT board FROM claims")} - there
-        if not gone or not (there or self._keeps_all()):
-            return []
-        return [claim for claim in self.claims() if claim.board in gone]
-
-    def _keep(self, touched):
-        """Before it counts: the records of boards whose claims or states change.
-
-        Another claim's record stays, but one of a claim that was cut off before anything was made for it.
-
-        Of the same claim only what this transaction changes is written: the database may be older than its record, put
-        back from a backup, and what it does not know any more is not to be forgotten. So a record that was lost, or
-        cannot be read, is written for a claim that begins, or gets another root; else reconcile and its operator find
-        out whose it is.
-
-        :param touched: {board: Touch}.
-        """
-        self.keep_missing()
-        for board, touch in touched.items():
-            record = self.record(board)
-            try:
-                found = self.kept(board)
-            except HeteroError:
-                if "image_hash" not in touch.put:
-                    continue
-                found = None
-            if found is None and not touch.begun and "image_hash" not in touch.put:
-                continue
-            wanted = self._as_kept(record, found, not touch.begun) if record.claim else None
-            if wanted and found and found.claim.is_same(wanted.claim):
-                known = wanted if touch.moved else found
-                claim = replace(found.claim, **touch.put)
-                wanted = replace(wanted, claim=claim, state=known.state, note=known.note)
-            if wanted and touch.fed:
-                wanted = replace(wanted, fed=touch.fed, anew=False)
-            ours = found is None or not found.is_somebodys
-            if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
-                self._records_of_claims.write(board, wanted)
-            elif found and not wanted and found.claim.is_same(touch.ended):
-                self._records_of_claims.remove(board)
-            elif found and touch.fed and found.fed != touch.fed:
-                self._records_of_claims.write(board, replace(found, fed=touch.fed, anew=False))
-
-    def _touched(self, board):
-        return self._db.touched.setdefault(board, Touch())
-
-    def _as_kept(self, record, found, anew=False):
-        """What a record is to say; of what only the one that is there knows, that.
-
-        :param anew: where that is not of the same claim, it was lost.
-        """
-        same = found if found and found.claim.is_same(record.claim) else None
-        fed, anew = (same.fed, same.anew) if same else (None, anew)
-        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed, anew)
-
-    def _ran_by_record(self, claim):
-        """One that cannot be read may say so; where it was lost, what was made may have run."""
-        try:
-            kept = self.kept(claim.board)
-        except HeteroError:
-            return True
-        if kept is None:
-            return self._records_of_claims is not None and claim.image_hash is not None
-        return kept.claim.is_same(claim) and kept.ran
-
-    # ---- events
-
-    def event(self, board, phase, text, seconds=None, instance=None):
-        """Write an event down and return its id; `instance` defaults to the one that has the board."""
-        with self._db.transaction():
-            if instance is None:
-                rows = self._db.rows("SELECT instance FROM claims WHERE board = ?", (board,))
-                instance = rows[0]["instance"] if rows else None
-            return self._db.write(
-                "INSERT INTO events (time, actor, board, instance, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (time.time(), self.actor, board, instance, phase, printable(text), seconds),
-            )
-
-    def events(self, after=0, boards=None, instance=None, limit=500):
-        """Events with an id above `after`, the oldest first, at most `limit`.
-
-        :param boards: only of these board ids.
-        """
-        return self._events("id > ?", [after], boards, instance, "ASC", limit)
-
-    def newest_events(self, board, limit):
-        """The last `limit` events of a board, the oldest of them first."""
-        return self._events("id > ?", [0], [board], None, "DESC", limit)[::-1]
-
-    def has_run(self, claim):
-        """Whether an instance ever ran on the board that it has, by its events or its own record: what it left there is
-        its tenant's.
-        """
-        signs = ((states.RUNNING, "%"), (STATE_PHASE, f"% → {states.RUNNING}%"), (UNWATCHED, "%"))
-        return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
-
-    def first_since_claim(self, claim, phase, text="%"):
-        """The first event of a phase since a claim has its board, with a text like that; None where there is none."""
-        rows = self._db.rows(
-            "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
-            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
-            (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
-        )
-        return Event(**dict(rows[0])) if rows else None
-
-    def _events(self, where, values, boards, instance, order, limit):
-        if boards is not None:
-            # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
-            where += f" AND board IN ({', '.join(str(int(board)) for board in boards)})"
-        if instance is not None:
-            where += " AND instance = ?"
-            values = [*values, instance]
-        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
-        return [Event(**dict(row)) for row in rows]
 
 
 def _refuse_other(claim, wanted):

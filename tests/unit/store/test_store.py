@@ -21,11 +21,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import (
-    Record,
-    Store,
-    why_not_free,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store, why_not_free
 from ansible_collections.hetero.compute.plugins.module_utils.boards.tables import LAYOUT
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age, key_body, valid_instance
