@@ -71,6 +71,7 @@ class Rebooting(Starting):
             boot.stage = DECIDING
             self._not_told(boot, failure)
             return
+        boot.work.driver.boots_anew(boot.board)
         boot.work.move(states.BOOTING)
         boot.work.phases[REBOOT] = at - since
         boot.work.say(REBOOT, f"told by ssh, {REQUESTED}", at - since)

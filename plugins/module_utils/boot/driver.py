@@ -107,6 +107,11 @@ class BootDriver(ABC):
     def switched(self, board, state):
         """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""
 
+    def boots_anew(self, board):
+        """Told when the boot request of a board was seen that was told to reboot; a driver that drives the board begins
+        here, and not before: what answers until then is the system that was there.
+        """
+
     @abstractmethod
     def answers(self, board, system, deadline, cancelled, report):
         """Wait until the board answers as the system that it is to boot; a driver that must act on it first does.

@@ -100,8 +100,10 @@ class Tilera(Pxe):
         self._booting.add(board.id)
         return super().under_way(board)
 
-    def told_to_reboot(self, board, system, private_key, mark, deadline):
+    def boots_anew(self, board):
         self._booting.add(board.id)
+
+    def told_to_reboot(self, board, system, private_key, mark, deadline):
         return ssh_reboot.asked(self.address(board), system.host_key, private_key, mark, deadline)
 
     def alive(self, board, limit):

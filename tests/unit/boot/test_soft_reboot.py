@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh_reboot
+from ansible_collections.hetero.compute.plugins.module_utils.boot import fake, ssh_reboot
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import reboot_key
@@ -43,11 +43,14 @@ def outcome(result):
     return result["failed"], one["state"], "power" in one["phases"]
 
 
-def test_by_ssh(keyed):
+def test_by_ssh(keyed, monkeypatch):
     """Lost: a reboot that does not pull the plug under a file system."""
+    followed = []
+    monkeypatch.setattr(fake.Fake, "boots_anew", lambda driver, board: followed.append(board.id))
     keyed.play(0, soft="boots")
     result = keyed.run("reboot", 0)
     assert outcome(result) == (False, "running", False)
+    assert followed == [0], "a driver that acts on the board would do nothing for the new system"
     assert texts(keyed, "reboot", "tftp", "nfs", "running")[-4:] == [
         "told by ssh, boot request seen",
         "boot entry, kernel, initrd fetched",

@@ -239,6 +239,22 @@ def test_a_board_that_was_found_on_is_only_asked(site, tile, answers):
     assert len(tile.calls) == 5
 
 
+def test_a_board_that_was_not_told_to_reboot_is_only_asked(site, tile, answers, tmp_path):
+    """Lost: a reboot by power, to "File exists" of a network that the system which still runs has already."""
+    tile.up()
+    with site.proxy() as proxy:
+        board, driver = proxy.board(0), BootDrivers(proxy).of(proxy.board(0))
+        system = System(None, "nfs", "ssh-ed25519 AAAA")
+        with pytest.raises(HeteroError, match="cannot be told to reboot"):
+            with driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(5)):
+                pass
+        assert driver.answers(board, system, Deadline(9), threading.Event(), lambda *step: None)
+        assert tile.calls == []
+        driver.boots_anew(board)
+        driver.answers(board, system, Deadline(9), threading.Event(), lambda *step: None)
+    assert len(tile.calls) == 5
+
+
 def test_a_system_in_ram_is_only_closed_to_others(site, tile, answers):
     """The proxy's own system for disks has no sshd to start; a neighbour would be root on a board while it is wiped."""
     tile.up()
