@@ -18,9 +18,14 @@ from .config import read_config
 
 
 class Planned:
-    """A proxy as it is about to be, as far as feeding.py asks: its PDUs, its wiring, its records of claims."""
+    """A proxy as it is about to be, as far as feeding.py asks: its PDUs, its wiring, its records of claims.
 
-    def __init__(self, plan):
+    What cannot be read speaks for itself, once; it makes no doubt of each other board's outlet.
+    """
+
+    def __init__(self, plan, boards):
+        self.boards = {board.id: board for board in boards}
+        self.unreadable = {}  # board id: error
         self.config = {"pdus": plan.pdus}
         self.store = self
         self._wiring, self._before = plan.wiring, _before(plan)
@@ -31,10 +36,18 @@ class Planned:
 
     def kept(self, board):
         """A board's record; one that names no outlet goes by the wiring that is there."""
-        kept, wire = self._records.read(board), self._before.get(str(board), {})
+        try:
+            kept, wire = self._records.read(board), self._before.get(str(board), {})
+        except HeteroError as error:
+            self.unreadable[board] = error
+            return None
         if kept and kept.is_somebodys and kept.fed is None and "outlet" in wire:
-            return replace(kept, fed=Fed(wire["pdu"], str(wire["outlet"])))
-        return kept
+            kept = replace(kept, fed=Fed(wire["pdu"], str(wire["outlet"])))
+        return kept and replace(kept, anew=False)
+
+    def lost(self):
+        """The set-up knows no claim but by its record."""
+        return []
 
     def outlet(self, board):
         wire = self._wiring[str(board.id)]
@@ -47,11 +60,13 @@ class Planned:
 def contradictions(plan, boards, found):
     """A note for each board whose outlet is to be another than it has power by, or one by which another has."""
     try:
-        planned = Planned(plan)
+        planned = Planned(plan, boards)
         feeds = Feeds(planned)
     except HeteroError as error:
         found.note(error.thing, error.what, error.remedy)
         return
+    for unread in planned.unreadable.values():
+        found.note(unread.thing, unread.what, unread.remedy)
     for board in boards:
         kept = feeds.kept(board.id)
         if planned.is_wired(board):

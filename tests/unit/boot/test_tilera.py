@@ -245,9 +245,9 @@ def test_a_board_that_was_not_told_to_reboot_is_only_asked(site, tile, answers, 
     with site.proxy() as proxy:
         board, driver = proxy.board(0), BootDrivers(proxy).of(proxy.board(0))
         system = System(None, "nfs", "ssh-ed25519 AAAA")
-        with pytest.raises(HeteroError, match="cannot be told to reboot"):
-            with driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(5)):
-                pass
+        told = driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(5))
+        with pytest.raises(HeteroError, match="cannot be told to reboot"), told:
+            pass
         assert driver.answers(board, system, Deadline(9), threading.Event(), lambda *step: None)
         assert tile.calls == []
         driver.boots_anew(board)

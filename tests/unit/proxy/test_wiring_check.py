@@ -109,3 +109,11 @@ def test_a_board_in_use_without_an_outlet_is_said(plan):
 
 def test_a_node_without_records_has_nothing_to_say(plan, tmp_path):
     assert notes(replace(plan, state_folder=str(tmp_path / "new"), config=str(tmp_path / "none")), board0="9") == []
+
+
+def test_a_record_that_cannot_be_read_is_said_once(plan, tmp_path):
+    """Lost: the one line that matters, among one for each board that may have power by the outlet which it named."""
+    (tmp_path / FOLDER / "board0.json").write_text("{")
+    (said,) = notes(plan)
+    assert "board0.json" in said
+    assert "cannot be read" in said
