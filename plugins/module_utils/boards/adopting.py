@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import FORGOTTEN, forgotten_of, is_gone, is_of_claim, kept_of
+from ..images.ownership import FORGOTTEN, forgotten_of, is_lost, is_of_claim, kept_of
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -99,7 +99,7 @@ def propose(proxy, look, wanted):
             _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}")
         elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
             _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
-        elif row is not None and kept is None and not (look.power == "off" and is_gone(proxy, work.board, row)):
+        elif row is not None and kept is None and not (look.power == "off" and is_lost(proxy, work.board, row)):
             _lost(proxy, look, wanted)
         return
     if _is_stale(proxy, work, kept):

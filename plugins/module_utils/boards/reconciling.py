@@ -17,7 +17,7 @@ from ..boot.registry import BootDrivers
 from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import HeteroError, Refused
-from ..images.ownership import is_gone, is_of_claim, whose_archive, whose_root
+from ..images.ownership import is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
@@ -223,7 +223,7 @@ def _judge(proxy, look, crossed):
     elif (
         look.power == "off"
         and work.state in (states.RUNNING, states.POWER_OFF)
-        and is_gone(proxy, work.board, work.claim)
+        and is_lost(proxy, work.board, work.claim)
     ):
         _left_over(look)
     else:

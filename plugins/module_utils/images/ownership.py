@@ -79,6 +79,13 @@ def is_gone(proxy, board, claim):
     return bool(claim.image_hash) and whose(proxy, board) is None
 
 
+def is_lost(proxy, board, claim):
+    """Whether nothing is there any more of what was made for a claim: nothing to put back, nothing on a disk."""
+    disk = claim.boot_source == "disk"
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    return bool(claim.image_hash) and not root.exists() and user_of(proxy, board) is None
+
+
 def is_of_claim(proxy, board, claim):
     """Whether what a board boots from was made, to its end, for this claim and from the image that the claim names."""
     if claim.boot_source == "disk":

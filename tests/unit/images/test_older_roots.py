@@ -141,6 +141,8 @@ def test_terminated_nothing_of_it_is_left(site, jackie, report):
 
 def test_a_copy_of_an_older_release_runs_on(site, older_image, report):
     """Older releases copied the image where nfs-ganesha could not tell a kernel's overlays apart."""
+    with site.proxy():
+        pass  # its database is as old as its root
     folder = site.state / "roots" / "fs_0"
     folder.mkdir(parents=True)
     shutil.copytree(os.path.join(older_image.folder, "root"), folder / "root", symlinks=True)

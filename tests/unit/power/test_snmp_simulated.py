@@ -162,7 +162,7 @@ def test_a_line_that_breaks_at_the_order(agent, tmp_path):
         return [] if orders else [answer]
 
     with relay(agent, passed) as port, pytest.raises(power.OutletsFailed) as caught:
-        batch(port, tmp_path, {"2": "off"}, seconds=6)
+        batch(port, tmp_path, {"2": "off"}, seconds=15)
     assert orders
     assert "outlet 2 of pdu-t: 'off' may have been carried out or not, as the PDU was lost" in str(caught.value)
     assert batch(agent, tmp_path)["2"] == "off"

@@ -27,7 +27,8 @@ class Site:
         wiring = {
             str(n): {"pdu": f"pdu-{chr(97 + n // outlets)}", "outlet": outlets - n % outlets} for n in range(boards)
         }
-        config = dict(server="10.0.2.254", run_folder=str(folder / "run"), boards=wiring)
+        config = dict(server="10.0.2.254", state_folder=str(folder / "state"), run_folder=str(folder / "run"))
+        config["boards"] = wiring
         (folder / "proxy.json").write_text(json.dumps(config))
         rows = [
             f"{n} 10.0.{2 + n // 250}.{1 + n % 250} 00:1a:ca:00:{n // 250:02x}:{n % 250:02x} 10 16218 917 476 1 "
