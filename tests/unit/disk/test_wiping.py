@@ -67,6 +67,8 @@ def test_canaries_lie_where_traces_would():
     assert len(blocks) == 72
     assert blocks != canary_blocks(1000 * MIB)
     assert len(canary_blocks(1000 * MIB, 1000)) == 1008
+    assert len(canary_blocks(3 * MIB, 700)) == 708, "as many on a small disk, wherever they find room"
+    assert len(canary_blocks(8 * BLOCK)) == 8
 
 
 @pytest.mark.parametrize(("samples", "part"), [(16, 0.171), (64, 0.0458), (1000, 0.00300)])
