@@ -69,7 +69,8 @@ HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
 KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
 #: Columns of the table; what does not fit stands below its row, this far to the right.
-WIDTH, INDENT = 100, "    "
+WIDTH = 100
+INDENT = "    "
 WOULD = "would be "
 
 

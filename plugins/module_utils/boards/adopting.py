@@ -31,12 +31,17 @@ PUT_BACK = (
 NOT = "not adopted, nothing of it is touched"
 ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, reconcile -e adopt={{name}} takes its record's word"
 FORGET = (
-    "nothing is touched: put a newer backup of the database back; or, where that is right, reconcile -e forget={name} "
-    "ends {name}'s claim, and touches nothing of the board"
+    "nothing is touched: put a newer backup of the database back; correct the boards file, where boards got other "
+    "numbers or MACs; or, where both are right, reconcile -e forget={name} ends {name}'s claim, and touches nothing of "
+    "the board"
 )
 NO_FORGETTING = (
     "nothing contradicts {name}'s claim, so it is not ended: terminate_instance -e instance={name} does that, and "
     "switches its board off"
+)
+RUNS = (
+    "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
+    "boards got other numbers or MACs); terminate_instance -e instance={name} ends it"
 )
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
 #: that another board's was copied over.
@@ -55,6 +60,22 @@ MOVE = (
 )
 
 
+def must_know_the_lease(proxy, claim):
+    """Refused where the record of a claim is lost, or cannot be read, and may have known of a later end of its lease:
+    it would be written anew, with the one of the database.
+    """
+    name = f"board{claim.board}"
+    if claim.expires is None:
+        return
+    try:
+        kept = proxy.store.kept(claim.board)
+    except HeteroError as error:
+        raise Refused(f"{error.thing}: {error.what}", name, WORD.format(name=claim.instance)) from error
+    if kept is None and claim in proxy.store.lost():
+        what, _colon, remedy = LOST.format(name=claim.instance).partition(": ")
+        raise Refused(what, name, remedy)
+
+
 def end_by_word(proxy, look, names):
     """End the claim of the database against which there is another's root, disk or record, by an operator's word.
 
@@ -68,6 +89,9 @@ def end_by_word(proxy, look, names):
         return None
     if work.contradiction is None:
         look.note(NO_FORGETTING.format(name=row.instance))
+        return None
+    if look.ssh == OWN_KEY and is_of_claim(proxy, work.board, row):
+        look.note(RUNS.format(name=row.instance))
         return None
     why = work.contradiction.what
     if work.note(f"{work.board.name} claim", _shown(row), {}):
@@ -99,7 +123,7 @@ def propose(proxy, look, wanted):
             _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}")
         elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
             _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
-        elif row is not None and kept is None and not (look.power == "off" and is_lost(proxy, work.board, row)):
+        elif row is not None and kept is None and (row.instance in wanted or not _is_left_over(proxy, look)):
             _lost(proxy, look, wanted)
         return
     if _is_stale(proxy, work, kept):
@@ -120,6 +144,10 @@ def propose(proxy, look, wanted):
     else:
         look.kept = kept
         work.record = replace(work.record, claim=kept.claim)
+
+
+def _is_left_over(proxy, look):
+    return look.power == "off" and is_lost(proxy, look.work.board, look.work.claim)
 
 
 def _lost(proxy, look, wanted):

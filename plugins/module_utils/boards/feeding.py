@@ -57,6 +57,11 @@ GONE = (
     "go of it"
 )
 UNKNOWN = "what feeds it was not known"
+#: The key alone proves nothing there: by a wiring that was changed by mistake another outlet may be on as well.
+SAY = (
+    "what feeds it is not known, as its claim's record was lost or could not be read: once it is known that the wiring "
+    "is right, reconcile -e adopt={name} takes its word; no outlet is switched off meanwhile that may be its"
+)
 NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 
 
@@ -304,11 +309,14 @@ def compare(proxy, looks, names):
         # A word answers one question a run, and none that what is seen answers already.
         by_word = work.instance in names and not look.found and not look.lives_without_power
         if doubt is None:
-            if look.power == "on" and look.ssh == presence.OWN_KEY:
-                feeds.remember(work, False)
-            elif by_word and feeds.is_unknown(work.board):
+            if feeds.is_unknown(work.board) and by_word:
                 look.mend(UNKNOWN, f"{'would be ' if work.change.check else ''}noted, by an operator's word")
                 feeds.remember(work, True)
+            elif look.power == "on" and look.ssh == presence.OWN_KEY:
+                if feeds.is_unknown(work.board):
+                    look.note(SAY.format(name=work.instance))
+                else:
+                    feeds.remember(work, False)
         elif by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)

@@ -21,6 +21,7 @@ from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import NOTHING_TO_REBUILD, key_body
 from . import feeding, states
+from .adopting import must_know_the_lease
 from .board_work import BoardWork
 from .each import each, ids_of, must_own
 from .presence import ANOTHERS, HOW_TO_CUT, is_others
@@ -85,6 +86,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
 def _must_be_its_own(proxy, board, record, change, feeds):
     """Refused where a board that is to be stopped for a new root shows another key, or may be fed by another outlet."""
     refuse_anothers(proxy, board, record.claim)
+    must_know_the_lease(proxy, record.claim)
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)
     if record.state in (states.RUNNING, states.BOOTING) and is_others(work):

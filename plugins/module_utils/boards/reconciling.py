@@ -129,6 +129,7 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
         looked = [look for look in looks if not look.work.over]
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
+        _ask_boards(proxy, [look for look in looked if look.work.claim and look.work.instance in forget])
         ended = [adopting.end_by_word(proxy, look, forget) for look in looked]
         for look in looked:
             if not look.settled:

@@ -15,35 +15,43 @@ from ..errors import HeteroError
 from ..images.exports import exporter
 from ..images.roots import OLDER, ROOTS
 
+UNREAD = "add the board to the boards file; or, where it is gone for good, remove {}"
 LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
 #: Folders of boards, by name: in the roots and under the TFTP root.
 ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
 
 
 def let_go(proxy, names, change):
-    """End the claims of these instances on boards that the boards file does not name; the names of those ended."""
+    """End the claims of these instances on boards that the boards file does not name; the names of those ended.
+
+    What else is said of such a board, by a record that is another's or cannot be read, stays.
+    """
     ended = []
-    for board, name in _left(proxy).items():
+    for board, name, claim in _left(proxy):
         if name in names and change.note(name, {"board": f"board{board}"}, {}):
             ended.append(name)
-            claim = proxy.store.record(board).claim
             if claim and not change.check:
                 proxy.store.forget(claim, f"board{board} is not in the boards file")
-            if not change.check:
+            elif not change.check:
                 proxy.store.keep_anew(board)
     return ended
 
 
 def _left(proxy):
-    """{board id: the instance that has it, None where nobody can tell} of boards that the boards file does not name."""
-    found = {claim.board: claim.instance for claim in proxy.store.claims()}
-    for board in set(proxy.store.kept_boards()) - set(found):
+    """[(board id, instance, Claim)] of boards that the boards file does not name; without the Claim what only a record
+    says, without the instance a record that cannot be read.
+    """
+    claims = {claim.board: claim for claim in proxy.store.claims()}
+    found = [(board, claim.instance, claim) for board, claim in claims.items()]
+    for board in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(board)
         except HeteroError:
-            kept = None
-        found[board] = kept.claim.instance if kept else None
-    return {board: name for board, name in sorted(found.items()) if board not in proxy.boards}
+            found.append((board, None, None))
+        else:
+            if kept and not (board in claims and kept.claim.is_same(claims[board])):
+                found.append((board, kept.claim.instance, None))
+    return sorted([one for one in found if one[0] not in proxy.boards], key=lambda one: one[0])
 
 
 def others(proxy):
@@ -51,11 +59,13 @@ def others(proxy):
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found, left = [], _left(proxy)
-    for board, name in left.items():
-        claim = proxy.store.record(board).claim
-        what = f"claim of {name} ({claim.owner}) on board{board}" if claim else f"record of a claim on board{board}"
-        found.append(f"{what}: {LEFT.format(name=name)}" if name else what)
+    found = []
+    for board, name, claim in _left(proxy):
+        if claim:
+            what = f"claim of {name} ({claim.owner}) on board{board}"
+        else:
+            what = f"record of {f'the claim of {name}' if name else 'a claim, which cannot be read,'} on board{board}"
+        found.append(f"{what}: {LEFT.format(name=name) if name else UNREAD.format(proxy.store.path_of_kept(board))}")
     found += [
         f"folder {os.path.join(folder, name)}"
         for folder in roots

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..errors import HeteroError, Refused
 from .disk_files import DiskFiles
 from .roots import MADE, OLDER, ROOTS, SOURCE, Root, made_of
-from .used_disks import NOBODY_KNOWS, user_of
+from .used_disks import NOBODY_KNOWS, is_wiped, user_of
 
 THEIRS = (
     "nothing is touched: the database may be older than that (put back from a backup): the playbook reconcile adopts "
@@ -83,7 +83,9 @@ def is_lost(proxy, board, claim):
     """Whether nothing is there any more of what was made for a claim: nothing to put back, nothing on a disk."""
     disk = claim.boot_source == "disk"
     root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
-    return bool(claim.image_hash) and not root.exists() and user_of(proxy, board) is None
+    # On a disk it is until a wipe is proven, also where nobody knows any more who used it.
+    on_disk = user_of(proxy, board) is not None or (disk and not is_wiped(proxy, board))
+    return bool(claim.image_hash) and not root.exists() and not on_disk
 
 
 def is_of_claim(proxy, board, claim):

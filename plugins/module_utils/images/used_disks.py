@@ -50,6 +50,12 @@ def user_of(proxy, board):
     return record[USED] if proxy.disks(board) or missing(proxy, board) else None
 
 
+def is_wiped(proxy, board):
+    """Whether a proof of a wipe is the last that is known of a board's disks."""
+    record = read(proxy, board)
+    return record is not None and USED not in record
+
+
 def missing(proxy, board):
     """Disks that somebody used and that the wiring does not name any more, nor accept as gone."""
     record, accepted = read(proxy, board) or {}, proxy.wiring(board).get(ACCEPT) or []

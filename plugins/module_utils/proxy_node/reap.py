@@ -24,6 +24,7 @@ from ..change import Change
 from ..child import Child
 from ..deadline import Deadline
 from ..errors import HeteroError
+from ..images.ownership import is_lost
 from ..instances import left
 from ..ready import readable
 from .config import CONFIG, files_of
@@ -77,7 +78,12 @@ def reap(proxy, say, only=None, but=(), later=None):
         _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
     claims = [claim for claim in claims if claim not in lost]
     gone = {claim.board for claim in proxy.store.lost()} if claims else ()
-    doubtful = {claim.board: LOST for claim in claims if claim.board in gone}
+    # One of which nothing is left was ended, but for the last word: there is nothing to lose.
+    doubtful = {
+        claim.board: LOST
+        for claim in claims
+        if claim.board in gone and not is_lost(proxy, proxy.board(claim.board), claim)
+    }
     doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:

@@ -93,6 +93,8 @@ def test_a_proxy_without_image_or_room_claims_nothing_and_the_other_serves(proxi
     folders, plays = proxies
     config = folders["p1"].folder / "etc" / "hetero" / "proxy.json"
     config.write_text(json.dumps(dict(json.loads(config.read_text()), roots_overcommit=1)))
+    with Store(folders["p1"].state_db) as store:  # a root beside none would be of one that is lost
+        assert store.claims() == []
     there = folders["p1"].folder / "var" / "lib" / "hetero" / "board-roots" / "fs_9"
     there.mkdir(parents=True)
     with (there / "root.ext4").open("wb") as file:

@@ -102,7 +102,7 @@ def test_images(try_all, tmp_path):
                 info.size = len(data) if info.type == tarfile.REGTYPE else 0
                 tar.addfile(info, io.BytesIO(data))
         image, error = said(store.import_image, str(path), name or "n", None, arch)
-        assert str(error) if error else os.path.isdir(image.root)
+        assert str(error) if error else not store.damage(image.hash)
         assert not list((tmp_path / "images").glob("*.tmp.*"))
 
     try_all(100, strategy, imported_or_refused)

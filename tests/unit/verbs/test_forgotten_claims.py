@@ -12,8 +12,10 @@ import json
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
+from ansible_collections.hetero.compute.tests.unit.verbs.test_lost_records import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop
 
 EVES = "its root is that of eve, not of jackie"
@@ -126,8 +128,52 @@ def test_a_record_alone_of_a_board_that_is_gone_has_the_same_way_out(left):
     """Lost: the same, where the database was put back from before carol came."""
     with left.proxy() as proxy:
         proxy.store._db.write("DELETE FROM claims WHERE board = 1")
-    (text,) = [text for text in reconcile(left)["others"] if text.startswith("record of a claim on board1")]
+    (text,) = [text for text in reconcile(left)["others"] if text.startswith("record of the claim of carol on board1")]
     assert text.endswith("reconcile -e forget=carol ends it")
     assert reconcile(left, forget=["carol"])["ended"] == ["carol"]
     assert not record(left, 1).exists()
     assert not stop(left).get("failed")
+
+
+@pytest.mark.parametrize("how", ["eves", "unreadable"])
+def test_what_another_left_there_stays(ten, how):
+    """Lost: eve, who had the board after carol: her outlet to a slip in the wiring, her claim for ever."""
+    for name in ("jackie", "carol"):
+        assert not any(result.get("failed") for result in ten.provision(name))
+    copy = backups.make(ten.params["state_db"])
+    assert not any(result.get("failed") for result in ten.terminate("carol"))
+    assert not any(result.get("failed") for result in ten.provision("eve"))
+    put_back(ten, copy)
+    before = (ten.folder / "tilera_boards").read_text()
+    deploy(ten, {0, 3})
+    if how == "unreadable":
+        record(ten, 1).write_text("{")
+    texts = [text for text in reconcile(ten)["others"] if "board1:" in text]
+    assert [("carol" in text, "eve" in text) for text in texts] == [(True, False), (False, how == "eves")]
+    assert reconcile(ten, forget=["carol"])["ended"] == ["carol"]
+    assert record(ten, 1).exists()
+    ten.wire(3, outlet="2")
+    reconcile(ten)
+    assert ten.outlets()["2"] == "on"
+    if how == "eves":
+        ten.wire(3, outlet="4")
+        (ten.folder / "tilera_boards").write_text(before)
+        reconcile(ten)
+        assert ten.board_of("eve") == 1
+
+
+def test_no_word_ends_the_claim_of_who_runs_there(ten):
+    """Lost: an instance that runs, to a word given in good faith: the boards file is wrong, not the database."""
+    for number in (0, 1):
+        ten.wire(number, disk="/dev/sda")
+    for name in ("jackie", "carol"):
+        assert not any(result.get("failed") for result in ten.provision(name))
+    path = ten.folder / "tilera_boards"
+    rows = [row.split(" ", 3) for row in path.read_text().splitlines()]
+    rows[0][2], rows[1][2] = rows[1][2], rows[0][2]
+    path.write_text("\n".join(" ".join(row) for row in rows) + "\n")
+    assert "correct the boards file" in found(reconcile(ten))[0][0]
+    result = reconcile(ten, forget=["jackie"])
+    assert result["ended"] == []
+    assert "it runs jackie and shows its key, so its claim is not ended" in found(result)[0][0]
+    assert record(ten).exists()

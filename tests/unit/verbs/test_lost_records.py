@@ -15,6 +15,7 @@ from contextlib import closing
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop, swap
@@ -48,7 +49,7 @@ def extended(jackie):
     return jackie
 
 
-@pytest.mark.parametrize("meanwhile", ["nothing", "backup", "reboot", "reconcile", "all records"])
+@pytest.mark.parametrize("meanwhile", ["nothing", "backup", "reboot", "reconcile", "all records", "rebuild"])
 def test_a_lease_whose_record_is_lost_is_not_ended(extended, meanwhile):
     """Lost: an instance whose lease was extended since the backup, whatever wrote the older end down again."""
     if meanwhile == "backup":
@@ -57,6 +58,9 @@ def test_a_lease_whose_record_is_lost_is_not_ended(extended, meanwhile):
         assert not any(result.get("failed") for result in extended.reboot())
     elif meanwhile == "reconcile":
         reconcile(extended)
+    elif meanwhile == "rebuild":
+        (refused, *_rest) = [result for result in extended.rebuild() if result.get("failed")]
+        assert "the record of jackie's claim is lost" in refused["msg"]
     elif meanwhile == "all records":
         shutil.rmtree(record(extended).parent)
         assert not any(result.get("failed") for result in extended.provision("carol"))
@@ -170,15 +174,68 @@ def test_a_new_instance_starts_beside_a_damaged_record(site):
     assert not stop(site, 1, "carol").get("failed")
 
 
-def test_one_lost_record_learns_its_outlet_by_itself(tenants):
-    """Lost: an operator's time: all other outlets are known, and the board is on and shows its key."""
+def test_a_rebuild_forgets_no_lease_that_cannot_be_read(extended):
+    """Lost: an instance whose lease was extended, to its own rebuild, which had the record written anew."""
+    record(extended).write_text("{")
+    (refused, *_rest) = [result for result in extended.rebuild() if result.get("failed")]
+    assert "cannot be read" in refused["msg"]
+    assert "reconcile -e adopt=jackie has it written anew" in refused["msg"]
+    assert extended.turn()["failed"]
+    reconcile(extended, adopt=["jackie"])
+    assert not any(result.get("failed") for result in extended.rebuild())
+
+
+def test_an_end_that_was_cut_off_is_ended(tenants):
+    """Lost: a board, for ever, by a power cut between the end of its record and the database's."""
+    tenants.expire()
+    with tenants.proxy() as proxy:
+        kept = proxy.store.record(0)
+    real = ClaimRecords.remove
+
+    def cut(records, board):
+        real(records, board)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClaimRecords, "remove", cut)
+        with pytest.raises(AssertionError, match="KeyboardInterrupt"):
+            tenants.turn()
+    assert not record(tenants).exists()
+    with tenants.proxy() as proxy:
+        assert proxy.store.record(0).claim == kept.claim
+    assert not tenants.turn()["failed"]
+    assert list(tenants.what_is_there()["claims"]) == ["carol"]
+
+
+def test_one_lost_record_learns_its_outlet_by_a_word(tenants):
+    """Lost: a tenant's power, to a guess: by a wiring that was changed by mistake another outlet may be on as well."""
     damage(tenants, 0, how="lost")
-    assert found(reconcile(tenants))[0][1] == "written beside it, too"
+    (written, told) = found(reconcile(tenants))
+    assert written[1] == "written beside it, too"
+    assert told[1] is None
+    assert "what feeds it is not known" in told[0]
+    assert "reconcile -e adopt=jackie takes its word" in told[0]
+    with tenants.proxy() as proxy:
+        assert proxy.store.kept(0).fed is None
+    assert found(reconcile(tenants, adopt=["jackie"])) == [
+        ("what feeds it was not known", "noted, by an operator's word")
+    ]
     with tenants.proxy() as proxy:
         assert proxy.store.kept(0).fed.outlet == "1"
     kept = json.loads(record(tenants).read_text())
     assert not reconcile(tenants)["changed"]
     assert json.loads(record(tenants).read_text()) == kept
+
+
+@pytest.mark.parametrize("words", [[], ["jackie"]])
+def test_a_lost_record_a_slip_in_the_wiring_and_a_free_board_that_is_on(ten, words):
+    """Lost: Jackie's power, by tidying up: the wiring of her board and a free one was swapped by mistake."""
+    assert not any(result.get("failed") for result in ten.provision())
+    damage(ten, 0, how="lost")
+    ten.pdu(board3="on")
+    swap(ten, 0, 3)
+    reconcile(ten, adopt=words)
+    assert ten.outlets()["1"] == "on"
 
 
 def test_a_free_board_is_not_switched_off_by_what_may_be_a_tenants_outlet(ten):
