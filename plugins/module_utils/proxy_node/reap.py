@@ -130,7 +130,7 @@ def turn(files):
             for instance in waiting[: MOST - len(wipes)]:
                 wipes[_apart(files, instance)] = instance, Deadline(LONGEST)
                 waiting.remove(instance)
-            done = readable(list(wipes), again.left) or [one for one, (_, limit) in wipes.items() if limit.passed]
+            done = readable(list(wipes), again.left) or [one for one, (_name, limit) in wipes.items() if limit.passed]
             for child in done:
                 instance, limit = wipes.pop(child)
                 ended = _answer(files, child, instance, limit)[0] and ended
