@@ -39,6 +39,8 @@ def test_a_record_of_another_board_is_written_anew_by_an_operators_word(misfiled
     with misfiled.proxy() as proxy:
         assert proxy.store.kept(0).claim == proxy.store.claim_of("jackie")
     assert misfiled.what_is_there() == there
+    # What feeds it is a word of its own.
+    assert found(reconcile(misfiled, adopt=["jackie"]))[0][1] == "noted, by an operator's word"
     again = reconcile(misfiled)
     assert (again["changed"], found(again), found(again, 1)) == (False, [], [])
 
