@@ -16,6 +16,7 @@ import re
 import sys
 
 from .. import node_clock
+from ..boards import states
 from ..boards.board_work import BoardWork, locked
 from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
@@ -78,12 +79,7 @@ def reap(proxy, say, only=None, but=(), later=None):
         _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
     claims = [claim for claim in claims if claim not in lost]
     gone = {claim.board for claim in proxy.store.lost()} if claims else ()
-    # One of which nothing is left was ended, but for the last word: there is nothing to lose.
-    doubtful = {
-        claim.board: LOST
-        for claim in claims
-        if claim.board in gone and not is_lost(proxy, proxy.board(claim.board), claim)
-    }
+    doubtful = {claim.board: LOST for claim in claims if claim.board in gone and not _was_ended(proxy, claim)}
     doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:
@@ -105,6 +101,15 @@ def reap(proxy, say, only=None, but=(), later=None):
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
     return not (held or late or lost or doubtful) and not any(work.failed for work in works)
+
+
+def _was_ended(proxy, claim):
+    """Whether the end of a claim was begun and cut off before its last word: nothing of it is left to lose.
+
+    That nothing is seen of it is not enough: what holds the roots may not be mounted.
+    """
+    begun = proxy.store.record(claim.board).state == states.SHUTTING_DOWN
+    return begun and is_lost(proxy, proxy.board(claim.board), claim)
 
 
 def main(arguments):

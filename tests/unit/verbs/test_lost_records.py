@@ -185,6 +185,17 @@ def test_a_rebuild_forgets_no_lease_that_cannot_be_read(extended):
     assert not any(result.get("failed") for result in extended.rebuild())
 
 
+def test_a_lease_is_not_ended_where_what_holds_the_roots_is_not_mounted(extended):
+    """Lost: a running instance whose lease was extended: neither its record nor its root can be seen just now."""
+    roots = extended.state / "board-roots"
+    roots.rename(extended.state / "not-mounted")
+    turn = extended.turn()
+    assert turn["failed"]
+    assert "the record of its claim is lost" in turn["said"][0]
+    assert "jackie" in extended.what_is_there()["claims"]
+    assert extended.outlets()["1"] == "on"
+
+
 def test_an_end_that_was_cut_off_is_ended(tenants):
     """Lost: a board, for ever, by a power cut between the end of its record and the database's."""
     tenants.expire()
