@@ -10,17 +10,15 @@ roots, and none of this concerns it.
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from contextlib import closing
 
 from ..backups import copies, folder_of, how_to_restore
 from ..errors import HeteroError
-from ..images.roots import OLDER, ROOTS
+from ..images.roots import OLDER, ROOT_NAME, ROOTS
 from ..proxy_node.config import read_config
 from .claim_records import FOLDER, ClaimRecords
 
-ROOT_NAME = re.compile(r"fs_\d+")
 #: So many of each kind are named.
 SHOWN = 3
 RECONCILE = "ansible-playbook hetero.compute.reconcile"

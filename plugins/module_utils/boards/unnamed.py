@@ -13,12 +13,12 @@ import re
 
 from ..errors import HeteroError
 from ..images.exports import exporter
-from ..images.roots import OLDER, ROOTS
+from ..images.roots import OLDER, ROOT_NAME, ROOTS
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove {}"
 LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
-#: Folders of boards, by name: in the roots and under the TFTP root.
-ROOT_NAME, FILES_NAME = re.compile(r"fs_\d+"), re.compile(r"\d+(\.\d+){3}")
+#: Folders of boards under the TFTP root, by name.
+FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
 
 def let_go(proxy, names, change):

@@ -29,6 +29,8 @@ from .mounts import mount_overlay, mounts_below, unmount
 SOURCE = "fs_"
 #: Below the state folder: the roots; and those of the older layout, whose uppers, or copies, lie on one file system.
 ROOTS, OLDER = "board-roots", "roots"
+#: A board's folder there.
+ROOT_NAME = re.compile(r"fs_\d+")
 #: In a root's folder: whom it was made for, and its file system, which nothing else of ours may lie in.
 MADE, FILE = "made.json", "root.ext4"
 

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
-from ansible_collections.hetero.compute.tests.unit.verbs.test_lost_records import put_back
+from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop
 
 EVES = "its root is that of eve, not of jackie"

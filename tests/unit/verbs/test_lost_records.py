@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
+from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop, swap
 
 
@@ -26,12 +27,6 @@ def tenants(jackie):
     """Jackie on board 0, Carol on board 1, both running."""
     assert not any(result.get("failed") for result in jackie.provision("carol"))
     return jackie
-
-
-def put_back(site, copy):
-    for path in site.state.glob("state.db*"):
-        path.unlink()
-    shutil.copy(copy, site.params["state_db"])
 
 
 # ---- leases
