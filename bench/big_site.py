@@ -15,12 +15,12 @@ import shlex
 import time
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.filter.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import COLUMNS, parse, render
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
 from ansible_collections.hetero.compute.plugins.module_utils.boards.info import board_fields, claim_fields
 from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 
 SAMPLE = Path(__file__).resolve().parents[1] / "roles" / "lab" / "files" / "tilera_boards"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"

@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-
-from ..module_utils.errors import BadInput
-from ..module_utils.flavors.checking import validate
-from ..module_utils.flavors.fit import TOLERANCE, rejections
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: fits
@@ -54,23 +50,7 @@ _value:
   elements: str
 """
 
-
-def fits(instance_types, board, tolerance=TOLERANCE):
-    if not isinstance(instance_types, dict):
-        raise AnsibleFilterError("hetero.compute.fits needs a mapping of instance types by name before the bar")
-    if not isinstance(board, dict):
-        raise AnsibleFilterError("hetero.compute.fits needs a board (a mapping, as board_info returns it)")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        raise AnsibleFilterError(f"hetero.compute.fits: tolerance is {tolerance!r}: give a number from 0 to below 1")
-    names = []
-    for name, flavor in instance_types.items():
-        try:
-            validate(dict(flavor, name=name) if isinstance(flavor, dict) else flavor)
-        except BadInput as error:
-            raise AnsibleFilterError(f"hetero.compute.fits: {error}") from error
-        if not rejections(flavor, board, tolerance):
-            names.append(name)
-    return names
+fits = late("fits")
 
 
 class FilterModule:

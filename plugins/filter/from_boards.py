@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: from_boards
@@ -41,13 +36,7 @@ _value:
   elements: dict
 """
 
-
-def from_boards(text):
-    try:
-        boards = parse(text, source="boards file")
-    except HeteroError as error:
-        raise AnsibleFilterError(str(error)) from error
-    return [dict(asdict(board), name=board.name, arch=board.arch, geometry=board.geometry) for board in boards]
+from_boards = late("from_boards")
 
 
 class FilterModule:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hetero.compute.plugins.module_utils import owners
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: holders
@@ -76,15 +74,7 @@ _value:
       elements: dict
 """
 
-
-def holders(results, name, count=None, owner=None, keep=None):
-    if isinstance(results, (str, dict)) or not all("claims" in one and "item" in one for one in results):
-        raise AnsibleFilterError(
-            "hetero.compute.holders needs results of board_info and host_info of a loop over owners"
-        )
-    parts, surplus = owners.holders(results, name, count, owner, keep)
-    others = owners.taken(results, name, count, owner) if count and owner else []
-    return dict(parts=parts, surplus=surplus, taken=owners.as_text(others) if others else "")
+holders = late("holders")
 
 
 class FilterModule:

@@ -7,20 +7,7 @@ module_utils/flavors/schedule.py's.
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import TOLERANCE
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import verdicts
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import (
-    SPREAD,
-    Schedule,
-    missing_of,
-    plan,
-    refusals,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.owners import as_text, holders, taken
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: schedule
@@ -165,54 +152,7 @@ _value:
       elements: dict
 """
 
-
-def schedule(
-    nodes,
-    flavor,
-    name=None,
-    count=1,
-    partial=False,
-    strategy=SPREAD,
-    board=None,
-    boot_source="nfs",
-    image=None,
-    owner=None,
-    refused=(),
-    tolerance=TOLERANCE,
-):
-    if isinstance(nodes, (str, dict)):
-        raise AnsibleFilterError("hetero.compute.schedule needs a list of results of board_info and host_info")
-    try:
-        validate(flavor)
-        who, nodes = name or "somebody", list(nodes)
-        board = None if board in (None, "") else int(board)
-        found = verdicts(flavor, nodes, board, tolerance, boot_source == "disk", image)
-        asked = [one for one in nodes if "claims" in one] if name else []
-        missing = missing_of(holders(asked, who, count, owner)[0], who, count)
-        others = taken(asked, who, count, owner) if name and owner else []
-        one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
-        return dict(
-            candidates=[_shown(node, room=node.room) for node in one.candidates],
-            rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],
-            room=one.room,
-            enough=one.enough and not others,
-            possible=one.possible and not others,
-            text=as_text(others) if others else one.text(who, count),
-            wants=one.wants(who, count),
-            waiting=one.waiting(),
-            taken=others,
-            **dict(plan(one, asked, who, count, owner), **({"visits": []} if others else {})),
-        )
-    except BadInput as error:
-        raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
-
-
-def _rejected(node, reasons, never):
-    return _shown(node, reasons=list(reasons), never=never)
-
-
-def _shown(node, **more):
-    return dict(owner=node.owner, kind=node.kind, name=node.name, **more)
+schedule = late("schedule")
 
 
 class FilterModule:

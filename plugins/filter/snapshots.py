@@ -8,9 +8,7 @@ Playbook status prints it as JSON, writes it for the inventory plugin, and makes
 
 from __future__ import annotations
 
-import time
-
-from ansible.errors import AnsibleFilterError
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: snapshots
@@ -60,36 +58,7 @@ _value:
   type: dict
 """
 
-
-#: What each kind of owner is asked for, and what one that did not answer has of it.
-OF_PROXY = {"boards": [], "claims": [], "roots": None}
-OF_HOST = {
-    "gpus": [],
-    "devices": [],
-    "instances": [],
-    "claims": [],
-    "capacity": {},
-    "hypervisor": None,
-    "hypervisors": [],
-    "cpu_arch": None,
-    "unsupported": None,
-}
-
-
-def snapshots(results, hosts=False):
-    if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
-        raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
-    taken_at = round(time.time(), 3)
-    kept = OF_HOST if hosts else OF_PROXY
-    found = {}
-    for result in results:
-        answered = "claims" in result
-        found[result["item"]] = {
-            "taken_at": taken_at,
-            **{key: result.get(key, nothing) if answered else nothing for key, nothing in kept.items()},
-            "error": None if answered else result.get("msg") or "did not answer",
-        }
-    return found
+snapshots = late("snapshots")
 
 
 class FilterModule:

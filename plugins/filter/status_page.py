@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import status_page as page
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: status_page
@@ -53,17 +51,7 @@ _value:
   type: str
 """
 
-
-def status_page(snapshots, title="Boards", hosts=None):
-    if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
-        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxies and hosts")
-    return page(snapshots, title, hosts)
-
-
-def _are_snapshots(snapshots, of):
-    return isinstance(snapshots, dict) and all(
-        isinstance(seen, dict) and {"taken_at", of, "claims"} <= set(seen) for seen in snapshots.values()
-    )
+status_page = late("status_page")
 
 
 class FilterModule:

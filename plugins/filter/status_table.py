@@ -7,13 +7,7 @@ host_info.
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hetero.compute.plugins.filter.fits import fits as types_that_fit
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
-from ansible_collections.hetero.compute.plugins.module_utils.images.serving import Promises
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age, gibibytes, left
-from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: status_table
@@ -65,119 +59,7 @@ _value:
   elements: str
 """
 
-HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
-#: What a host is called in the table, by what it runs.
-KINDS = {"LXC": "gpu", "KVM": "kvm"}
-#: Between two columns.
-GAP = "  "
-
-
-def row(board, fits, proxy=None):
-    """A board's cells, as text; its name with its proxy's where that is given."""
-    since = board.get("since_seconds")
-    return (
-        f"{board['name']} of {proxy}" if proxy else board["name"],
-        "board",
-        board["arch"],
-        ", ".join(types_that_fit(fits, board)) or "-",
-        board["state"],
-        board.get("instance") or "-",
-        "-" if since is None else age(since),
-        ", ".join(filter(None, (lease(board), board.get("note")))),
-    )
-
-
-def host_rows(name, host, fits):
-    """A host's cells: a line for each instance, the host itself in the first; devices that nobody gets last."""
-    gpus = devices(host)
-    free = sum(1 for gpu in gpus if is_free(gpu))
-    own = [
-        name,
-        ", ".join(KINDS[one] for one in host.get("hypervisors") or [host.get("hypervisor") or "LXC"]),
-        architectures(gpus),
-        ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
-        f"{free} of {len(gpus)} free",
-    ]
-    seen = [
-        (one["instance"], age(one["since_seconds"]), ", ".join(filter(None, (lease(one), said_of(one)))))
-        for one in host["instances"]
-    ]
-    seen += [("-", "-", f"{gpu['address']}: {why}") for gpu in gpus for why in [trouble(gpu)] if why]
-    if host["unsupported"]:
-        seen.append(("-", "-", host["unsupported"]))
-    for number, cells in enumerate(seen or [("-", "-", "")]):
-        yield (*(own if number == 0 else [""] * len(own)), *cells)
-
-
-def is_free(gpu):
-    return not (gpu["holder"] or gpu["unsupported"]) and gpu["healthy"]
-
-
-def architectures(gpus):
-    """ "fermi ×4", or of several kinds "fermi ×2, kepler ×1" """
-    archs = [gpu["arch"] or "unknown" for gpu in gpus]
-    return ", ".join(f"{arch} ×{archs.count(arch)}" for arch in sorted(set(archs))) or "-"
-
-
-def said_of(instance):
-    """Its GPUs, and its state where that is not running."""
-    state = "" if instance["state"] == "running" else ": ".join(filter(None, (instance["state"], instance["note"])))
-    return "; ".join(filter(None, (", ".join(instance["gpus"]), state)))
-
-
-def trouble(gpu):
-    """Why a GPU that none of our instances has is not free; none where it is."""
-    if gpu["unsupported"] or not gpu["healthy"]:
-        return gpu["unsupported"] or gpu["why_unhealthy"]
-    return f"{gpu['holder']} has it" if gpu["holder"] and not gpu["instance"] else None
-
-
-def lease(board):
-    """What is left of a board's lease ("lease 3 h left"), nothing where it has no end."""
-    seconds = board.get("lease_seconds")
-    return "" if seconds is None else f"lease {left(seconds)}"
-
-
-def aligned(rows):
-    """Rows of texts as lines, each column as wide as it needs."""
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
-    return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
-
-
-def status_table(boards, fits=None, hosts=None):
-    by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
-    listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
-    if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):
-        raise AnsibleFilterError(
-            "hetero.compute.status_table needs a list of boards, as board_info returns them, or what filter snapshots "
-            "makes, before the bar"
-        )
-    several = sum(1 for those in listed if those) > 1
-    rows = [
-        row(board, fits or {}, proxy if several else None) for proxy, those in zip(by_proxy, listed) for board in those
-    ]
-    for name, host in (hosts or {}).items():
-        if not host["error"]:
-            rows += host_rows(name, host, fits or {})
-    promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
-    return aligned([HEADING, *rows]) + promises
-
-
-def roots(proxy, fields):
-    """What the roots on a proxy are promised, as a line."""
-    promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
-    over = f", over-commit {fields['overcommit']:g}" if fields["overcommit"] > 1 else ""
-    full = Promises(fields["promised"], fields["there"], fields["overcommit"]).full
-    end = ": no further root can be given" if full else ""
-    return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"
-
-
-def _promises(seen):
-    return isinstance(seen, dict) and bool((seen.get("roots") or {}).get("promised"))
-
-
-def _is_board(board):
-    return isinstance(board, dict) and "state" in board
+status_table = late("status_table")
 
 
 class FilterModule:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
 
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 PLAY = """

@@ -14,11 +14,11 @@ import pstats
 import pytest
 
 from ansible_collections.hetero.compute.bench.big_site import Site
-from ansible_collections.hetero.compute.plugins.filter.schedule import schedule
-from ansible_collections.hetero.compute.plugins.filter.status_page import status_page
-from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import verdicts
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import Schedule
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
 
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "cpu_arch": "tilepro64"}
 

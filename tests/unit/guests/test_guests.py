@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.plugins.module_utils import pinning
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module, reap
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
@@ -28,6 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.file_system 
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests, hostdev
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
 from ansible_collections.hetero.compute.plugins.modules import kvm_instance
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, IMAGE, KG1
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK, OTHER

@@ -12,7 +12,6 @@ import subprocess
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.filter.pci_table import pci_table
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Allocation, Wanted
@@ -20,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.pci import info, ne
 from ansible_collections.hetero.compute.plugins.module_utils.pci.holders import holders
 from ansible_collections.hetero.compute.plugins.module_utils.pci.persistence import Binding, write
 from ansible_collections.hetero.compute.plugins.module_utils.pci.pools import pools
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.pci_table import pci_table
 
 NVME = "0000:02:00.0"
 NIC = "0000:03:00.0"

@@ -26,10 +26,10 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ModuleArgumentSpecValidator
 
-from ansible_collections.hetero.compute.plugins.filter.flavors import flavors
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import config as host_config
 from ansible_collections.hetero.compute.plugins.module_utils.module import run
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import config as proxy_config
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
 from ansible_collections.hetero.compute.tests.unit.properties import mutated
 
 MODULES = "ansible_collections.hetero.compute.plugins.modules."

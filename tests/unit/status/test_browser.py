@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.filter.snapshots import snapshots
-from ansible_collections.hetero.compute.plugins.filter.status_page import status_page
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.page.style import STYLE
 from ansible_collections.hetero.compute.tests.unit.status.browser import measured, screenshot
 from ansible_collections.hetero.compute.tests.unit.status.site import lab, room

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.filter.snapshots import snapshots
-from ansible_collections.hetero.compute.plugins.filter.status_page import status_page
-from ansible_collections.hetero.compute.plugins.filter.status_table import status_table
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
 from ansible_collections.hetero.compute.tests.unit.status.test_page import ELEMENTS, HOSTILE, Page, spoiled
 
 TYPES = Path(__file__).parents[3] / "playbooks" / "vars" / "instance_types.yml"

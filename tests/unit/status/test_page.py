@@ -11,8 +11,8 @@ import re
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.filter.snapshots import snapshots
-from ansible_collections.hetero.compute.plugins.filter.status_page import status_page
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.page import timeline
 from ansible_collections.hetero.compute.tests.unit.status.site import Site, lab
 

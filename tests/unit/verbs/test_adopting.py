@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 
 def reconcile(site, **given):

@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 
 def reconcile(site, **given):

@@ -7,7 +7,7 @@ terminal breaks anywhere.
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.filter.reconcile_table import reconcile_table
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 LONG = (
     "its outlet is off, and it runs jackie and shows its own key: nothing is switched: look at its plug (playbook "

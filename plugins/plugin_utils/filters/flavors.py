@@ -1,0 +1,38 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.flavors`: the default flavors and a site's own as one table, or all that is wrong with it."""
+
+from __future__ import annotations
+
+import os
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
+from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
+
+VARIABLE = "hetero_extra_instance_types"
+
+
+def flavors(defaults, own=None, file=None):
+    own = own or {}
+    for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
+        if not isinstance(table, dict):
+            raise AnsibleFilterError(f"hetero.compute.flavors needs a mapping of flavors by name {what}")
+    wrong = [f"{VARIABLE}: {_of(name)}{defect.text}" for name, defect in table_defects(own, defaults)]
+    found = {**defaults, **own}
+    if file:
+        read = FlavorsFile(os.path.expanduser(str(file)), found)
+        twice = [name for name in read.flavors if name in own]
+        wrong += [f"{file}: flavor {name} is in {VARIABLE} as well: leave one out" for name in twice]
+        wrong += read.defects
+        found.update(read.flavors)
+    if wrong:
+        raise AnsibleFilterError("\n".join(wrong))
+    return {name: dict(flavor, name=name) for name, flavor in found.items()}
+
+
+def _of(name):
+    return f"flavor {brief(name)}: " if isinstance(name, str) else ""

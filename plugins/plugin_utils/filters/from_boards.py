@@ -1,0 +1,21 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The boards file for templates; its format is known to module_utils/boards/boards_file.py alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+
+
+def from_boards(text):
+    try:
+        boards = parse(text, source="boards file")
+    except HeteroError as error:
+        raise AnsibleFilterError(str(error)) from error
+    return [dict(asdict(board), name=board.name, arch=board.arch, geometry=board.geometry) for board in boards]

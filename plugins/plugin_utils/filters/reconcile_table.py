@@ -1,0 +1,102 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.reconcile_table`: what was found of boards, containers and GPUs, as one table."""
+
+from __future__ import annotations
+
+import textwrap
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.columns import GAP, aligned
+
+HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
+KINDS = {"lxc": "containers", "kvm": "guests"}
+AS_RECORDED = [{"found": "as recorded", "done": ""}]
+#: Columns of the table; what does not fit stands below its row, this far to the right.
+WIDTH = 100
+INDENT = "    "
+WOULD = "would be "
+
+
+def rows_of(board, check=False):
+    """A row for each thing found of a board; the board itself stands in the first."""
+    first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
+    for number, found in enumerate(board["found"] or AS_RECORDED):
+        own = first if number == 0 else [""] * len(first)
+        done = "not touched" if found["done"] is None else found["done"]
+        if check and found["done"] and not done.startswith(WOULD):
+            done = WOULD + done
+        yield (*own, found["found"], done)
+
+
+def summed_up(kind, records, check=False):
+    """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none."""
+    fine = sum(not record["found"] for record in records)
+    to_see = sum(any(found["done"] is None for found in record["found"]) for record in records)
+    mended = f"{len(records) - fine - to_see} {WOULD if check else ''}mended"
+    return [f"{len(records)} {kind}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
+
+
+def fitted(rows):
+    """Rows as lines of at most WIDTH columns, unless a word is longer; the last two cells of a long one come below."""
+    own = zip(*(row[:-2] for row in rows))
+    left = WIDTH - sum(max(map(len, column)) + len(GAP) for column in own)
+    short = [row for row in rows if len(GAP.join(row[-2:])) <= left]
+    found = max((len(row[-2]) for row in short), default=0)
+    beside = [row in short and found + len(GAP) + len(row[-1]) <= left for row in rows]
+    lines = aligned([row if fits else (*row[:-2], "", "") for row, fits in zip(rows, beside)])
+    for line, row, fits in zip(lines, rows, beside):
+        if line:
+            yield line
+        if not fits:
+            yield from wrapped(": ".join(row[-2:]))
+
+
+def wrapped(text, first=INDENT):
+    """A text as lines, which break between words only, so that what is to be typed stays in one piece."""
+    indents = dict(initial_indent=first, subsequent_indent=INDENT)
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents)
+
+
+def _called(instances):
+    """What people call them."""
+    kinds = {instance["kind"] for instance in instances}
+    return " and ".join(KINDS[kind] for kind in sorted(kinds, reverse=True))
+
+
+def gpu_rows(results):
+    """A row for each thing that gpu_reconcile found."""
+    for result in results:
+        for one in result["findings"]:
+            node = f"{result['item']} {one['address']}" if one["address"] else result["item"]
+            done = one["error"] or one["done"] or "not touched"
+            yield (node, "-", one["container"] or "-", "-", "-", f"{one['kind']}: {one['found']}", done)
+
+
+def domain_rows(results):
+    """A row for each device that host_reconcile found at a domain of no instance, or at none."""
+    for result in results:
+        for one in result["domains"]:
+            done = one["done"] or "not touched"
+            yield (f"{result['item']} {one['address']}", "-", one["domain"], "-", "-", one["found"], done)
+
+
+def reconcile_table(results, hosts=(), gpus=(), check=False):
+    if isinstance(results, (str, dict)) or not all(
+        isinstance(one, dict) and "others" in one for one in [*results, *hosts]
+    ):
+        raise AnsibleFilterError("hetero.compute.reconcile_table needs lists of results of board_ and host_reconcile")
+    boards = [board for one in results for board in one["boards"]]
+    instances = [instance for one in hosts for instance in one["instances"]]
+    rows = [row for record in boards + instances for row in rows_of(record, check)]
+    others = [f"of no board in the boards file, not touched: {text}" for one in results for text in one["others"]]
+    others += [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
+    return [
+        *fitted([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
+        *(line for text in others for line in wrapped(text, first="")),
+        *summed_up("boards", boards, check),
+        *summed_up(_called(instances), instances, check),
+        *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
+    ]

@@ -1,0 +1,43 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.snapshots`: what several owners answered to board_info or host_info, by node, in one format.
+
+Playbook status prints it as JSON, writes it for the inventory plugin, and makes its page of it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ansible.errors import AnsibleFilterError
+
+#: What each kind of owner is asked for, and what one that did not answer has of it.
+OF_PROXY = {"boards": [], "claims": [], "roots": None}
+OF_HOST = {
+    "gpus": [],
+    "devices": [],
+    "instances": [],
+    "claims": [],
+    "capacity": {},
+    "hypervisor": None,
+    "hypervisors": [],
+    "cpu_arch": None,
+    "unsupported": None,
+}
+
+
+def snapshots(results, hosts=False):
+    if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
+        raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
+    taken_at = round(time.time(), 3)
+    kept = OF_HOST if hosts else OF_PROXY
+    found = {}
+    for result in results:
+        answered = "claims" in result
+        found[result["item"]] = {
+            "taken_at": taken_at,
+            **{key: result.get(key, nothing) if answered else nothing for key, nothing in kept.items()},
+            "error": None if answered else result.get("msg") or "did not answer",
+        }
+    return found

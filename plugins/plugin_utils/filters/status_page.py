@@ -1,0 +1,22 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.status_page`: boards as a page for a browser. How it is built is plugin_utils/page's."""
+
+from __future__ import annotations
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import status_page as page
+
+
+def status_page(snapshots, title="Boards", hosts=None):
+    if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
+        raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxies and hosts")
+    return page(snapshots, title, hosts)
+
+
+def _are_snapshots(snapshots, of):
+    return isinstance(snapshots, dict) and all(
+        isinstance(seen, dict) and {"taken_at", of, "claims"} <= set(seen) for seen in snapshots.values()
+    )
