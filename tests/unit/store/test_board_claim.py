@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """If these fail, the modules board_claim and board_info give a user the wrong board, take one that is in use, give one
-back that is not clean, or say something else than happened. Each module runs as the process that Ansible starts."""
+back that is not clean, or say something else than happened. Each module runs in a process of its own, as Ansible has
+it."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import states
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.unit.store.started import MODULES, Started
 
 DATA = Path(__file__).resolve().parents[3] / "roles" / "lab" / "files"
 TEN = [f"board{number}" for number in range(10)]
@@ -102,32 +104,24 @@ class Node:
         (self.folder / "hetero" / "images" / hash / "root").mkdir()
         self.write("hetero/images/names", name, f"{hash}\n")
 
-    def start(self, module, args, check=False):
-        args = dict(
+    def arguments(self, args, check):
+        return dict(
             args,
             boards_file=str(self.folder / "tilera_boards"),
             config=str(self.folder / "etc" / "proxy.json"),
             state_db=str(self.state_db),
             _ansible_check_mode=check,
         )
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"ansible_collections.hetero.compute.plugins.modules.{module}"],
-            env=dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": args}))
-        process.stdin.close()
-        process.stdin = None
-        return process
 
-    def end(self, process):
-        out, err = process.communicate(timeout=30)
-        assert out.strip(), err
+    def start(self, module, args, check=False):
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        return Started(module, self.arguments(args, check), {"PATH": path})
+
+    def end(self, started):
+        code, out, errors = started.end()
+        assert out.strip(), errors
         result = json.loads(out)
-        assert bool(result.get("failed")) == (process.returncode != 0), out
+        assert bool(result.get("failed")) == (code != 0), out
         assert not result.get("exception"), out
         return result
 
@@ -173,6 +167,22 @@ def ids(result):
 
 def texts(result):
     return [line["text"] for line in result["lines"]]
+
+
+@pytest.mark.parametrize(("module", "args"), [("board_claim", JACKIE), ("board_info", {})])
+def test_each_module_is_a_program_of_its_own(node, module, args):
+    """On a node it would miss what only these tests import, or end without a word: the others start it as a fork."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"{MODULES}{module}"],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": node.arguments(args, check=True)}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    alone, forked = json.loads(done.stdout), node.run(module, check=True, **args)
+    assert list(alone) == list(forked)
+    assert [board["name"] for board in alone["boards"]] == [board["name"] for board in forked["boards"]]
+    assert alone["boards"]
 
 
 # ---- claims
