@@ -17,6 +17,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
+from ansible_collections.hetero.compute.tests.builds import shared
 
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 PLAY = """
@@ -51,6 +52,7 @@ class Play:
             ANSIBLE_LOCALHOST_WARNING="false",
             ANSIBLE_CONFIG=str(site.folder / "ansible.cfg"),
             PYTHONUNBUFFERED="1",
+            **shared(),
         )
         argv = [str(PLAYBOOK), "-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}"]
         self.process = subprocess.Popen(

@@ -21,6 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
 from ansible_collections.hetero.compute.plugins.modules import cgroup_devices
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Foreign, new_cgroup
 
@@ -230,6 +231,7 @@ def test_as_users_run_it(v2, inside, tmp_path):
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_LOCAL_TEMP": str(tmp_path / "ansible"),
         "ANSIBLE_NOCOLOR": "1",
+        **shared(),
     }
     for changed in (True, False):
         done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=120, check=False)

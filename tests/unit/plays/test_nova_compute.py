@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.tests.builds import shared
+
 VARIABLES = {
     "nova_compute_boards": False,
     "nova_compute_pci_kinds": ["api", "compute", "scheduler"],
@@ -60,7 +62,7 @@ def play(tmp_path):
     env.update(
         ANSIBLE_COLLECTIONS_PATH=os.environ["PYTHONPATH"], ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false"
     )
-    env.update(ANSIBLE_LOCAL_TEMP=str(tmp_path / "ansible"))
+    env.update(ANSIBLE_LOCAL_TEMP=str(tmp_path / "ansible"), **shared())
 
     def run(*options):
         argv = [Path(sys.executable).parent / "ansible-playbook", "-i", "localhost,", *options, "play.yml"]

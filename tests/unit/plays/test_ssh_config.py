@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.builds import shared
+
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
 BOARDS = [{"instance": f"jackie-{n}", "ip": f"10.0.2.{n}", "known_hosts": f"10.0.2.{n} {KEY}"} for n in (1, 2)]
 
@@ -29,6 +31,7 @@ def ways(tmp_path):
             "ANSIBLE_COLLECTIONS_PATH": os.environ["PYTHONPATH"],
             "ANSIBLE_LOCAL_TEMP": str(tmp_path / "ansible"),
             "ANSIBLE_NOCOLOR": "1",
+            **shared(),
         }
         done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
         return json.JSONDecoder().raw_decode(done.stdout.partition(" => ")[2])[0]

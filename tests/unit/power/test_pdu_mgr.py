@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 from ansible_collections.hetero.compute.tests.unit.power.test_pdu_power import COLLECTIONS, system_python
 
@@ -24,7 +25,8 @@ def command(tmp_path_factory):
     argv = [sys.executable, "-m", "ansible", "adhoc", "localhost", "-i", "localhost,", "-c", "local"]
     argv += ["-e", f"ansible_python_interpreter={system_python()}", "-m", "hetero.compute.node_tools"]
     argv += ["-a", json.dumps({"folder": str(folder / "lib"), "commands": {str(path): "pdu_mgr"}})]
-    env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), "ANSIBLE_LOCAL_TEMP": str(folder / "ansible")}
+    env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), **shared()}
+    env["ANSIBLE_LOCAL_TEMP"] = str(folder / "ansible")
     done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
     assert path.exists(), done.stdout
     return path

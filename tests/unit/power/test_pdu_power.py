@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.modules import pdu_power
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 
 COLLECTIONS = Path(pdu_power.__file__).parents[5]
@@ -35,6 +36,7 @@ def run(folder, check=False, **arguments):
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
         "ANSIBLE_NOCOLOR": "1",
+        **shared(),
     }
     done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
     _head, found, text = done.stdout.partition(" => ")
