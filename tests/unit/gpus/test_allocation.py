@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -24,57 +24,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation imp
     allocate,
     short,
 )
+from ansible_collections.hetero.compute.tests.unit.gpus.four import C1, C2, C3, FOUR, HOST, KEY, Gpu, Reach, Seen
 
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst alice@laptop"
 CG1 = {"name": "cg1.xlarge", "memory_mb": 16384, "vcpus": 8, "local_gb": 160}
-HOST = {"memory_mb": 40000, "vcpus": 64, "local_gb": 1000}
-C1, C2, C3 = (f"/var/lib/lxc/c{number}#id{number}" for number in (1, 2, 3))
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """What allocation reads of a GPU."""
-
-    index: int
-    numa_node: int = 0
-    arch: str = "fermi"
-    healthy: bool = True
-    why_unhealthy: str | None = None
-    unsupported: str | None = None
-    nodes: tuple = ()
-
-    @property
-    def address(self):
-        return f"0000:{self.index + 5:02x}:00.0"
-
-    @property
-    def uuid(self):
-        return f"GPU-{self.index}"
-
-
-@dataclass(frozen=True)
-class Reach:
-    holder: str
-    address: str
-    container: str = "stranger"
-    why: str = "its device cgroup allows c 195:0"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the kernel says: who can open what, and which containers there are."""
-
-    reaches: tuple = ()
-    there: tuple = (C1, C2, C3)
-
-    def open(self, address):
-        return [reach for reach in self.reaches if reach.address == address]
-
-    def is_there(self, holder):
-        return holder in self.there
-
-
-FOUR = [Gpu(0), Gpu(1), Gpu(2, numa_node=1), Gpu(3, numa_node=1)]
 
 
 @pytest.fixture
@@ -313,7 +265,7 @@ import json, sys
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
-from ansible_collections.hetero.compute.tests.unit.gpus.test_allocation import FOUR, HOST, KEY, Seen
+from ansible_collections.hetero.compute.tests.unit.gpus.four import FOUR, HOST, KEY, Seen
 path, me = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()

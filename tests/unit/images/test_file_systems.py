@@ -191,13 +191,18 @@ def test_an_images_file_system_holds_just_its_files(folder):
     assert sorted(os.listdir(folder)) == ["files", "packed", "point"]
 
 
+def beginning(path):
+    with open(path, "rb") as file:
+        return file.read(100)
+
+
 def about(top):
     first, found = {}, {}
     for path in sorted([top, *top.rglob("*")]):
         status, name = os.lstat(path), str(path.relative_to(top))
         keys = os.listxattr(path, follow_symlinks=False)
         attributes = {key: os.getxattr(path, key, follow_symlinks=False) for key in keys}
-        content = os.readlink(path) if path.is_symlink() else path.read_bytes()[:100] if path.is_file() else None
+        content = os.readlink(path) if path.is_symlink() else beginning(path) if path.is_file() else None
         size = status.st_size if path.is_file() else None
         same = first.setdefault(status.st_ino, name)
         owner = (status.st_mode, status.st_uid, status.st_gid)
