@@ -28,8 +28,9 @@ def small(have):
     return have < LIMIT
 
 
-def waits():
+def waits(nap):
     while True:
+        nap()
         break
     return "over"
 
@@ -39,9 +40,10 @@ def unseen():
 '''
 PROGRAM = """\
 import sys
+import time
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import small, waits
 
-print(small(int(sys.argv[1])), waits())
+print(small(int(sys.argv[1])), waits(lambda: time.sleep(0.1)))
 """
 SETTINGS = """\
 [run]
@@ -135,16 +137,17 @@ def test_what_the_tests_notice(project):
     assert survivors == [
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:7: have > want  →  (have >= want)",
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:15: True  →  False",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: return 3  →  return None",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: 3  →  30",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:21: 3  →  4",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:16: nap()  →  pass",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: return 3  →  return None",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: 3  →  30",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: 3  →  4",
     ], said + errors
     # noticed by the process alone, by the test alone, and by the time a test takes
     assert "LIMIT  →  (have <= LIMIT)  tests/unit/test_fit.py::test_in_a_process" in said
     assert "have > want  →  (have <= want)  tests/unit/test_fit.py::test_fits" in said
     assert "break  →  continue  tests/unit/test_fit.py::test_in_a_process" in said
     assert code == 1
-    assert "seed 1, 5 survive" in said.splitlines()[-1]
+    assert "seed 1, 6 survive" in said.splitlines()[-1]
     # nothing of it is left: not in the project, not among the processes
     assert (project / "plugins" / "module_utils" / "flavors" / "fit.py").read_text() == FIT
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
