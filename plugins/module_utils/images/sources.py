@@ -10,12 +10,9 @@ them are seen here. What the content means is for store.py.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import stat
-import urllib.error
 import urllib.parse
-import urllib.request
 from typing import Callable, Iterable
 
 from ..deadline import Deadline
@@ -46,7 +43,7 @@ def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | 
     except ValueError as error:
         raise BadInput(f"is no URL ({error})", source, "check how it is written") from error
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return Local(urllib.request.url2pathname(parts.path), closed)
+        return Local(urllib.parse.unquote(parts.path), closed)
     if parts.scheme not in SCHEMES:
         raise BadInput("is no address that images are fetched from", source, "give a path, or a http or https URL")
     return Remote(source, expected)
@@ -143,6 +140,11 @@ def _unpack(archive: int, name: str, folder: str, room: int, say: Callable[[str]
 
 
 def _download(url, path, expected, say, deadline):
+    # Here, for every module that knows images would load them: a seventh of its start. They are Python's own, and so
+    # still there for a worker whose module's files are gone (background.py).
+    import http.client
+    import urllib.request
+
     digest = hashlib.sha256()
     size = 0
     opener = urllib.request.build_opener()
