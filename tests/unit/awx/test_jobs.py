@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.tests.awx import jobs, rules
-from ansible_collections.hetero.compute.tests.turns import todays
+from ansible_collections.hetero.compute.tests.turns import todays, turn
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import Playbooks, Proxy
 
@@ -62,8 +62,9 @@ def unreachable(tmp_path, read):
     return jobs.Awx(tmp_path, read, tmp_path / "inventory.json", jobs.environment(), credentials)
 
 
+@turn(0, 2)
 def test_the_life_of_an_instance(on_folders):
-    """Each verb on a board as a user and an operator fill in its form, empty answers sent and left out."""
+    """Each verb on a board as a user fills in its form, empty answers sent and left out."""
     run = on_folders.run
     form = dict(instance="jackie", flavor="tp64.8x8", key=KEY, image="", hours=24, count=1, partial="false", board=0)
     form.update(boot_source="nfs", attempts=2)
@@ -92,6 +93,16 @@ def test_the_life_of_an_instance(on_folders):
         done = run(name, edited=True, instance="jackie", **answers)
         assert done.rc == 0, done.output
         assert said in done.output, done.output
+    ended = run("terminate an instance", edited=True, instance="jackie", wipe="discard")
+    assert ended.rc == 0, ended.output
+
+
+@turn(1, 2)
+def test_what_operators_do(on_folders):
+    """Each verb that is an operator's, with an instance of somebody on a board."""
+    run = on_folders.run
+    job = run("provide an instance", edited=True, instance="jackie", flavor="tp64.8x8", key=KEY)
+    assert job.rc == 0, job.output
     for name, answers, said in (
         ("console of a board", {"node": "board0", "lines": 1}, "board0"),
         ("reconcile", {}, "2 boards: 2 as recorded"),

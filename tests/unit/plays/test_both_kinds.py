@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus import discove
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.reach import Live
+from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
@@ -42,6 +43,7 @@ def names(host):
         return [one.instance for one in store.claims()]
 
 
+@turn(0, 2)
 def test_one_name_one_answer_one_table(both_kinds):
     """A name is asked of proxies and hosts; who gets nothing reads a reason for each kind; all of it is one table."""
     proxy, host, plays = both_kinds
@@ -86,6 +88,7 @@ def test_one_name_one_answer_one_table(both_kinds):
     assert any(line.startswith("ml-8") and line.endswith(f"{second}; claimed") for line in table)
 
 
+@turn(1, 2)
 def test_verbs_find_a_container_by_its_name(both_kinds):
     """What is another's is refused; what is ours is extended, shown and ended, whatever kind it is."""
     _proxy, host, plays = both_kinds

@@ -12,6 +12,7 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
 
@@ -34,6 +35,7 @@ def take(proxy, *instances):
         store.claim("full", list(instances), "alice", {"name": "x"}, "debian", KEY, list(range(len(instances))))
 
 
+@turn(0, 2)
 def test_three_boards_of_two_proxies(proxies):
     """Two here and one there; again without a change; never some of five; and all of them end by their one name."""
     folders, plays = proxies
@@ -94,6 +96,7 @@ def test_two_requests_for_the_same_boards(proxies):
         assert len(mine) == (3 if rc == 0 else 0), (name, held, output)
 
 
+@turn(1, 2)
 def test_waiting_for_a_free_board(proxies):
     """It says what it waits for, takes the board as soon as it is given back, and leaves nothing when that never is."""
     folders, plays = proxies

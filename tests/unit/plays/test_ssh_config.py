@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.tests.builds import shared
+from ansible_collections.hetero.compute.tests.turns import in_turns
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
 BOARDS = [{"instance": f"jackie-{n}", "ip": f"10.0.2.{n}", "known_hosts": f"10.0.2.{n} {KEY}"} for n in (1, 2)]
@@ -62,7 +63,7 @@ def test_the_way_in_for_each_of_a_batch(ways, tmp_path):
     assert ways(state="absent")["changed"] is False
 
 
-@pytest.mark.parametrize("name", ["config", "rc", "environment"])
+@pytest.mark.parametrize("name", in_turns(["config", "rc", "environment"], days=3))
 def test_a_file_that_is_no_instances_is_left_alone(ways, tmp_path, name):
     """Lost: an instance called config, in ~/.ssh, would take the place of a user's own settings, or end them."""
     (tmp_path / "ssh").mkdir()

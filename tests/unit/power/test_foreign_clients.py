@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
 from ansible_collections.hetero.compute.tests.unit.power.emulated_ssh import EmulatedSsh
 
@@ -103,12 +104,19 @@ def pdudaemon(pdu, driver, request):
     return run(*argv, "--hostname", "127.0.0.1", "--port", "3", "--retries", "1", "--request", request)[1]
 
 
-@pytest.mark.parametrize(
-    ("driver", "dialect", "count"),
-    [("apc7900", "menu2", 8), ("apc7952", "menu", 24), ("apc7932", "menu-direct", 24), ("apc8959", "cli", 24)],
-)
-def test_pdudaemon(emulated, tmp_path, driver, dialect, count):
+#: pdudaemon's driver → the PDU's dialect, and how many outlets it has.
+PDUDAEMON = {
+    "apc7900": ("menu2", 8),
+    "apc7952": ("menu", 24),
+    "apc7932": ("menu-direct", 24),
+    "apc8959": ("cli", 24),
+}
+
+
+@pytest.mark.parametrize("driver", in_turns(list(PDUDAEMON), days=2))
+def test_pdudaemon(emulated, tmp_path, driver):
     """Without it, a lab that is switched by pdudaemon could not be tried, nor compared with ours."""
+    dialect, count = PDUDAEMON[driver]
     pdu = emulated(dialect=dialect, outlet_count=count, outlets=boards(tmp_path, "3"))
     said = pdudaemon(pdu, driver, "on")
     assert pdu.outlets["3"]["state"] == "on", said

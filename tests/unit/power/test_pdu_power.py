@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PAS
 COLLECTIONS = Path(pdu_power.__file__).parents[5]
 
 
+@lru_cache(maxsize=1)
 def system_python():
     """A node's own Python where it has pexpect, which is where the module runs; else the one of the tests."""
     probe = subprocess.run(["/usr/bin/python3", "-c", "import pexpect"], capture_output=True, check=False)
