@@ -42,7 +42,6 @@ class Boot:
         self.powered = None  # monotonic time of power on
         self.cycled = False  # this call saw its outlet off before
         self.tries = 0
-        self.deadline = None
         self.kinds = {}  # kind seen: when
         self.asked = {}  # role of file asked for: when
         self.strangers = {}  # (kind, name) of those who stood in the proxy's place: when

@@ -175,7 +175,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     if request is None:
         return _unclaimed(proxy, proxy.board(board), deadline, change)
     valid_instance(request)
-    result: dict[str, Any] = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+    result = _nothing_yet()
     for claim in proxy.store.claims():
         if not is_of(vars(claim), request, numbers) or board not in (None, claim.board):
             continue
@@ -283,9 +283,14 @@ def _release(proxy, claim, deadline, change, result):
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
 
 
+def _nothing_yet() -> dict[str, Any]:
+    """What is returned of boards that are given back, before the first is."""
+    return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+
+
 def _unclaimed(proxy, board, deadline, change):
     """Make a board free that left the state error: switched off and cleaned, but without a claim to end."""
-    result = {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+    result = _nothing_yet()
     with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
         record = proxy.store.record(board.id)
         if record.claim:

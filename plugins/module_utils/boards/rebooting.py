@@ -76,8 +76,7 @@ class Rebooting(Starting):
         boot.work.phases[REBOOT] = at - since
         boot.work.say(REBOOT, f"told by ssh, {REQUESTED}", at - since)
         boot.stage, boot.powered, boot.tries = BOOTING, at, 1
-        boot.deadline = Deadline(self.options.timeout)
-        self._follow(boot)
+        self._follow(boot, Deadline(self.options.timeout))
 
     def _not_told(self, boot, why):
         work = boot.work

@@ -306,15 +306,14 @@ class Starting(PduLoop):
         work.power_proof = dict(pdu=f"{boot.way}, read back", board=None)
         work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
         boot.switch_seconds = 0.0
-        boot.deadline = Deadline(self.options.timeout)
-        self._follow(boot)
+        self._follow(boot, Deadline(self.options.timeout))
 
-    def _follow(self, boot):
+    def _follow(self, boot, deadline):
         if not self.options.wait:
             boot.work.over = True
             return
         boot.progress()
-        self._wait_for_ssh(boot, boot.deadline, self._on_answer)
+        self._wait_for_ssh(boot, deadline, self._on_answer)
 
     # ---- a boot that another process began
 
@@ -339,12 +338,11 @@ class Starting(PduLoop):
         spent = time.time() - begun
         boot.tries = 1
         boot.take_up(phases, time.monotonic() - spent)
-        boot.deadline = Deadline(self.options.timeout - spent)
         if self.check:
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
             boot.work.over = True
             return
-        self._follow(boot)
+        self._follow(boot, Deadline(self.options.timeout - spent))
 
     # ---- phases
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is recorded of a board whose claim is adopted. Whole reconciles are in verbs/test_adopting.py."""
+"""Which claims may be adopted, and what is recorded of their boards. Whole reconciles are in verbs/test_adopting.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import OTHER_KEY, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 
 
 def look(ssh=None, power="off"):
@@ -51,3 +53,14 @@ def test_the_state_of_what_is_adopted(kept, seen, state):
 def test_what_contradicts_a_claim(seen, why):
     """A board that another has would be called jackie's, or hers be left to whoever asks next."""
     assert adopting._contradicted(seen) == why
+
+
+@pytest.mark.parametrize(("board", "why"), [(1, "jackie: belongs to eve: choose another name"), (0, None)])
+def test_a_name_that_is_anothers_by_now(tmp_path, board, why):
+    """Two owners would have one name, and terminate_instance of the one end what the other has; what the database says
+    of the very board is older than its record, and speaks against nobody."""
+    kept = Kept(Claim(0, "jackie", "jackie", "jackie", {}, "debian", "ssh-ed25519 AAAA x", 1.0), "power off")
+    with Store(str(tmp_path / "state.db"), "test") as store:
+        store.claim("jackie", ["jackie-1"], "eve", {"name": "x"}, "debian", "ssh-ed25519 AAAA y", [board])
+        work = SimpleNamespace(board=SimpleNamespace(id=0), claim=store.record(0).claim)
+        assert adopting._objection(SimpleNamespace(store=store), work, kept) == why

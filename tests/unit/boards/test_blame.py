@@ -14,3 +14,10 @@ def test_only_what_is_longer_than_a_line_is_cut(tmp_path):
     fits, longer = "a" * blame.CONSOLE_WIDTH, "b" * (blame.CONSOLE_WIDTH + 1)
     log.write_text(f"before\n{fits}\n{longer}\n")
     assert blame.console_tail(str(log), len("before\n")) == [fits, "b" * (blame.CONSOLE_WIDTH - 1) + "…"]
+
+
+def test_a_log_that_was_rotated_is_shown_from_its_first_letter(tmp_path):
+    """Lost: how the one line of a board that says nothing else begins."""
+    log = tmp_path / "board0.log"
+    log.write_text("panic\n")
+    assert blame.console_tail(str(log), 4096) == ["panic"]

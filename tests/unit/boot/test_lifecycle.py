@@ -8,10 +8,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import blame, pdu_loop, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import Boot
+from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Lost, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.power.fake import Fake as FakePdu
 
@@ -441,6 +444,18 @@ def test_what_a_killed_play_saw_counts_when_the_boot_stalls(site):
     assert (result["blame"], site.record(0).state) == ("image", "shutting down")
 
 
+def test_what_a_killed_play_saw_of_a_boot_from_flash(site):
+    """Lost: where it hangs; a board whose kernel runs would be said to have asked for nothing."""
+    site.config["boards"]["0"].update(driver="tilera", kernel_source="flash")
+    site.write()
+    with site.proxy() as proxy:
+        driver = BootDrivers(proxy).of(proxy.board(0))
+        boot = Boot(SimpleNamespace(proxy=proxy, board=proxy.board(0), driver=driver))
+        boot.take_up({"power", "flash"}, time.monotonic())
+        text = blame.stalled(boot.asked, boot.kinds, 41, 1, flash=boot.flash)
+        assert text.startswith("stalled at nfs after 41 s")
+
+
 def test_nothing_is_done_before_the_pdu_has_said_what_is_on(site, monkeypatch):
     """Lost: a board that hangs, and stays so: its outlet would be switched on that is on."""
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.1)
@@ -514,16 +529,22 @@ def test_check_mode_touches_nothing(site, verb):
         assert lines["after"]["lines"][0] == "#!ipxe"
 
 
-def test_check_mode_of_a_board_that_is_not_claimed_yet(site):
-    """The dry run of a whole provision ends here before it could show anything."""
+@pytest.mark.parametrize("imported", [True, False])
+def test_check_mode_of_a_board_that_is_not_claimed_yet(site, imported):
+    """The dry run of a whole provision ends here before it could show anything; its image may be yet to be imported."""
     names = site.folder / "state" / "images" / "names"
     names.mkdir()
-    (names / "demo").write_text("ab" * 32 + "\n")
+    if imported:
+        (names / "demo").write_text("ab" * 32 + "\n")
     result = site.run("start", 0, check=True, image="demo")
     assert (result["failed"], result["changed"]) == (False, True)
     assert result["lines"][0]["text"] == "pdu-a outlet 5 is off: off → on"
     after = {entry["after_header"]: entry["after"] for entry in result["diff"]}
-    assert "vmlinux_0" in after[str(site.entry(0))]["lines"][1]
+    if imported:
+        assert "vmlinux_0" in after[str(site.entry(0))]["lines"][1]
+    else:
+        (text,) = after[str(site.entry(0))]["lines"]
+        assert text == "(its lines depend on the image, which is not in the store yet)"
 
 
 @pytest.mark.parametrize("ready", [True, False])

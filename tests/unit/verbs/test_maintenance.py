@@ -26,7 +26,8 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     assert claimed["rejected"]["board0"] == ["maintenance: its fan rattles"]
     assert "is in maintenance" in site.module("tilera_boot", boards=[0], state="stopped", timeout=10)["msg"]
     assert maintenance(site, "off", check=True)["changed"]
-    assert maintenance(site, "off")["changed"]
+    back = maintenance(site, "off")
+    assert (back["changed"], back["boards"][0]["state"]) == (True, "power off")
     assert (site.record(0).state, site.record(0).note, site.record(0).power) == ("power off", "", "off")
     assert not maintenance(site, "off")["changed"]
 
@@ -39,6 +40,8 @@ def test_a_board_that_somebody_has_is_refused_and_named(jackie):
 def test_a_board_in_error_goes(site):
     with site.proxy() as proxy:
         proxy.store.move(0, "error", "no boot request within 41 s, twice")
+    left = maintenance(site, "off")
+    assert (left["changed"], left["boards"][0]["state"]) == (False, "error"), "it would be called free"
     assert on(site)["changed"]
     assert maintenance(site, "off")["changed"]
 
