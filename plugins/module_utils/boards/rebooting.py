@@ -68,7 +68,6 @@ class Rebooting(Starting):
         if boot.stage != ASKED or boot.work.over:
             return
         if failure:
-            boot.stage = DECIDING
             self._not_told(boot, failure)
             return
         boot.work.driver.boots_anew(boot.board)

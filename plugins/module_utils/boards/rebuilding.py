@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..boot.driver import DISK_ROOT
 from ..boot.registry import BootDrivers
 from ..errors import Refused
 from ..images.names import valid_image
@@ -65,7 +66,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
         changed = change.note(claim.instance, before, after)
         if changed:
             _must_be_its_own(proxy, board, record, change, feeds)
-            if claim.boot_source != "disk":
+            if claim.boot_source != DISK_ROOT:
                 # Before the board is stopped for it.
                 root = Root(proxy.config["state_folder"], board.id)
                 room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)

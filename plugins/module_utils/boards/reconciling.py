@@ -70,11 +70,16 @@ class Look:
         self.work = work
         self.kept = None
         self.settled = False
-        self.recorded = None
         self.power = None
         self.ssh = None
         self.found = []
         self.nobodys = False
+
+    def begin(self):
+        """Its lock is held, or was not got."""
+        self.recorded = self.work.record.state if self.work.record else None
+        if self.work.over:
+            self.note(f"not looked at: {self.work.error}")
 
     def note(self, found, done=None):
         """`done` says what was mended, or would be; None: it is only reported."""
@@ -123,9 +128,7 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
     looks = [Look(Seen(proxy, board, change)) for board in boards]
     with locked([look.work for look in looks], PHASE, Deadline(timeout)):
         for look in looks:
-            look.recorded = look.work.record.state if look.work.record else None
-            if look.work.over:
-                look.note(f"not looked at: {look.work.error}")
+            look.begin()
         looked = [look for look in looks if not look.work.over]
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))

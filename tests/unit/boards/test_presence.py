@@ -54,6 +54,14 @@ def test_who_is_there():
     assert seen(Played()) == presence.ALIVE
 
 
+def test_one_lost_packet_is_no_silence_and_a_second_one_is_not_waited_for():
+    """Lost: the power of a board in use; or a second for each that hangs. Linux asks again after 1 and 3 s."""
+    limits = []
+    driver = SimpleNamespace(alive=lambda board, limit: limits.append(limit))
+    assert presence.shown(SimpleNamespace(driver=driver, board=None)) == presence.SILENT
+    assert 1 < limits[0] < 3
+
+
 def test_silence_begins_after_the_last_sign_of_life():
     """A board that took a connection a moment ago is no board that hangs."""
     start = time.monotonic()

@@ -287,6 +287,18 @@ def test_what_ran_before_is_neither_its_image_nor_its_board_to_give_up(site, sta
     assert board(site.run("start", 0))["state"] == "running"
 
 
+def test_a_board_out_of_use_stays_whose_instance_ran_there(site):
+    """Lost: a root with its user's work, to a second request that takes the board's fault for a reason to move on."""
+    site.claim(0)
+    with site.proxy() as proxy:
+        proxy.store.event(0, "running", "ssh answers")
+        proxy.store.move(0, "error", "its outlet is stuck")
+    result = site.run("start", 0)
+    assert (result["blame"], board(result)["blame"]) == ("instance", "instance")
+    assert "is out of use: its outlet is stuck" in result["msg"]
+    assert "vm0 ran here before, so its root and this board stay its own" in result["msg"]
+
+
 def test_a_broken_proxy_is_blamed_itself(site):
     """Dead TFTP would take one board after the other out of use."""
     site.claim(0)
@@ -315,6 +327,9 @@ def test_a_stranger_on_the_network_is_blamed_and_no_board(site):
         assert stranger in board(result, number)["error"]
         assert (site.power(number), site.entry(number).exists()) == ("off", False)
     assert phases(site.events(0)).count("power") == 2, "its own server may be the quicker one the next time"
+    first, last = (event.text for event in site.events(0, ["error"]))
+    assert first.endswith(f"{stranger}; trying again")
+    assert last == f"the network's fault, the board is switched off: {stranger}"
     site.play(0)
     assert board(site.run("start", 0))["state"] == "running"
 

@@ -82,15 +82,28 @@ def test_what_cannot_be_is_refused_before_anything_changes(jackie):
     assert jackie.record(0) == before
 
 
+def fill(site):
+    """Promise all room of its roots."""
+    path = site.folder / "proxy.json"
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), roots_overcommit=1)))
+
+
 def test_a_root_for_which_there_is_no_room_is_refused_before_the_old_one_goes(jackie):
     """Lost: a running instance, stopped for a root that cannot be made."""
     before = jackie.record(0)
-    path = jackie.folder / "proxy.json"
-    path.write_text(json.dumps(dict(json.loads(path.read_text()), roots_overcommit=1)))
+    fill(jackie)
     result = rebuild(jackie, image="debian-13")
     assert result["failed"]
     assert "roots" in result["msg"]
     assert jackie.record(0) == before
+
+
+def test_a_root_on_its_boards_own_disk_needs_no_room_here(jackie):
+    """Lost: the rebuild of an instance that takes nothing of the proxy, because the proxy is full."""
+    with jackie.proxy() as proxy:
+        proxy.store.put("jackie", boot_source="disk")
+    fill(jackie)
+    assert not rebuild(jackie, image="debian-13", check=True).get("failed")
 
 
 def test_a_refusal_of_another_image_names_a_play_that_does_it(jackie):

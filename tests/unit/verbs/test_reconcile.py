@@ -47,6 +47,12 @@ def mended(site, board, said, done):
     return result
 
 
+def states(result, board=0):
+    """What the diff says of a board's state: (before, after)."""
+    (entry,) = [entry for entry in result["diff"] if entry["before_header"] == f"board{board}"]
+    return entry["before"], entry["after"]
+
+
 def test_nothing_to_mend(jackie):
     there = jackie.what_is_there()
     result = reconcile(jackie)
@@ -115,6 +121,7 @@ def test_recorded_as_running_but_off(jackie):
         ),
         ("a boot entry although it is off", "removed"),
     ]
+    assert states(result) == ({"state": "running"}, {"state": "power off"})
     record = jackie.record(0)
     assert (record.state, record.note, record.claim.instance) == ("power off", "found off", "jackie")
     assert jackie.outlets()["1"] == "off"
@@ -128,7 +135,8 @@ def test_recorded_as_off_but_running(jackie):
     with jackie.proxy() as proxy:
         for state in ("shutting down", "power off"):
             proxy.store.move(0, state)
-    mended(jackie, 0, "recorded as power off, it runs and shows its own key", "recorded as running")
+    result = mended(jackie, 0, "recorded as power off, it runs and shows its own key", "recorded as running")
+    assert states(result) == ({"state": "power off"}, {"state": "running"})
     assert jackie.what_is_there() == jackie.running("jackie")
 
 

@@ -1,0 +1,41 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a board that was switched off is looked at, by a clock that is played. Real looks are in
+boot/test_power_proof.py.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import deadline
+from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof
+
+
+class Clock:
+    """Time that passes by sleeping only."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("dark", "signs"), [(2.0, []), (1e9, ["something answers at 10.0.2.1"])])
+def test_a_power_supply_bridges_two_seconds_and_nobody_waits_ten(monkeypatch, dark, signs):
+    """Lost: good boards kept out of use; or the patience of who stops one that another outlet feeds."""
+    clock = Clock()
+    monkeypatch.setattr(deadline, "time", clock)
+    work = SimpleNamespace(
+        board=SimpleNamespace(ip="10.0.2.1"),
+        driver=SimpleNamespace(alive=lambda board, limit: clock.now < dark),
+        proxy=SimpleNamespace(wiring=lambda board: {}),
+    )
+    assert power_proof.Silence(work).life() == signs
+    assert clock.now <= 10
