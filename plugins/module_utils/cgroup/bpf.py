@@ -122,18 +122,19 @@ def open_program(number):
 def info(program):
     """(id, name, instructions) of a program by file descriptor; None for instructions that the kernel keeps back."""
 
-    def ask(code, length):
+    def ask(code):
+        """The kernel's answer; what `code` has room for of the instructions is put there."""
         buffer = bytearray(INFO)
-        struct.pack_into("=I", buffer, 20, length)
-        struct.pack_into("=Q", buffer, 32, ctypes.addressof(code) if length else 0)
+        struct.pack_into("=I", buffer, 20, len(code))
+        struct.pack_into("=Q", buffer, 32, ctypes.addressof(code))
         block = ctypes.create_string_buffer(bytes(buffer), INFO)
         bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", program, INFO, ctypes.addressof(block)))
         return block.raw
 
-    length = struct.unpack_from("=I", ask(None, 0), 20)[0]
-    code = ctypes.create_string_buffer(max(length, 1))
-    raw = ask(code, length)
+    length = struct.unpack_from("=I", ask(ctypes.create_string_buffer(0)), 20)[0]
+    code = ctypes.create_string_buffer(length)
+    raw = ask(code)
     number = struct.unpack_from("=I", raw, 4)[0]
     given = struct.unpack_from("=Q", raw, 32)[0]
     name = raw[64:80].split(b"\0")[0].decode("ascii", "replace")
-    return number, name, unpack(code.raw[:length]) if length and given else None
+    return number, name, unpack(code.raw) if length and given else None

@@ -1,15 +1,19 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the module board_claim returns. The module itself is in store/test_board_claim.py."""
+"""What the module board_claim claims and returns. The module itself is in store/test_board_claim.py."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 
 
 def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same():
@@ -17,3 +21,12 @@ def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same():
     nobodys = SimpleNamespace(store=SimpleNamespace(claims=list))
     result = claiming.absent(nobodys, "jackie", None, None, Deadline(1), Change())
     assert result == dict(boards=[], lines=[], errors={}, rejected={}, rejected_lines=[])
+
+
+def test_an_instance_that_bears_anothers_request_is_refused(tmp_path):
+    """Lost: verbs take either, so that a request of ann's would be bob's in part, and nobody could end it."""
+    wish = dict(flavor={"name": "x"}, image="debian", ssh_public_key="ssh-ed25519 AAAA x", candidates=[0, 1])
+    with Store(str(tmp_path / "state.db"), "test") as store:
+        store.claim("lab", ["lab-1"], "ann", **wish)
+        with pytest.raises(Refused, match="lab: belongs to ann: choose another name"):
+            store.claim("lab", ["lab"], "bob", **wish)

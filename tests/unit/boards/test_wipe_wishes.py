@@ -1,0 +1,29 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How boards may be wiped. Whole wipes are in disk/test_wiping.py."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import MOST
+from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+
+PROXY = SimpleNamespace(config={"wipe": {}})
+
+
+@pytest.mark.parametrize("samples", [1, MOST])
+def test_as_many_samples_as_are_named(samples):
+    """Lost: what the refusal of any other number says may be given."""
+    assert Wish.of(PROXY, samples=samples).samples == samples
+
+
+@pytest.mark.parametrize("samples", [0, MOST + 1, 1.5])
+def test_no_other_number_of_samples(samples):
+    """Lost: a disk called proven by no look at all, or a look without end."""
+    with pytest.raises(BadInput, match=f"samples is {samples}: give 1 to {MOST}, or verify full"):
+        Wish.of(PROXY, samples=samples)
