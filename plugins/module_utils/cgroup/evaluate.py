@@ -44,10 +44,10 @@ def _signed(number, bits):
 def _divided(a, b, bits, signed):
     if b == 0:
         return 0
-    if not signed:
-        return a // b
-    a, b = _signed(a, bits), _signed(b, bits)
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    rest = _remainder(a, b, bits, signed)
+    if signed:
+        a, b = _signed(a, bits), _signed(b, bits)
+    return (a - rest) // b
 
 
 def _remainder(a, b, bits, signed):
