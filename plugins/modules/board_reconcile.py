@@ -124,6 +124,18 @@ ended:
   type: list
   elements: str
   sample: []
+gone:
+  description: Instances of O(forget) of which there is neither claim nor record here any more, and of which there was.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+kept:
+  description: Instances of O(forget) whose claims were not ended; C(boards) and C(others) say why.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 others:
   description: What lies here for boards that the boards file does not name. It is left as it is.
   returned: always

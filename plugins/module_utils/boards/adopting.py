@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import FORGOTTEN, forgotten_of, is_lost, is_of_claim, kept_of
+from ..images.ownership import FORGOTTEN, forgotten_of, is_lost, is_of_claim, kept_of, refuse_anothers
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -54,26 +54,87 @@ LOST = (
     "its lease is not ended: where the database is right (see its lease: playbook hetero.compute.status), "
     "reconcile -e adopt={name} has it written anew"
 )
+LOST_ENDLESS = "the record of {name}'s claim is lost: reconcile writes it anew"
+NO_PROOF = (
+    "neither it nor made.json of a root bears out that the board is {name}'s, as the database has it: nothing is "
+    "touched: bring either back; or, where the database is right, remove the record; reconcile -e adopt={name} has it "
+    "written anew then"
+)
 MOVE = (
     "and it may be the only one: nothing of either is touched: move it to {path}, or remove it once it is known that "
     "nobody has board{number}"
 )
 
 
-def must_know_the_lease(proxy, claim):
-    """Refused where the record of a claim is lost, or cannot be read, and may have known of a later end of its lease:
-    it would be written anew, with the one of the database.
+def unknown_lease(proxy, claim):
+    """(what, remedy) where the record of a claim is lost, or cannot be read, and may have known of a later end of its
+    lease; None where the end of the lease is known, or there is none.
     """
-    name = f"board{claim.board}"
     if claim.expires is None:
-        return
+        return None
     try:
         kept = proxy.store.kept(claim.board)
     except HeteroError as error:
-        raise Refused(f"{error.thing}: {error.what}", name, WORD.format(name=claim.instance)) from error
-    if kept is None and claim in proxy.store.lost():
-        what, _colon, remedy = LOST.format(name=claim.instance).partition(": ")
-        raise Refused(what, name, remedy)
+        return f"{error.thing}: {error.what}", WORD.format(name=claim.instance)
+    if kept is not None or not is_record_lost(proxy, claim):
+        return None
+    what, _colon, remedy = LOST.format(name=claim.instance).partition(": ")
+    return what, remedy
+
+
+def must_know_the_lease(proxy, claim):
+    """Refused where the lease of a claim is not known: its record would be written anew, with the one of the database.
+
+    :raises Refused: as unknown_lease.
+    """
+    unknown = unknown_lease(proxy, claim)
+    if unknown:
+        what, remedy = unknown
+        raise Refused(what, f"board{claim.board}", remedy)
+
+
+def is_record_lost(proxy, claim):
+    """Whether a claim had a record that is gone."""
+    return any(lost.is_same(claim) for lost in proxy.store.lost())
+
+
+def told_of_record(proxy, board, record):
+    """What status says of the record of a board's claim; None for one that can be read, and where nobody has the board.
+
+    :param record: recorded.Record of the board.
+    """
+    claim, name = record.claim, record.claim and record.claim.instance
+    if claim is None:
+        return None
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError as error:
+        text, by_word = _said_of(proxy, board, claim, _contradiction(proxy, board, claim), error)
+        return f"{error.thing}: {error.what}: reconcile -e adopt={name}" if by_word else text
+    if kept or record.state == SHUTTING_DOWN or not is_record_lost(proxy, claim):
+        return None  # an end that was cut off goes on
+    return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
+
+
+def _contradiction(proxy, board, claim):
+    try:
+        refuse_anothers(proxy, board, claim)
+    except Refused as error:
+        return error
+    return None
+
+
+def is_of_nobody_else(proxy, board, claim):
+    """Whether the record of a claim cannot be read, and what was made for the board is proven to be that claim's.
+
+    Whoever ends the claim then ends that record, too. One that may be the only one of another board is not touched.
+    """
+    try:
+        proxy.store.kept(board.id)
+    except HeteroError as error:
+        only = "of" in error.facts and not proxy.store.is_copy(error)
+        return not only and is_of_claim(proxy, board, claim)
+    return False
 
 
 def end_by_word(proxy, look, names):
@@ -153,7 +214,7 @@ def _is_left_over(proxy, look):
 def _lost(proxy, look, wanted):
     """A claim is in the database only; one without an end of its lease has none that may be too early."""
     row = look.work.claim
-    if row.expires is None or row not in proxy.store.lost():
+    if row.expires is None or not is_record_lost(proxy, row):
         _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
     elif row.instance in wanted:
         _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", "written anew")
@@ -172,20 +233,27 @@ def _by_word(proxy, look, found, wanted):
 
 def _unreadable(proxy, look, error, wanted):
     """A board's record says nothing of it: it cannot be read, or is another board's."""
-    work, row, found = look.work, look.work.claim, f"{error.thing}: {error.what}"
-    other = error.facts.get("of")
-    if other is not None and other not in proxy.store.kept_boards():
-        _leave(look, f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}")
-    elif row is None or work.contradiction:
-        _leave(look, f"{error}{way_by_copy(proxy.store.path, work.board.id)}")
-    elif forgotten_of(proxy, work.board, row):
-        _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
-    elif row.image_hash and not is_of_claim(proxy, work.board, row):
-        _leave(look, str(error))  # nothing here bears the database out
-    elif row.instance in wanted:
-        _keep_anew(proxy, look, found, "written anew")
+    work, row = look.work, look.work.claim
+    text, by_word = _said_of(proxy, work.board, row, work.contradiction, error)
+    if by_word and row.instance in wanted:
+        _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
     else:
-        _leave(look, f"{found}, {WORD.format(name=row.instance)}")
+        _leave(look, text)
+
+
+def _said_of(proxy, board, row, contradiction, error):
+    """(what is said of such a record, whether a word for the instance of the database has it written anew)."""
+    found, other = f"{error.thing}: {error.what}", error.facts.get("of")
+    if other is not None and not proxy.store.is_copy(error):
+        return f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}", False
+    if row is None or contradiction:
+        return f"{error}{way_by_copy(proxy.store.path, board.id)}", False
+    forgotten = forgotten_of(proxy, board, row)
+    if forgotten:
+        return f"{forgotten}: {FORGOTTEN}", False
+    if row.image_hash and not is_of_claim(proxy, board, row):
+        return f"{found}, {NO_PROOF.format(name=row.instance)}", False
+    return f"{found}, {WORD.format(name=row.instance)}", True
 
 
 def decide(proxy, look, wanted):

@@ -18,7 +18,7 @@ from ..images.ownership import is_asked, must_never_have_run, refuse_lost
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from . import states
-from .adopting import catch_up
+from .adopting import catch_up, is_of_nobody_else
 from .claim_records import Claim
 from .each import each
 from .rebuilding import rebuilt_claim
@@ -132,6 +132,8 @@ def absent(proxy, ids, change, deadline, instance=None, created=(), never_ran=Fa
         runs = state in (states.BOOTING, states.RUNNING)
         if runs and not change.check:
             raise Refused(f"is {state} from it", board.name, "stop it first: tilera_boot with state stopped")
+        if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
+            proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
         there = remove(proxy, board, change, report)
         if claim is None and board.id in proxy.store.kept_boards():
             # Whoever cleans a board that nobody claims says with it that nobody is to have it again.

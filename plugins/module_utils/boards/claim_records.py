@@ -22,7 +22,9 @@ from ..whole_file import remove_left, sync_folder, write_whole
 from . import states
 
 FOLDER = "claims"
-NAME = re.compile(r"board(\d+)\.json")
+NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
+#: What its writers have there for a moment (whole_file.py).
+SCRATCH = re.compile(r"\..*~")
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
 
 
@@ -112,9 +114,16 @@ class ClaimRecords:
 
     def boards(self):
         """Ids of the boards of which there is a file."""
+        return sorted(int(found[1]) for found in map(NAME.fullmatch, self._names()) if found)
+
+    def strays(self):
+        """Paths of what lies there and is called as no record is: nothing reads it."""
+        names = [name for name in self._names() if not (NAME.fullmatch(name) or SCRATCH.fullmatch(name))]
+        return [os.path.join(self.folder, name) for name in sorted(names)]
+
+    def _names(self):
         with naming(self.folder):
-            names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
-        return sorted(int(found[1]) for found in map(NAME.fullmatch, names) if found)
+            return os.listdir(self.folder) if os.path.isdir(self.folder) else []
 
     def read(self, board):
         """What a board's file says, or None where there is none.

@@ -43,6 +43,7 @@ SOMEBODYS = (
     "stop_instance and start_instance -e instance={name} bring it up once the fault is mended, terminate_instance -e "
     "instance={name} ends it; then repair takes the board"
 )
+GIVEN_BACK = "off and clean, given back"
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
 
@@ -278,7 +279,9 @@ def _release(proxy, claim, deadline, change, result):
             remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
             give_back(proxy, board, claim, claim.instance, remedy)
         seconds = round(time.monotonic() - start, 3)
-        result["lines"].append(line(claim.instance, name, "release", "off and clean, given back", seconds))
+        left = left_by(proxy, board, proxy.store.record(board.id))
+        text = f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
+        result["lines"].append(line(claim.instance, name, "release", text, seconds))
     change.note(claim.instance, _shown(claim), {})
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
 

@@ -9,7 +9,7 @@ names another one counts where that is proven: the old outlet is off and the boa
 Else nothing is switched, until the wiring is corrected or an operator gives their word (reconciling.py).
 
 A record that is lost, or cannot be read, may name any outlet: a board whose own record does not name the one of its
-wiring is not switched off then either.
+wiring is not switched off then either. A copy of another board's good record says nothing new, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused
+from ..images.disk_files import DiskFiles
+from ..images.roots import Root
 from . import presence, states
 from .claim_records import Fed
 from .outlet_power import statuses
@@ -76,17 +78,31 @@ class Feeds:
         self._kept: dict = {}
         self._names: Any = None
         #: Boards that any outlet may feed, for all that is known.
-        self._lost = {claim.board for claim in proxy.store.lost()}
+        self._lost = set(self._gone())
         self._read(proxy.store.kept_boards())
 
+    def _gone(self):
+        return {claim.board for claim in self.proxy.store.lost()}
+
     def _read(self, boards):
+        gone = self._gone()
         for board in boards:
             try:
                 kept = self._kept[board] = self.proxy.store.kept(board)
-                lost = kept is not None and kept.anew
-            except HeteroError:
-                self._kept[board], lost = None, True
+                lost = kept.anew if kept else board in gone
+            except HeteroError as error:
+                self._kept[board], lost = None, not self._is_stray(board, error)
             (self._lost.add if lost else self._lost.discard)(board)
+
+    def _is_stray(self, board, error):
+        """Whether what lies in a board's place is a copy of another's record, of which nobody is known: nothing of the
+        board was lost for it.
+        """
+        proxy = self.proxy
+        if not proxy.store.is_copy(error) or proxy.store.record(board).claim:
+            return False
+        roots = Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board)
+        return not any(root.exists() for root in roots)
 
     def kept(self, board_id):
         """A board's record of its claim; None where there is none, or none that can be read."""

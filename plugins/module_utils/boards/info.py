@@ -15,6 +15,7 @@ from ..errors import BadInput, HeteroError
 from ..images.provision import images_of
 from ..images.room import room_of
 from . import states
+from .adopting import told_of_record
 from .feeding import Feeds
 from .free import somebodys
 
@@ -85,7 +86,7 @@ def board_fields(board, record, now, wiring):
 
 def _told(proxy, boards, records):
     """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has
-    is not switched, and which record of a claim cannot be read.
+    is not switched, and which record of a claim is lost or cannot be read.
     """
     try:
         feeds = Feeds(proxy)
@@ -95,19 +96,9 @@ def _told(proxy, boards, records):
     for board in boards:
         record = records[board.id]
         note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
-        unreadable = _unreadable(proxy, record) if feeds else None
-        told[board.id] = replace(record, note="; ".join(filter(None, (note, unreadable))))
+        of_record = told_of_record(proxy, board, record) if feeds else None
+        told[board.id] = replace(record, note="; ".join(filter(None, (note, of_record))))
     return told
-
-
-def _unreadable(proxy, record):
-    """What is said of the record of a claim that the database knows; None for one that can be read."""
-    try:
-        if record.claim:
-            proxy.store.kept(record.board)
-    except HeteroError as error:
-        return f"{error.thing}: {error.what}: reconcile -e adopt={record.claim.instance}"
-    return None
 
 
 def _doubt(feeds, board, claim):

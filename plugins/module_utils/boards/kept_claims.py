@@ -52,6 +52,13 @@ class KeptClaims(Recorded):
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
+    def is_copy(self, error):
+        """Whether what cannot be read in a board's place is a copy of another board's record, which has a good one."""
+        try:
+            return "of" in error.facts and self.kept(error.facts["of"]) is not None
+        except HeteroError:
+            return False
+
     def feed(self, board, fed):
         """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
         with self._db.transaction():
@@ -64,6 +71,10 @@ class KeptClaims(Recorded):
     def kept_boards(self):
         """Ids of the boards that have such a record."""
         return self._records_of_claims.boards() if self._records_of_claims else []
+
+    def strays(self):
+        """Paths of files that lie beside the records and are none by their names."""
+        return self._records_of_claims.strays() if self._records_of_claims else []
 
     def keep_anew(self, board):
         """Have a board's record say what the database says, whatever it says now; without a claim there is none."""

@@ -9,11 +9,13 @@ Ending what is over is proxy_node/reap.py's.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from ..errors import Refused
 from ..images.ownership import is_gone
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..node_clock import must_not_be_behind
+from .adopting import unknown_lease
 from .each import each, ids_of, must_own
 
 PHASE = "lease"
@@ -42,9 +44,11 @@ def extend(proxy, request, owner, hours, created, change, deadline):
         expires = end(hours, claim.expires, now)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
+            unknown = unknown_lease(proxy, replace(claim, expires=expires))
+            doubt = f"; but {': '.join(unknown)}; until then it is not ended" if unknown else ""
             with proxy.store.transaction(dry=change.check):
                 proxy.store.put(claim.instance, expires=expires)
-                report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)})")
+                report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}")
             expires = expires if change.check else proxy.store.record(board.id).claim.expires  # read back
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 

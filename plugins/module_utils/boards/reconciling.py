@@ -153,10 +153,12 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
     gone = unnamed.let_go(proxy, forget, change) if ids is None else []
+    ended = [*filter(None, ended), *gone]
     return dict(
         boards=[look.result for look in looks],
         others=unnamed.others(proxy) if ids is None else [],
-        ended=[*filter(None, ended), *gone],
+        ended=ended,
+        **unnamed.not_ended(proxy, forget, ended),
         lines=[line for look in looks for line in look.work.lines],
         diff=change.diff,
         seconds=change.seconds,

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
 from ..errors import HeteroError
 from ..images.exports import exporter
 from ..images.roots import OLDER, ROOT_NAME, ROOTS
 
-UNREAD = "add the board to the boards file; or, where it is gone for good, remove {}"
+UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
+COPY = "its own is there: remove this one once nobody wants it"
+MOVED = "move it to {path}, where none is; or, where nobody has board{number} any more, remove it"
 LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
+ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
+STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
 #: Folders of boards under the TFTP root, by name.
 FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
@@ -27,30 +32,45 @@ def let_go(proxy, names, change):
     What else is said of such a board, by a record that is another's or cannot be read, stays.
     """
     ended = []
-    for board, name, claim in _left(proxy):
+    for board, name, claim, _error in _left(proxy):
         if name in names and change.note(name, {"board": f"board{board}"}, {}):
             ended.append(name)
             if claim and not change.check:
                 proxy.store.forget(claim, f"board{board} is not in the boards file")
             elif not change.check:
                 proxy.store.keep_anew(board)
+                proxy.store.event(board, "release", ENDED.format(name=name), instance=name)
     return ended
 
 
+def not_ended(proxy, names, ended):
+    """Of instances whose claims were to be ended by a word, and were not: `kept`, of which there is a claim or a record
+    here, and `gone`, of which there is none any more. One of which there never was any is in neither.
+    """
+    known = {claim.instance for claim in proxy.store.claims()}
+    for board in proxy.store.kept_boards():
+        with suppress(HeteroError):
+            kept = proxy.store.kept(board)
+            known.update([kept.claim.instance] if kept else [])
+    left = [name for name in names if name not in ended]
+    gone = [name for name in left if name not in known and proxy.store.events(instance=name, limit=1)]
+    return dict(kept=[name for name in left if name in known], gone=gone)
+
+
 def _left(proxy):
-    """[(board id, instance, Claim)] of boards that the boards file does not name; without the Claim what only a record
-    says, without the instance a record that cannot be read.
+    """[(board id, instance, Claim, None)] of boards that the boards file does not name; without the Claim what only a
+    record says, without the instance the error of a record that cannot be read.
     """
     claims = {claim.board: claim for claim in proxy.store.claims()}
-    found = [(board, claim.instance, claim) for board, claim in claims.items()]
+    found: list[tuple] = [(board, claim.instance, claim, None) for board, claim in claims.items()]
     for board in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(board)
-        except HeteroError:
-            found.append((board, None, None))
+        except HeteroError as error:
+            found.append((board, None, None, error))
         else:
             if kept and not (board in claims and kept.claim.is_same(claims[board])):
-                found.append((board, kept.claim.instance, None))
+                found.append((board, kept.claim.instance, None, None))
     return sorted([one for one in found if one[0] not in proxy.boards], key=lambda one: one[0])
 
 
@@ -59,13 +79,8 @@ def others(proxy):
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found = []
-    for board, name, claim in _left(proxy):
-        if claim:
-            what = f"claim of {name} ({claim.owner}) on board{board}"
-        else:
-            what = f"record of {f'the claim of {name}' if name else 'a claim, which cannot be read,'} on board{board}"
-        found.append(f"{what}: {LEFT.format(name=name) if name else UNREAD.format(proxy.store.path_of_kept(board))}")
+    found = [_told(proxy, *left) for left in _left(proxy)]
+    found += [f"file {path}: {STRAY}" for path in proxy.store.strays()]
     found += [
         f"folder {os.path.join(folder, name)}"
         for folder in roots
@@ -83,6 +98,18 @@ def others(proxy):
     below = {export for export in exports if export.path.startswith(tuple(f"{folder}/" for folder in roots))}
     own = {os.path.join(folder, name, "root") for folder in roots for name in known}
     return found + sorted(f"export {export.id} {export.pseudo}" for export in below if export.path not in own)
+
+
+def _told(proxy, board, name, claim, error):
+    if claim:
+        return f"claim of {name} ({claim.owner}) on board{board}: {LEFT.format(name=name)}"
+    if name:
+        return f"record of the claim of {name} on board{board}: {LEFT.format(name=name)}"
+    other, way = error.facts.get("of"), UNREAD
+    if other is not None:
+        moved = MOVED.format(path=proxy.store.path_of_kept(other), number=other)
+        way = COPY if proxy.store.is_copy(error) else moved
+    return f"record on board{board}: {error.thing}: {error.what}: {way}"
 
 
 def _names(folder, pattern):
