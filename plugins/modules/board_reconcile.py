@@ -40,6 +40,13 @@ options:
     type: list
     elements: str
     default: []
+  remove:
+    description: Names of boards that the boards file does not name, such as V(board7), of which an operator says that
+      their roots, exports and archives may go. Refused where there is a claim or a record of one; only without
+      O(boards).
+    type: list
+    elements: str
+    default: []
   boards:
     description: Ids of the boards. Without it, all; then what lies here for boards that the boards file does not name
       is reported, too.
@@ -124,6 +131,12 @@ ended:
   type: list
   elements: str
   sample: []
+removed:
+  description: Boards of O(remove) of which something was removed.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 gone:
   description: Instances of O(forget) of which there is neither claim nor record here any more, and of which there was.
   returned: always
@@ -171,6 +184,7 @@ SPEC = PROXY + ArgumentSpec(
         timeout=dict(type="float", default=30),
         adopt=dict(type="list", elements="str", default=[]),
         forget=dict(type="list", elements="str", default=[]),
+        remove=dict(type="list", elements="str", default=[]),
     )
 )
 
@@ -178,7 +192,7 @@ SPEC = PROXY + ArgumentSpec(
 def work(params, check):
     lost = said_if_lost(params)
     with Proxy(params, create=not check, lost=bool(lost)) as proxy:
-        words = params["adopt"], params["forget"]
+        words = params["adopt"], params["forget"], params["remove"]
         result = reconcile(proxy, params["boards"], Change(check), params["timeout"], *words)
     return dict(result, warnings=[lost]) if lost else result
 

@@ -23,6 +23,7 @@ from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
+from .discarding import discard
 from .lifecycle import Options
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
@@ -112,7 +113,7 @@ class Look:
         )
 
 
-def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
+def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
     """Look at the boards, and mend what is safe; the module's result.
 
     :param ids: None for all boards.
@@ -121,6 +122,7 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
         wiring names, whatever is answered there.
     :param forget: instances that an operator says have their boards no more: what is there is another's, or the board
         is not in the boards file and gone for good.
+    :param remove: names of boards of which an operator says that what lies here of them may go; only with all boards.
     """
     proxy.store.must_be_whole()
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
@@ -153,16 +155,18 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=()):
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
     gone = unnamed.let_go(proxy, forget, change) if ids is None else []
+    removed = discard(proxy, remove, change, Deadline(timeout)) if ids is None else []
     ended = [*filter(None, ended), *gone]
     return dict(
         boards=[look.result for look in looks],
         others=unnamed.others(proxy) if ids is None else [],
         ended=ended,
+        removed=removed,
         **unnamed.not_ended(proxy, forget, ended),
         lines=[line for look in looks for line in look.work.lines],
         diff=change.diff,
         seconds=change.seconds,
-        changed=any(look.work.changed for look in looks) or bool(gone),
+        changed=any(look.work.changed for look in looks) or bool(gone or removed),
     )
 
 

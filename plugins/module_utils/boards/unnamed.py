@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from ..errors import HeteroError
 from ..images.exports import exporter
-from ..images.roots import OLDER, ROOT_NAME, ROOTS
+from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
@@ -22,6 +22,9 @@ MOVED = "move it to {path}, where none is; or, where nobody has board{number} an
 LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
 ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
 STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
+UNWANTED = "once nobody wants it, reconcile -e remove=board{number} removes it, with all that lies here of that board"
+BOOT_FILES = "copies of what a board boots, and no data: remove it once no board has that address"
+BOARDS_PATH = re.compile(r"/fs_(\d+)/root$")
 #: Folders of boards under the TFTP root, by name.
 FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
@@ -82,14 +85,14 @@ def others(proxy):
     found = [_told(proxy, *left) for left in _left(proxy)]
     found += [f"file {path}: {STRAY}" for path in proxy.store.strays()]
     found += [
-        f"folder {os.path.join(folder, name)}"
-        for folder in roots
+        f"folder {os.path.join(folder, name)}: {UNWANTED.format(number=name[len(SOURCE) :])}"
+        for folder in (*roots, proxy.folder("disks"))
         for name in _names(folder, ROOT_NAME)
         if name not in known
     ]
     tftp_root = proxy.config["tftp_root"]
     names = _names(tftp_root, FILES_NAME)
-    found += [f"folder {os.path.join(tftp_root, name)}" for name in names if name not in addresses]
+    found += [f"folder {os.path.join(tftp_root, name)}: {BOOT_FILES}" for name in names if name not in addresses]
     server = exporter(proxy.config["exports"], proxy.folder("exports"))
     try:
         exports = server.show().values()
@@ -97,7 +100,13 @@ def others(proxy):
         return [*found, str(error)]
     below = {export for export in exports if export.path.startswith(tuple(f"{folder}/" for folder in roots))}
     own = {os.path.join(folder, name, "root") for folder in roots for name in known}
-    return found + sorted(f"export {export.id} {export.pseudo}" for export in below if export.path not in own)
+    left = [export for export in below if export.path not in own]
+    return found + sorted(f"export {export.id} {export.pseudo}: {_way_of(export)}" for export in left)
+
+
+def _way_of(export):
+    number = BOARDS_PATH.search(export.path)
+    return UNWANTED.format(number=number[1]) if number else "look who made it"
 
 
 def _told(proxy, board, name, claim, error):

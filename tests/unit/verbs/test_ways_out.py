@@ -257,3 +257,37 @@ def test_a_claim_that_was_ended_by_a_word_is_not_missed_the_second_time(tenants,
     again = reconcile(tenants, **words)
     assert (again["ended"], again["gone"], again["kept"]) == ([], ["carol"], ["jackie"])
     assert not again["changed"]
+
+
+# ---- what a board that is gone has left
+
+
+def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
+    """Lost: the space of its root, for ever: each verb asks for a board that the boards file names."""
+    deploy(tenants, {0})
+    mine = tenants.running("jackie")
+    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
+    assert said["failed"]
+    assert "is claimed for carol: nothing is removed: reconcile -e forget=carol ends its claim" in said["msg"]
+    (tenants.folder / "record").write_text(record(tenants, 1).read_text())
+    reconcile(tenants, forget=["carol"])
+    shutil.copy(tenants.folder / "record", record(tenants, 1))
+    assert "has a record of a claim" in tenants.module("board_reconcile", timeout=5, remove=["board1"])["msg"]
+    record(tenants, 1).unlink()
+    left = [text for text in reconcile(tenants)["others"] if "remove=board1 removes it" in text]
+    assert [text.split()[0] for text in left] == ["folder", "export"]
+    for name, why in (("board0", "is in the boards file"), ("../x", "is no name of a board")):
+        assert why in tenants.module("board_reconcile", timeout=5, remove=[name])["msg"]
+    dry = reconcile(tenants, remove=["board1"], check=True)
+    assert (dry["removed"], (tenants.state / "board-roots" / "fs_1").exists()) == (["board1"], True)
+    result = reconcile(tenants, remove=["board1"])
+    assert (result["removed"], result["changed"]) == (["board1"], True)
+    (files,) = result["others"]
+    assert files.startswith(f"folder {tenants.tftp / '10.0.2.2'}: copies of what a board boots, and no data: remove it")
+    shutil.rmtree(tenants.tftp / "10.0.2.2")
+    there = tenants.what_is_there()
+    assert {key: there[key] for key in ("exports", "mounts", "loops", "roots", "restore", "records", "tftp")} == {
+        key: mine[key] for key in ("exports", "mounts", "loops", "roots", "restore", "records", "tftp")
+    }
+    again = reconcile(tenants, remove=["board1"])
+    assert (again["removed"], again["others"], again["changed"]) == ([], [], False)
