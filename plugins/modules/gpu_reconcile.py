@@ -110,9 +110,11 @@ seconds:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.gpu_site import gpu_site
+from ..module_utils.accelerator_host.lost_database import said_if_lost
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.gpus.reconciling import reconcile
+from ..module_utils.gpus.restoring import begin_anew
 from ..module_utils.module import run
 from ..module_utils.spec import GPU_HOST, ArgumentSpec
 
@@ -123,8 +125,12 @@ SPEC = GPU_HOST + ArgumentSpec(
 
 def work(params, check):
     repair, change = params["repair"], Change(check or not params["repair"])
-    with gpu_site(params, create=repair and not check) as site:
-        return reconcile(site, repair, change, Deadline(params["timeout"]))
+    lost = None if params["state_db"] else said_if_lost(params["config"])
+    with gpu_site(params, create=repair and not check, lost=bool(lost)) as site:
+        if lost and repair and not check:
+            begin_anew(site)
+        result = reconcile(site, repair, change, Deadline(params["timeout"]))
+    return dict(result, warnings=[lost]) if lost else result
 
 
 def main():

@@ -89,6 +89,7 @@ seconds:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.host import Host
+from ..module_utils.accelerator_host.lost_database import said_if_lost
 from ..module_utils.accelerator_host.reconciling import reconcile
 from ..module_utils.change import Change
 from ..module_utils.module import run
@@ -98,8 +99,10 @@ SPEC = HOST + ArgumentSpec(dict(timeout=dict(type="float", default=30)))
 
 
 def work(params, check):
-    with Host(params["config"], create=not check) as host:
-        return reconcile(host, Change(check), params["timeout"])
+    lost = said_if_lost(params["config"])
+    with Host(params["config"], create=not check, lost=bool(lost)) as host:
+        result = reconcile(host, Change(check), params["timeout"], anew=bool(lost))
+    return dict(result, warnings=[lost]) if lost else result
 
 
 def main():

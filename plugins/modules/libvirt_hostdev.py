@@ -140,6 +140,7 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.config import state_db_here
+from ..module_utils.accelerator_host.lost_database import must_not_be_lost_here
 from ..module_utils.accelerator_host.store import Store
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
@@ -168,6 +169,8 @@ SPEC = ArgumentSpec(
 def work(params, check):
     """Look what the domain has, change that, read it back."""
     change = Change(check)
+    if not params["state_db"]:
+        must_not_be_lost_here()
     paths = Paths(state_db=params["state_db"] or state_db_here())
     domain = Libvirt(Deadline(params["timeout"]), params["uri"]).domain(params["domain"])
     asked = Asked(

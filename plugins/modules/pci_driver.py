@@ -142,6 +142,7 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.config import state_db_here
+from ..module_utils.accelerator_host.lost_database import must_not_be_lost_here
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
 from ..module_utils.module import run
@@ -163,6 +164,7 @@ SPEC = ArgumentSpec(
 def work(params, check):
     change = Change(check)
     asked = {name: params[name] for name in ("devices", "driver", "persistent", "force")}
+    must_not_be_lost_here()
     paths = Paths(state_db=state_db_here())
     result = change_driver(asked, change, Deadline(params["timeout"]), paths)
     return dict(change.result, **result)

@@ -12,6 +12,7 @@ import argparse
 
 from .. import backups
 from .config import CONFIG, read_config, state_db
+from .lost_database import must_not_be_lost
 from .store import Store
 
 VERB = "gpu-backup"
@@ -20,6 +21,8 @@ VERB = "gpu-backup"
 def main(arguments):
     parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    database = state_db(read_config(parser.parse_args(arguments).config))
+    config = read_config(parser.parse_args(arguments).config)
+    must_not_be_lost(config)
+    database = state_db(config)
     Store(database, create=False).close()
     return backups.say(database)

@@ -26,6 +26,7 @@ from ..leases import as_date, must_be_hours
 from ..lxc import id_maps, liblxc
 from ..node_clock import must_not_be_behind
 from ..owners import must_be_numbers, names_of
+from .addresses import addresses_there
 from .config import SET_UP
 from .guest_claiming import Guests
 from .info import claim_fields
@@ -220,7 +221,8 @@ def _address(host, addresses):
     if not addresses:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
     first, last = map(ipaddress.ip_address, addresses)
-    taken = {claim.address for claim in host.store.claims()}
+    # What is there has its address, whatever the database says.
+    taken = {claim.address for claim in host.store.claims()} | addresses_there(host.config)
     for number in range(int(first), int(last) + 1):
         address = str(ipaddress.ip_address(number))
         if address not in taken:

@@ -4,7 +4,8 @@
 """libvirt's domains that have PCI devices, against the table of who has what: those of no instance, and devices that a
 domain has and the table gives to somebody else or to nobody, or the other way round.
 
-A domain is never touched: it is somebody's. What is allocated to a domain that is no more is free again.
+A domain is never touched: it is somebody's. What is allocated to a domain that is no more is free again; what a guest
+that was made here has although nobody has it by the table is its again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import os
 
 from ..gpus.allocation import short
 from ..libvirt.attaching import holder_of
+from ..libvirt.guests import is_whole
 from ..pci import domains
+from ..pci.allocation import write_down
 
 PHASE = "pci"
 DOMAIN = holder_of("")
@@ -25,12 +28,15 @@ def audit(host, change):
         rows = host.store.allocations()
         instances = {claim.holder for claim in host.store.claims()}
         defined, running = domains.holders(host.pci)
-        seen = _had(rows, instances, defined, running) + _given(host, rows, instances, defined, running, change)
+        told = (host, rows, instances, defined, running, change)
+        seen = _had(*told) + _given(*told)
     return sorted(seen, key=lambda one: (one["domain"], one["address"]))
 
 
-def _had(rows, instances, defined, running):
-    """What domains have."""
+def _had(host, rows, instances, defined, running, change):
+    """What domains have. What a guest that was made here has, and nobody by the table, which was lost or is older, is
+    written down.
+    """
     seen = []
     for address in sorted({*defined, *running}):
         holders = [row.holder for row in rows if row.address == address]
@@ -48,7 +54,11 @@ def _had(rows, instances, defined, running):
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            seen.append(_finding(name, address, found))
+            ours = not holders and is_whole(os.path.join(host.config["kvm"]["guests_folder"], name))
+            seen.append(_finding(name, address, found, "written down" if ours else None))
+            if ours:
+                change.note(address, {"holder": None}, {"holder": name})
+                write_down(host.store, own, address, host.pci)
     return seen
 
 

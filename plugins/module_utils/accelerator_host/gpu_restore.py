@@ -14,10 +14,12 @@ import argparse
 import os
 import sys
 
+from ..errors import HeteroError
 from ..gpus import restoring
 from ..lxc import disks
 from .config import CONFIG, DEFAULTS, read_config
 from .gpu_site import gpu_site
+from .lost_database import must_not_be_lost_here
 
 VERB = f"gpu-{restoring.VERB}"
 
@@ -31,10 +33,22 @@ def main(arguments):
     settings = read_config(options.config)["lxc"] if os.path.exists(options.config) else DEFAULTS
     failed = disks.restore(settings["lxcpath"])
     _say(failed)
-    with gpu_site(dict(config=options.config, state_db=None, lxcpath=None, overrides=None), create=True) as site:
+    lost = _lost(options.config)
+    # Where the database is lost, none is made: containers have their GPUs by their own files, and the loss is said.
+    given = dict(config=options.config, state_db=None, lxcpath=None, overrides=None)
+    with gpu_site(given, create=lost is None, lost=True) as site:
         done = restoring.restore(site)
     _say({name: why for name, why in done.items() if why or name not in failed})
-    return 1 if failed or any(done.values()) else 0
+    sys.stderr.write(f"{lost}\n" if lost else "")
+    return 1 if failed or lost or any(done.values()) else 0
+
+
+def _lost(config):
+    try:
+        must_not_be_lost_here(config)
+    except HeteroError as error:
+        return error
+    return None
 
 
 def _say(done):

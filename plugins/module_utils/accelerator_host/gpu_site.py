@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from ..gpus import discovery
 from ..gpus.attaching import Site
 from .config import DEFAULTS, MACHINE, read_config, state_db_here
+from .lost_database import must_not_be_lost_here
 from .store import Store
 
 #: Seconds to wait for others' transactions on the table.
@@ -21,11 +22,15 @@ BUSY = 30.0
 
 
 @contextmanager
-def gpu_site(params, create):
+def gpu_site(params, create, lost=False):
     """The Site of options `config`, `state_db`, `lxcpath` and `overrides`, with its store open for the block.
 
     :param create: False makes no database (check mode).
+    :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :raises HeteroError: the host's database is lost.
     """
+    if not lost and not params["state_db"]:
+        must_not_be_lost_here(params["config"])
     config = read_config(params["config"]) if os.path.exists(params["config"]) else None
     settings = config["lxc"] if config else DEFAULTS
     path = params["state_db"] or state_db_here(params["config"])

@@ -18,6 +18,7 @@ from ..lxc import persistence
 from ..lxc.images import image_store
 from ..pci.paths import Paths
 from .config import SECTIONS, capacity, read_config, state_db, tenants_paths
+from .lost_database import must_not_be_lost
 from .store import Store
 
 
@@ -31,11 +32,17 @@ class Host:
     :param paths: where the kernel shows devices.
     :param machine: what of this machine a container's file is good for.
     :param pci: where it shows PCI devices and libvirt's domains; the database is the configuration's.
+    :param lost: whether the caller has a database that is lost made anew (reconcile).
     :raises BadInput: the file is missing or wrong.
+    :raises HeteroError: the database is lost, or cannot be read.
     """
 
-    def __init__(self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None, write=None):
+    def __init__(
+        self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None, write=None, lost=False
+    ):
         self.config = read_config(path)
+        if not lost:
+            must_not_be_lost(self.config)
         self.name = self.config["name"]
         #: What it is in lists of hosts: one that has both gives GPUs to containers and cards to guests.
         self.hypervisors = [SECTIONS[kind] for kind in self.config["offers"]]

@@ -15,6 +15,7 @@ from functools import partial
 from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import HeteroError
+from ..gpus.restoring import begin_anew
 from ..lxc import creating, identity
 from ..lxc.liblxc import Container, containers
 from . import states
@@ -27,12 +28,16 @@ PATIENCE = 6.0
 OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
 
 
-def reconcile(host, change, timeout):
+def reconcile(host, change, timeout, anew=False):
     """Look at all instances, and mend what is safe; the module's result.
 
     :param timeout: seconds to wait until another verb lets go of an instance.
+    :param anew: the database was lost, and an empty one begins.
     """
     host.store.must_be_whole()
+    if anew and "lxc" in host.config["offers"] and not change.check:
+        for address, name in begin_anew(host.site).items():
+            change.note(address, {"holder": None}, {"holder": name})
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A proxy's database that is gone although instances were made there: what shows that, and the way back.
 
-An empty database in its place would say that nobody has anything. A node that is new has neither records of claims nor
-roots, and none of this concerns it.
+A node that is new has neither records of claims nor roots, and none of this concerns it.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ import os
 import sqlite3
 from contextlib import closing
 
-from ..backups import copies, folder_of, how_to_restore
+from .. import lost_database
+from ..backups import copies, how_to_restore
 from ..errors import HeteroError
 from ..images.roots import OLDER, ROOT_NAME, ROOTS
 from ..proxy_node.config import read_config
 from .claim_records import FOLDER, ClaimRecords
 
-#: So many of each kind are named.
-SHOWN = 3
-RECONCILE = "ansible-playbook hetero.compute.reconcile"
+BEGUN = "boards that were out of use are to be taken out again"
 
 
 def must_not_be_lost(database, state_folder):
@@ -30,16 +28,20 @@ def must_not_be_lost(database, state_folder):
     :param database: its path.
     :param state_folder: where roots and records of claims lie.
     """
-    if os.path.exists(database) and os.path.getsize(database):
-        return
+    lost_database.must_not_be_lost(database, lambda: _signs(database, state_folder))
+
+
+def _signs(database, state_folder):
     records = ClaimRecords(os.path.join(state_folder, FOLDER))
     boards = records.boards()
     there = [f"record of a claim {records.path(board)}" for board in boards]
     there += [f"root {path}" for path in _roots(state_folder)]
-    if there:
-        unreadable = [records.path(board) for board in boards if not _can_be_read(records, board)]
-        what = f"is not there, and instances were made on this node ({_listed(there)})"
-        raise HeteroError(what, database, _way_back(database, unreadable))
+    unreadable = [records.path(board) for board in boards if not _can_be_read(records, board)]
+    besides = ""
+    if unreadable and copies(database):
+        unread = lost_database.listed(unreadable)
+        besides = f" (which cannot read {unread}, and takes the copy's word for it by -e adopt=INSTANCE)"
+    return there, besides
 
 
 def said_if_lost(params):
@@ -48,14 +50,8 @@ def said_if_lost(params):
     :param params: the module's `config` and `state_db`.
     :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards out of use, events).
     """
-    database = params["state_db"]
-    try:
-        must_not_be_lost(database, read_config(params["config"])["state_folder"])
-    except HeteroError as error:
-        if copies(database):
-            raise
-        return f"{database}: {error.what}: an empty one is begun; boards that were out of use are to be taken out again"
-    return None
+    database, folder = params["state_db"], read_config(params["config"])["state_folder"]
+    return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN)
 
 
 def way_by_copy(database, board):
@@ -78,18 +74,6 @@ def _who_has(copy, board):
     return rows[0][0] if rows else None
 
 
-def _way_back(database, unreadable):
-    newest = (copies(database) or [None])[-1]
-    if newest is None:
-        return f"no copy of it is there: {RECONCILE} makes it anew, and says what of it is known again"
-    logs = [path for path in (f"{database}-wal", f"{database}-shm") if os.path.exists(path)]
-    aside = f"mv {' '.join(logs)} {folder_of(database)}/ && " if logs else ""
-    text = f"run on this node: {aside}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"
-    if unreadable:
-        text += f" (which cannot read {_listed(unreadable)}, and takes the copy's word for it by -e adopt=INSTANCE)"
-    return text
-
-
 def _roots(state_folder):
     folders = [os.path.join(state_folder, name) for name in (ROOTS, OLDER)]
     names = [(folder, name) for folder in folders if os.path.isdir(folder) for name in sorted(os.listdir(folder))]
@@ -101,8 +85,3 @@ def _can_be_read(records, board):
         return records.read(board) is not None
     except HeteroError:
         return False
-
-
-def _listed(texts):
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more

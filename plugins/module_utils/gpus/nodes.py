@@ -17,6 +17,8 @@ from .paths import HERE, names_in, text_of
 
 #: Documentation/admin-guide/devices.txt gives 195 to NVIDIA for good; 255 and 254 are nv-chardev-numbers.h's.
 NVIDIA = 195
+#: Minors of /dev/nvidiaN end below those that the driver keeps for itself; no machine has so many GPUs.
+NO_GPU = 253
 NVIDIACTL = 255
 NVIDIA_MODESET = 254
 #: Nodes that all NVIDIA GPUs share: name below /dev, the driver's name in /proc/devices, minor. nvidia-uvm's minors are

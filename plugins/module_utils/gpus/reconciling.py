@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from ..change import Change
 from ..errors import HeteroError
-from ..lxc import device_nodes, liblxc, persistence
-from . import processes, reach, users
+from ..lxc import device_nodes, identity, liblxc, persistence
+from . import processes, reach, restoring, users
 from .access import ACCESS, rule_for
 from .allocation import ATTACHED, DETACHING, follow_the_moved, forget_the_gone, short
 from .attaching import bring_up, finish, take_back
 from .given import gpu_of, nodes_for
-from .nodes import NVIDIA, DeviceNode, majors
+from .nodes import NO_GPU, NVIDIA, DeviceNode, majors
 
-#: Minors of /dev/nvidiaN end below those that the driver keeps for itself; no machine has so many GPUs.
-NO_GPU = 253
 RESTART = "take the rule out of its configuration, or it is back after a restart"
 
 
@@ -101,8 +100,12 @@ def _table(look):
 
 
 def _containers(site):
-    """Those that run, and those that have something in the table."""
+    """Those that run, and those that have something in the table, or by their own files."""
     found = {(lxcpath, name) for lxcpath in site.lxcpaths for name in liblxc.running(lxcpath)}
+    for lxcpath in site.lxcpaths:
+        for name in liblxc.containers(lxcpath):
+            if os.path.lexists(identity.file_of(liblxc.Container(name, lxcpath))):
+                found.add((lxcpath, name))
     for row in site.store.allocations():
         if row.holder.startswith("/"):
             found.add(os.path.split(row.holder.rpartition("#")[0]))
@@ -120,16 +123,32 @@ def _container(look, container):
         with site.locked(container, "reconcile", look.change, look.deadline):
             holder = reach.key_or_path(container)
             _cut_short(look, container, holder)
+            unknown = _unwritten(look, container)
             pid = container.init_pid
             if pid:
                 _stale(look, container, pid)
-                _not_granted(look, container, pid, site.rows(holder))
+                _not_granted(look, container, pid, site.rows(holder), unknown)
             rows = site.kept(holder)
             # What is lost is reported, and what is still being taken back is not given again.
-            if len(site.gpus_of(rows)) == len(site.rows(holder)):
+            if not unknown and len(site.gpus_of(rows)) == len(site.rows(holder)):
                 _granted(look, container, rows, site.kept(holder, persistent=True))
     except HeteroError as error:
         look.findings.append(Finding("not looked at", str(error), container.name))
+
+
+def _unwritten(look, container):
+    """What it has by its own file is written down, where nobody has it; the GPUs that are not in the table after that:
+    nothing of them is closed, and its file stays.
+    """
+    site, left = look.site, []
+    for gpu, wanted in restoring.unwritten(site, container):
+        why = restoring.write_down(site, container, gpu, wanted, dry=True)
+        text = f"it has it by its own file, and not by the table: {why or 'that was lost, or is older'}"
+        mend = partial(restoring.write_down, site, container, gpu, wanted)
+        look.note("not written down", text, container, gpu.address, None if why else "written down", mend)
+        if why or not look.repair or look.change.check:
+            left.append(gpu)
+    return left
 
 
 def _cut_short(look, container, holder):
@@ -173,14 +192,18 @@ def _words(before):
     return f"is {allowed} and {'there' if before['node'] else 'not there'}"
 
 
-def _not_granted(look, container, pid, rows):
-    """GPUs that it was not given are closed to it, and it has no node of them."""
+def _not_granted(look, container, pid, rows, by_file):
+    """GPUs that it was not given are closed to it, and it has no node of them.
+
+    :param by_file: GPUs that it has by its own file only.
+    """
     site = look.site
-    own = {gpu.address for gpu in site.gpus_of(rows)}
+    given = [*site.gpus_of(rows), *by_file]
+    own = {gpu.address for gpu in given}
     running = site.running(container, pid)
     asked = running.cgroup.look()
     wild = asked.may("c", NVIDIA, NO_GPU, "r")
-    kept = nodes_for(site.found, site.gpus_of(rows))
+    kept = nodes_for(site.found, given)
     for far, gpu in zip(reach.reach_of(container, pid, site.found.gpus), site.found.gpus):
         nodes = reach.own_nodes(gpu)
         inside = [node for node in nodes if device_nodes.look(container, node.path, pid) == node.number]
@@ -196,7 +219,7 @@ def _not_granted(look, container, pid, rows):
             look.note(reach.NODE_ONLY, f"{far.why}: give it device rules to have that proven", container, far.address)
     shared = [node for node in site.found.shared + site.found.caps if node.major is not None]
     unknown = reach.allows_unknown(asked)
-    for node in shared if not rows else ():
+    for node in shared if not (rows or by_file) else ():
         there = device_nodes.look(container, node.path, pid) == node.number
         if there or (reach.may_open(asked, node) and not unknown):
             _close(look, container, running, "left-over node", f"{node.path} is open, it has no GPU", None, [node])

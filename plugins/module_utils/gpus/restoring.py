@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now.
+"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now; and
+which it has where the host's table was lost.
 
 On another host it gets others by what was asked for. What its file looks like is known to lxc/persistence.py.
 """
@@ -12,13 +13,14 @@ from collections import Counter
 from dataclasses import replace
 
 from ..deadline import Deadline
-from ..errors import Refused
+from ..errors import NoneFree, Refused
 from ..locks import lock
-from ..lxc import identity, persistence
+from ..lxc import identity, liblxc, persistence
 from .access import ACCESS
 from .allocation import ATTACHED, Wanted, allocate, follow_the_moved
 from .given import gpu_of, nodes_for
-from .reach import rule_of
+from .nodes import NO_GPU, NVIDIA
+from .reach import OPEN, reach_of, rule_of
 
 VERB = "restore"
 #: Seconds for whoever works on one of the containers; at boot there is nobody.
@@ -58,6 +60,60 @@ def resolve(site, container, persisted, here):
     )
 
 
+def unwritten(site, container):
+    """[(GPU, Wanted)] that a container has by its own file, and not by the table: that was lost, or is older."""
+    persisted = persistence.read(container, site.host)
+    had = {row.address for row in site.rows(identity.key_of(container))} if persisted else set()
+    found = []
+    for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
+        gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
+        if gpu is not None and gpu.address not in had:
+            found.append((gpu, _wanted(request)))
+    return found
+
+
+def write_down(site, container, gpu, wanted, persistent=True, dry=False):
+    """Have the table say that a container has a GPU; why it cannot, in words, or None.
+
+    :param wanted: the request that it comes from.
+    """
+    try:
+        with site.store.transaction(dry=dry):
+            _given_again(site, container, gpu, wanted, persistent)
+    except NoneFree as error:
+        return "; ".join(error.facts["rejected"].values()) or error.what
+    return None
+
+
+def begin_anew(site):
+    """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
+    run, by what the kernel lets them open. A rule that opens every GPU says nothing of one.
+
+    :returns: {address of a GPU: name of the container that it was written down for}.
+    """
+    done = {}
+    containers = [liblxc.Container(name, lxcpath) for lxcpath in site.lxcpaths for name in liblxc.containers(lxcpath)]
+    own = [container for container in containers if identity.key_of(container)]
+    for container in own:
+        for gpu, wanted in unwritten(site, container):
+            if write_down(site, container, gpu, wanted) is None:
+                done[gpu.address] = container.name
+    for container in own:
+        for gpu in _open_to(site, container):
+            if write_down(site, container, gpu, Wanted(gpus=(gpu.address,)), persistent=False) is None:
+                done[gpu.address] = container.name
+    return done
+
+
+def _open_to(site, container):
+    """GPUs that nobody has by the table, and that a running container can open by rules for them alone."""
+    pid, taken = container.init_pid, {row.address for row in site.store.allocations()}
+    if not pid or site.running(container, pid).cgroup.look().may("c", NVIDIA, NO_GPU, "r"):
+        return []
+    open_to_it = {far.address for far in reach_of(container, pid, site.found.gpus) if far.state == OPEN}
+    return [gpu for gpu in site.found.gpus if gpu.address in open_to_it - taken]
+
+
 def _own(site, container, persisted):
     """The allocations of the GPUs that it had; a table that lost one gets it again, where it is nobody else's."""
     named = []
@@ -67,14 +123,14 @@ def _own(site, container, persisted):
             what = f"is no more on this host (UUID {old['uuid']})"
             remedy = f"put it back and run hetero gpu-{VERB}, or detach it (module hetero.compute.lxc_gpu_attach)"
             raise Refused(what, f"GPU {old['address']}", remedy)
-        named.append(gpu.address)
+        named.append(gpu)
     with site.store.transaction():
         had = {row.address: row for row in site.rows(identity.key_of(container))}
-        for address, request in zip(named, persisted.request):
-            if address not in had:
-                wanted = replace(_wanted(request), count=None, gpus=(address,))
-                _allocated(site, container, wanted)
-        return [row for row in site.kept(identity.key_of(container), persistent=True) if row.address in named]
+        for gpu, request in zip(named, persisted.request):
+            if gpu.address not in had:
+                _given_again(site, container, gpu, _wanted(request))
+        addresses = {gpu.address for gpu in named}
+        return [row for row in site.kept(identity.key_of(container), persistent=True) if row.address in addresses]
 
 
 def _afresh(site, container, persisted):
@@ -92,6 +148,13 @@ def _afresh(site, container, persisted):
 def _allocated(site, container, wanted):
     for row in allocate(site.store, identity.key_of(container), wanted, site.found.gpus, site.look):
         site.store.grant(replace(row, state=ATTACHED))
+
+
+def _given_again(site, container, gpu, wanted, persistent=True):
+    """This very GPU is written down again; what was asked for stays what it was."""
+    key, it = identity.key_of(container), replace(wanted, count=None, gpus=(gpu.address,))
+    for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
+        site.store.grant(replace(row, state=ATTACHED, wanted=wanted))
 
 
 def _wanted(request):

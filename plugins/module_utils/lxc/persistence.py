@@ -108,10 +108,15 @@ class Written(Persisted):
     version: int = VERSION
 
 
-def read(container):
-    """What it is to have; None where it is to have nothing, or where what is written is another container's."""
+def read(container, host=None):
+    """What it is to have; None where it is to have nothing, or where what is written is another container's.
+
+    :param host: where given, what was written on another machine counts for nothing, too.
+    """
     found = read_file(identity.file_of(container))
     if found is None or found.key != identity.key_of(container) or not (found.nodes or found.gpus):
+        return None
+    if host is not None and found.machine != host.machine_id:
         return None
     return Persisted(found.request, found.gpus, found.nodes, found.rules)
 

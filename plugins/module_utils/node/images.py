@@ -12,6 +12,7 @@ import os
 from typing import Any
 
 from ..accelerator_host import config as host
+from ..accelerator_host.lost_database import must_not_be_lost
 from ..accelerator_host.store import Store as HostStore
 from ..boards.store import Store as BoardStore
 from ..change import Change
@@ -46,6 +47,7 @@ class Node:
         else:
             config = host.read_config(path or host.CONFIG)
             closed = host.tenants_paths(config)
+            must_not_be_lost(config)
             self.store = HostStore(host.state_db(config), create=False)
             self.needed = {config[section]["default_image"]: "default" for section in config["offers"]}
         self.needed.update(dict.fromkeys(defaults, "default"))

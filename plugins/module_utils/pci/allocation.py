@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 
 from ..errors import BadInput, NoneFree
-from ..gpus.allocation import ATTACHING, Allocation, Wanted, choose, short
+from ..gpus.allocation import ATTACHED, ATTACHING, Allocation, Wanted, choose, short
 from ..instances import age
 from ..nova import specs
 from . import sysfs
@@ -94,6 +95,14 @@ def allocate(store, holder, asked, paths, named=()):
         store.grant(row)
         store.event(store.instance_of(holder), PHASE, f"allocated to {short(holder)}", address=row.address)
     return rows
+
+
+def write_down(store, holder, address, paths):
+    """Have the table say that `holder` has a device, which it has already."""
+    device = sysfs.devices(paths).get(address)
+    if device is not None:
+        store.grant(replace(_row(device, holder), state=ATTACHED))
+        store.event(store.instance_of(holder), PHASE, f"{short(holder)} has it: written down again", address=address)
 
 
 def why_not(device, holder, devices, table, held):

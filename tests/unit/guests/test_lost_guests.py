@@ -1,0 +1,73 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""As tests/unit/instances/test_lost_host.py, on a host of guests: their cards, names and addresses."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.modules import host_reconcile
+from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
+from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK
+
+LOST = "is not there, and instances were made on this node"
+SMALL = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
+
+
+def lose(site):
+    for path in (site.folder / "var/lib/hetero").glob("host.db*"):
+        path.unlink()
+
+
+def reconcile(site, check=False):
+    return host_reconcile.work(dict(config=str(site.config), timeout=30), check)
+
+
+@pytest.fixture
+def lost(site, monkeypatch):
+    """ml-8 has a card; the database is gone, and there is no copy of it."""
+    monkeypatch.setattr(host_reconcile, "Host", partial(Host, pci=site.virt.paths))
+    assert site.provision("ml-8")["new"] == ["ml-8"]
+    assert CARD in site.table()
+    lose(site)
+    return site
+
+
+def test_nothing_is_claimed_without_it(lost):
+    """Lost: ml-8's card and address, by who asks next."""
+    with pytest.raises(HeteroError, match=LOST) as error:
+        lost.provision("ml-9")
+    assert f"guest {lost.folder / 'guests-files/ml-8'}" in str(error.value)
+    assert not (lost.folder / "var/lib/hetero/host.db").exists()
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_nobody_gets_the_card_of_a_guest(lost, runs):
+    """Lost: the card of a guest that is down, which nothing in the kernel holds."""
+    if not runs:
+        lost.virt.domain("ml-8").stop()
+    dry = reconcile(lost, check=True)
+    assert LOST in dry["warnings"][0]
+    assert not Path(lost.folder / "var/lib/hetero/host.db").exists()
+    result = reconcile(lost)
+    assert LOST in result["warnings"][0]
+    for said in (dry, result):
+        assert [(one["domain"], one["address"], one["done"]) for one in said["domains"]] == [
+            ("ml-8", CARD, "written down")
+        ]
+    assert lost.table() == {CARD: "domain:ml-8"}
+    with pytest.raises(NoneFree, match="allocated to ml-8"):
+        lost.provision("ml-9")
+    with pytest.raises(NoneFree, match="there is a domain ml-8 already"):
+        lost.provision("ml-8")
+    lost.provision("ml-7", flavor=SMALL)
+    assert [one["ip"] for one in lost.info()["instances"]] == [f"{NETWORK}.11"]
+    again = reconcile(lost)
+    assert ("warnings" in again, again["domains"][0]["done"]) == (False, None)
+    assert lost.table() == {CARD: "domain:ml-8"}
