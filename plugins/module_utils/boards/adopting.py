@@ -98,10 +98,11 @@ def is_record_lost(proxy, claim):
     return any(lost.is_same(claim) for lost in proxy.store.lost())
 
 
-def told_of_record(proxy, board, record):
+def told_of_record(proxy, board, record, lost):
     """What status says of the record of a board's claim; None for one that can be read, and where nobody has the board.
 
     :param record: recorded.Record of the board.
+    :param lost: ids of boards whose claims' records are gone.
     """
     claim, name = record.claim, record.claim and record.claim.instance
     if claim is None:
@@ -111,7 +112,7 @@ def told_of_record(proxy, board, record):
     except HeteroError as error:
         text, by_word = _said_of(proxy, board, claim, _contradiction(proxy, board, claim), error)
         return f"{error.thing}: {error.what}: reconcile -e adopt={name}" if by_word else text
-    if kept or record.state == SHUTTING_DOWN or not is_record_lost(proxy, claim):
+    if kept or record.state == SHUTTING_DOWN or board.id not in lost:
         return None  # an end that was cut off goes on
     return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
 
@@ -133,7 +134,7 @@ def is_of_nobody_else(proxy, board, claim):
         proxy.store.kept(board.id)
     except HeteroError as error:
         only = "of" in error.facts and not proxy.store.is_copy(error)
-        return not only and is_of_claim(proxy, board, claim)
+        return not only and is_of_claim(proxy, board, claim) and _contradiction(proxy, board, claim) is None
     return False
 
 

@@ -92,11 +92,11 @@ def _told(proxy, boards, records):
         feeds = Feeds(proxy)
     except HeteroError:
         feeds = None  # who may not read the records of claims
-    told = {}
+    told, lost = {}, {claim.board for claim in proxy.store.lost()} if feeds else set()
     for board in boards:
         record = records[board.id]
         note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
-        of_record = told_of_record(proxy, board, record) if feeds else None
+        of_record = told_of_record(proxy, board, record, lost) if feeds else None
         told[board.id] = replace(record, note="; ".join(filter(None, (note, of_record))))
     return told
 

@@ -142,6 +142,19 @@ def test_a_claim_that_cannot_be_forgotten_is_said(jackie):
     assert "Not ended: jackie" in output
     after = look()
     assert (after[0].state, after[0].claim) == (before[0].state, before[0].claim)
+    rc, output = plays.play("reconcile", forget="jacky")
+    assert rc == 2, output
+    assert "Nothing of jacky is recorded on any proxy node, nor ever was: correct the name" in output
+
+
+def test_a_claim_that_ended_before_is_not_missed(jackie):
+    """Lost: whoever runs what failed half-way again, and is told that it failed."""
+    plays, _look = jackie
+    rc, output = plays.play("terminate_instance", instance="jackie")
+    assert rc == 0, output
+    rc, output = plays.play("reconcile", forget="jackie", remove="board99")
+    assert (rc, changed(output)) == (0, 0), output
+    assert "nothing of jackie is recorded any more: there is no claim to end" in output
 
 
 def test_a_board_that_somebody_has_is_not_repaired(jackie):

@@ -7,6 +7,7 @@ a verb reports done what was not, or names a remedy that is refused, and a board
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -291,3 +292,17 @@ def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
     }
     again = reconcile(tenants, remove=["board1"])
     assert (again["removed"], again["others"], again["changed"]) == ([], [], False)
+
+
+def test_an_end_that_is_refused_writes_no_record(jackie):
+    """Lost: what a record said that a person could still read, by an end that did not come."""
+    jackie.wire(0, disk="/dev/sda")
+    jackie.cut(0)
+    (mark,) = (jackie.state / "wipes").glob("*.json")
+    mark.write_text(json.dumps({"used by": "eve", "disks": ["/dev/sda"]}))
+    record(jackie).write_text("{")
+    with jackie.proxy() as proxy:
+        proxy.store.move(0, "shutting down")
+    result = jackie.module("board_image", boards=[0], state="absent", instance="jackie")
+    assert "was used by eve since" in result["msg"]
+    assert record(jackie).read_text() == "{"
