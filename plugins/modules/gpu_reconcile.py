@@ -18,6 +18,9 @@ description:
   - With O(repair=true) it mends that. The table says what is to be. So a container gets what it was allocated, also
     where that was cut short, and what it was not given is closed to it; what was allocated to a container that is no
     more is free.
+  - What a container has by its own file, and nobody by the table, is written down, as the table was lost or put back
+    from a backup. Where the table gives it to another, both stay as they are. A table that is gone begins anew only
+    where there is no copy of it, and knows then what containers have by their files and can open.
   - It never closes a GPU that a process of the container has open. That is reported, with the process.
   - A rule in a container's own configuration, like V(c 195:* rwm), is closed while it runs, and is back after its
     restart. Take it out of the configuration.
@@ -74,6 +77,7 @@ findings:
       description:
         - V(wildcard), a container can open every GPU, by a rule of its own or for want of rules.
         - V(not allocated), a container can open a GPU that it was not given.
+        - V(not written down), a container has it by its own file, and not by the table.
         - V(left-over node), a container has a node of a GPU that it was not given, or shared ones and no GPU.
         - V(stale major), a container has a node or a rule of a number that is another driver's by now.
         - V(node-only), only the absence of nodes keeps a container from a GPU.

@@ -16,7 +16,10 @@ description:
   - Looks whether each instance's container is there, whether it runs, and whose host key answers at its address, and
     mends what is safe, which is the record and the container's configuration.
   - Looks which of libvirt's domains has a PCI device that is not its own, or belongs to no instance. What is allocated
-    to a domain that is no more is free again.
+    to a domain that is no more is free again. What a guest that was made here has, and nobody by the table, is written
+    down.
+  - A database that is gone although there are containers or guests of this collection begins anew only where there is
+    no copy of it, with a warning; the GPUs and cards that they have are written down for them.
   - Nothing is started, ended or written into a root.
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -74,7 +77,7 @@ domains:
     domain: {description: Name of the domain., type: str}
     address: {description: PCI address of the device., type: str}
     found: {description: What is so., type: str}
-    done: {description: 'V(freed), or would be in check mode; none where it is only reported.', type: str}
+    done: {description: 'V(freed) or V(written down), or would be in check mode; else none.', type: str}
 others:
   description: What lies on the host with an id of this collection and belongs to no instance.
   returned: always
