@@ -31,6 +31,25 @@ def test_in_a_template(expression, met):
     assert jinja.compile_expression(expression)() is met
 
 
+@pytest.mark.parametrize(
+    ("requirement", "met", "unmet"),
+    [
+        *[("= 2", [2, 3], [1]), ("== 2", [2, 2.0], [1, 3]), ("!= 2", [1, 3], [2])],
+        *[(">= 2", [2, 10], [1.9]), ("<= 2", [1, 2], [2.1, 10])],
+        *[("s== b", ["b"], ["a", "bb"]), ("s!= b", ["a", "bb"], ["b"])],
+        *[("s< b", ["a"], ["b", "c"]), ("s<= b", ["a", "b"], ["c"])],
+        *[("s> b", ["c"], ["a", "b"]), ("s>= b", ["b", "c"], ["a"])],
+        *[("<in> aes", [["sse4", "aes"], "sse4,aes"], [["sse4"], ""]), ("<all-in> a b", [["b", "a"]], [["a"], ["b"]])],
+        *[("<or> a <or> b", ["a", "b"], ["c", "<or>"]), ("fermi", ["fermi"], ["kepler"]), ("> 2", ["> 2"], [3])],
+    ],
+)
+def test_each_operator_at_its_edge(requirement, met, unmet):
+    """Lost: the nodes that are just enough, or a node that is not."""
+    satisfies = Plugin().tests()["satisfies"]
+    assert [satisfies(value, requirement) for value in met] == [True] * len(met)
+    assert [satisfies(value, requirement) for value in unmet] == [False] * len(unmet)
+
+
 def test_what_nova_raises_at_is_an_error_that_names_the_key():
     """A number asked of a text is a mistake in the flavor: "false" would hide it."""
     satisfies = Plugin().tests()["satisfies"]
