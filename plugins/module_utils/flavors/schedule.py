@@ -166,7 +166,7 @@ def _counted(kind, names):
     return f"{len(names)} {kind}" if len(names) > 3 else " and ".join(names)
 
 
-def plan(schedule, results, request, total=1, owner=None):
+def plan(schedule, results, request, total, owner):
     """What a play is to do: whose claims are there, which are one too many, and whom to ask for which instances.
 
     :param results: of board_info and host_info, each with its owner as `item`, as they were judged.

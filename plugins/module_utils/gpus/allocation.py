@@ -44,7 +44,6 @@ class Wanted:
             raise BadInput("is asked for by number and by name, or not at all", "GPU", "give one of count and gpus")
         if self.count is not None and self.count < 1:
             raise BadInput(f"is {self.count}", "count", "ask for 1 or more")
-        return self
 
     def __str__(self):
         what = "GPU" if self.arch is None else f"{self.arch} GPU"
