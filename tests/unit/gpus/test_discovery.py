@@ -131,6 +131,18 @@ def test_a_gpu_that_only_one_side_knows_is_not_handed_out(four):
     assert "does not show it" in not_set_up.unsupported
 
 
+def test_a_gpu_without_a_minor_is_not_handed_out(four):
+    """Lost: a container that starts with none of what it asked for: there is no node of such a GPU."""
+    four.serve("0000:05:00.0", 2, **{"Device Minor": ""})
+    assert four.gpu().unsupported == "driver nvidia gives it no minor: see dmesg, lines of NVRM"
+
+
+def test_a_network_card_that_says_nothing_of_itself_manages_no_switches(four):
+    """Lost: all GPUs of a machine, for a card of the switches' kind whose firmware has no product data."""
+    four.pci("0000:c1:00.0", 0x15B3, 0x1021, pci_class=0x020700, driver="mlx5_core")
+    assert four.find().unsupported is None
+
+
 def test_a_gpu_has_no_uuid_before_its_first_use(four):
     """The driver writes question marks then, the same for every GPU: taken for a UUID they would be all one GPU."""
     four.serve("0000:05:00.0", 2, "GPU-????????-????-????-????-????????????")
