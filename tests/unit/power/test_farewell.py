@@ -1,0 +1,52 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a session with a PDU ends. Whole sessions with emulated PDUs are in test_apc.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Lost
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+
+
+class Played:
+    """A line and what speaks on it, of which one may find that the PDU is gone."""
+
+    def __init__(self, fails=None):
+        self.fails, self.said = fails, []
+
+    def _says(self, word):
+        self.said.append(word)
+        if word == self.fails:
+            raise Lost("it hung up", "pdu-t", "look at it")
+
+    def logout(self, deadline):
+        assert deadline.seconds >= 1
+        self._says("logs out")
+
+    def hung_up(self, deadline):
+        self._says("waits for the end")
+
+    def close(self):
+        self._says("closes")
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (None, ["logs out", "waits for the end", "closes"]),
+        ("logs out", ["logs out", "closes"]),
+        ("waits for the end", ["logs out", "waits for the end", "closes"]),
+    ],
+)
+def test_a_session_is_over_when_the_pdu_says_so(fails, said):
+    """Lost: the one session of a PDU, for minutes, where the line is cut before it has read that we leave."""
+    pdu, line = Apc("pdu-t", {}, {}, Deadline(0)), Played(fails)
+    pdu._line = pdu._speak = line
+    pdu.logout()
+    assert line.said == said
+    pdu.logout()
+    assert line.said == said, "there is nothing more to leave"
