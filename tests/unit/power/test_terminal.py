@@ -24,3 +24,17 @@ def test_a_session_beside_a_thousand_open_files():
         line = Line("pdu-t", ["sh", "-c", "printf 'User Name : '; read name"], "secret", Deadline(60))
         stack.callback(line.close)
         assert line.read("user")[0] == "user"
+
+
+def test_what_is_typed_is_on_the_screen_only_where_the_pdu_puts_it():
+    """Lost: which words are the PDU's; what we type would be read as its answer."""
+    asks = "printf 'User Name : '; read name; printf 'Password  : '; read word; printf 'User Name : '; read name"
+    line = Line("pdu-t", ["sh", "-c", asks], "secret", Deadline(60))
+    try:
+        assert line.read("user") == ("user", "User Name : ")
+        line.send("apc")
+        assert line.read("password") == ("password", "Password  : ")
+        line.send("secret", secret=True)
+        assert line.read("user") == ("user", "User Name : ")
+    finally:
+        line.close()
