@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 from contextlib import ExitStack
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Lost
 from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import Line
 
 
@@ -38,3 +42,26 @@ def test_what_is_typed_is_on_the_screen_only_where_the_pdu_puts_it():
         assert line.read("user") == ("user", "User Name : ")
     finally:
         line.close()
+
+
+def test_a_pdu_that_logs_us_off_amid_a_long_list_is_asked_again():
+    """Lost: the rows of a list that were not shown; half of it would be taken for all outlets that there are."""
+    asks = "printf '1- Outlet 1\\n----\\nPress <ENTER> to continue...'; read more; printf '\\nUser Name : '; read name"
+    line = Line("pdu-t", ["sh", "-c", asks], "secret", Deadline(60))
+    try:
+        with pytest.raises(Lost, match=r"pdu-t: it logged us off; last seen: User Name :: look at the PDU"):
+            line.read_pages("cli")
+    finally:
+        line.close()
+
+
+def test_what_is_told_of_a_pdu_that_says_no_more():
+    """Lost: what it last said, in words and without lines that only draw; and for how long it was waited for."""
+    line = Line("pdu-t", ["cat"], "secret", Deadline(60))
+    line.close()
+    line.screen = "------ Outlets ------\n\n  1- secret  ON\n --- \n"
+    told = "; last seen: ------ Outlets ------ | 1- ********  ON: look at the PDU, or raise timeout"
+    assert str(line.lost("the session ended")) == f"pdu-t: the session ended{told}"
+    late = str(line._no_answer(Deadline(60)))
+    assert re.fullmatch(rf"pdu-t: no answer within \d+\.\d s{re.escape(told)}", late)
+    assert str(line._no_answer(Deadline(0))) == f"pdu-t: its time was up before it could answer{told}"
