@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Lost
 from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import MARKS
 
 
 class Played:
@@ -50,3 +54,10 @@ def test_a_session_is_over_when_the_pdu_says_so(fails, said):
     assert line.said == said
     pdu.logout()
     assert line.said == said, "there is nothing more to leave"
+
+
+def test_a_command_line_is_left_by_its_own_word():
+    """Lost: the same, for a word that it does not know leaves us where we are."""
+    sent = []
+    CommandLine(SimpleNamespace(marks=dict(MARKS), screen="apc>", send=sent.append)).logout(Deadline(1))
+    assert sent == ["exit"]

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.power import snmp
 from ansible_collections.hetero.compute.plugins.module_utils.power.snmp import Snmp
 
 USER = {"username": "jackie"}
@@ -84,3 +87,21 @@ def test_addresses(settings, address):
     assert Snmp("pdu-t", settings, {}, Deadline(1.0))._address() == address
     with pytest.raises(BadInput, match="is no host"):
         Snmp("pdu-t", dict(settings, host="-x"), {}, Deadline(1.0))._address()
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("Error in packet.\nReason: (noSuchName) There is no such variable name in this MIB.\n", "Error in packet. "),
+        ("", "snmpset ended with 2"),
+    ],
+)
+def test_an_order_that_the_pdu_does_not_take_is_none_that_it_took(monkeypatch, said, what):
+    """Lost: why an outlet did not follow; it would be waited for as one that was told to."""
+    done = SimpleNamespace(returncode=2, stdout="", stderr=said)
+    monkeypatch.setattr(snmp, "ended", lambda *_argv, **_limits: done)
+    pdu = Snmp("pdu-t", {"host": "pdu-a"}, {}, Deadline(60))
+    pdu._folder, pdu._table = SimpleNamespace(name="/nowhere"), snmp.TABLES[0]
+    answer = pdu._order("1", "on")
+    assert not answer.accepted
+    assert answer.words.startswith(what)
