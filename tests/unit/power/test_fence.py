@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils.power.fence import Fence
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
 
 
@@ -231,3 +232,14 @@ def test_a_password_of_two_lines(agent, tmp_path):
     settings, _calls = agent(OUTLETS)
     with pytest.raises(BadInput, match="its password has a line end or another control character"):
         status(settings, {"password": "a\naction=off"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [({"identity_file": "a\naction=off"}, "identity_file"), ({"a\naction": "off"}, "a\naction"), ({"-x": "1"}, "-x")],
+)
+def test_an_option_of_two_lines(more, name):
+    """Without it, an option of the inventory could bring another one, for which nobody asked."""
+    fence = Fence("pdu-t", {"agent": "fence_apc", "host": "pdu-a", "agent_options": more}, {}, Deadline(60))
+    with pytest.raises(BadInput, match=f"pdu-t: option {name} has a control character: correct it"):
+        fence._options("status", "1")
