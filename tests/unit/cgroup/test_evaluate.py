@@ -196,8 +196,6 @@ def test_numbers_that_the_answer_hangs_on():
         ([alu64_by(MOV, 2, 1), alu64(MUL, 2, 4)], "code 0x27"),
         ([alu64_by(MOV, 2, 1), Instruction(ALU | ADD, 2, 0, 0, 4)], "code 0x04"),
         ([mov(2, 1), alu64(ADD, 2, 4, 3)], "code 0x07, registers 2 and 0, off 3, imm 4"),
-        ([mov(2, 1), alu64_by(MOV, 3, 2, 4)], "code 0xbf, registers 3 and 2, off 4"),
-        ([mov(2, 1), Instruction(ALU | X | MOV, 3, 2, 32, 0)], "code 0xbc, registers 3 and 2, off 32"),
         ([mov(2, 1), alu64(END, 2, 24)], "code 0xd7"),
         ([mov(2, 1), load(0, 2, 0)], "r2 is no pointer"),
         ([load(0, 1, 9)], "beyond the question"),
@@ -213,6 +211,8 @@ def test_numbers_that_the_answer_hangs_on():
         ([Instruction(JMP32 | 0x80, 0, 0, 0, 14)], "code 0x86"),
         ([loaded(0, mode=0xE0)], "code 0xf9"),
         ([stored(1), loaded(0, mode=MEMSX)], "code 0x99"),
+        ([mov(2, 1), alu64_by(MOV, 3, 2, 4)], "code 0xbf, registers 3 and 2, off 4"),
+        ([mov(2, 1), Instruction(ALU | X | MOV, 3, 2, 32, 0)], "code 0xbc, registers 3 and 2, off 32"),
     ],
 )
 def test_what_only_the_kernel_can_tell(monkeypatch, instructions, why):
