@@ -27,6 +27,7 @@ import pytest
 from .apart import DETACH, LIBC, apart, done, ends_with_its_parent
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+FREEZER = Path("/sys/fs/cgroup/freezer")
 #: A test may take so many times what it took when it was recorded, and the caller's patience on top.
 TIMES = 8
 #: What many tests import, and no mutant is in: imported once.
@@ -164,9 +165,21 @@ def end_all():
         for pid in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
+            thaw(pid)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(int(pid), 0)
     buried.codes.clear()
+
+
+def thaw(pid):
+    """What a mutant left in a frozen cgroup (version 1) does not die before it is thawed, with all above it."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+            _number, controllers, path = line.split(":", 2)
+            frozen = FREEZER / path.lstrip("/") if controllers == "freezer" else FREEZER
+            while frozen != FREEZER:
+                (frozen / "freezer.state").write_text("THAWED")
+                frozen = frozen.parent
 
 
 def clear(folder):

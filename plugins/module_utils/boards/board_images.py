@@ -79,7 +79,7 @@ def present(
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         claim = claim if change.check else catch_up(proxy, claim)
-        if proxy.store.record(board.id).state != states.SHUTTING_DOWN:  # its end was begun, and its root goes first
+        if not proxy.store.record(board.id).ending:  # of one whose end was begun the root goes first
             refuse_lost(proxy, board, claim)
         if not claim.image_hash and not change.check and is_asked(proxy, board, claim):
             _refuse_under_power(proxy, board, claim)

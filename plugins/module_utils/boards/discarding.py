@@ -18,29 +18,44 @@ from ..images.exports import exporter
 from ..images.provision import UNMOUNT_TIME
 from ..images.roots import Root
 from ..locks import lock
+from ..printable import brief
 
 VERB = "reconcile"
-NAME = re.compile(r"board(0|[1-9][0-9]*)")
+NAME = re.compile(r"board(0|[1-9][0-9]{0,8})")
+AGAIN = "run this again"
 
 
-def discard(proxy, names, change, deadline):
-    """Remove what lies here of these boards; those of which there was something.
+def must_be_gone(proxy, names):
+    """Refused before anything is done where one of these is no name of a board that is gone.
 
     :param names: such as board7.
     :raises BadInput: a name is none of a board.
+    :raises Refused: the boards file names it.
+    """
+    for name in names:
+        if _number(name) in proxy.boards:
+            remedy = (
+                "terminate the instance that has it; module board_image with state=absent cleans one that nobody has"
+            )
+            raise Refused("is in the boards file: nothing is removed", name, remedy)
+
+
+def discard(proxy, names, change, deadline):
+    """Remove what lies here of these boards, which must_be_gone has passed; those of which there was something.
+
     :raises Refused: the board may be somebody's; nothing of it is touched.
     """
-    return [name for name in names if _discard(proxy, name, change, deadline)]
+    return [name for name in names if _discard(proxy, name, _number(name), change, deadline)]
 
 
-def _discard(proxy, name, change, deadline):
-    number = NAME.fullmatch(name)
-    if number is None:
-        raise BadInput("is no name of a board", f"remove={name}", "give names such as board7")
-    board = int(number[1])
-    if board in proxy.boards:
-        remedy = "terminate the instance that has it; module board_image with state=absent cleans one that nobody has"
-        raise Refused("is in the boards file: nothing is removed", name, remedy)
+def _number(name):
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise BadInput("is no name of a board", f"remove={brief(name)}", "give names such as board7")
+    return int(found[1])
+
+
+def _discard(proxy, name, board, change, deadline):
     if change.check:
         return _remove(proxy, board, change)
     with lock(proxy.config["run_folder"], name, VERB, proxy.actor, deadline):
@@ -50,6 +65,7 @@ def _discard(proxy, name, change, deadline):
 def _remove(proxy, board, change):
     _must_be_nobodys(proxy, board)
     parts = _Parts(proxy, board)
+    _must_serve_nobody(proxy, board, parts.exports())
     there = parts.there()
     if not change.note(f"board{board}, not in the boards file", {"there": there}, {"there": []}) or change.check:
         return bool(there)
@@ -62,14 +78,41 @@ def _remove(proxy, board, change):
 
 
 def _must_be_nobodys(proxy, board):
-    claim = proxy.store.record(board).claim
+    name, claim = f"board{board}", proxy.store.record(board).claim
     if claim:
-        remedy = f"reconcile -e forget={claim.instance} ends its claim; then run this again"
-        raise Refused(f"is claimed for {claim.instance}: nothing is removed", f"board{board}", remedy)
+        remedy = f"reconcile -e forget={claim.instance} ends its claim; then {AGAIN}"
+        raise Refused(f"is claimed for {claim.instance}: nothing is removed", name, remedy)
+    for other in proxy.store.kept_boards():
+        _must_not_be_its(proxy, board, other)
+    for path in proxy.store.strays():
+        remedy = f"look whose it is, and move it out of that folder; then {AGAIN}"
+        raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
     if board in proxy.store.kept_boards():
         path = proxy.store.path_of_kept(board)
-        remedy = "end the claim that it names (reconcile -e forget=NAME), or remove it; then run this again"
-        raise Refused(f"has a record of a claim, {path}: nothing is removed", f"board{board}", remedy)
+        remedy = f"end the claim that it names (reconcile -e forget=NAME), or remove it; then {AGAIN}"
+        raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
+
+
+def _must_not_be_its(proxy, board, other):
+    """Refused where the record in another board's place is this one's, or may be: it cannot be read."""
+    try:
+        proxy.store.kept(other)
+    except HeteroError as error:
+        if error.facts.get("of", board) == board:
+            what = f"{error.thing}: {error.what}; it may be of board{board}: nothing is removed"
+            remedy = f"mend that record first (playbook reconcile says how); then {AGAIN}"
+            raise Refused(what, f"board{board}", remedy) from error
+
+
+def _must_serve_nobody(proxy, board, exports):
+    """Refused where a root is exported to a board that the boards file names, by another number."""
+    clients = {client for export in exports for client in export.clients}
+    for other in proxy.boards.values():
+        if other.ip in clients:
+            what = f"its root is exported to {other.ip}, which is {other.name} in the boards file: nothing is removed"
+            raise Refused(
+                what, f"board{board}", f"terminate what runs on {other.name}, and see that it is off; then {AGAIN}"
+            )
 
 
 class _Parts:
@@ -81,18 +124,18 @@ class _Parts:
         self.disk = DiskFiles(proxy.folder("disks"), board)
         self.pseudo = self.server.mounted_as(board, self.root.path)
 
-    def _exports(self):
+    def exports(self):
         return [export for export in self.server.show().values() if export.path == self.root.path]
 
     def there(self):
         """In words."""
-        found = [f"export {export.id} {export.pseudo}" for export in self._exports()]
+        found = [f"export {export.id} {export.pseudo}" for export in self.exports()]
         found += [f"folder {part.folder}" for part in (self.root, self.disk) if part.exists()]
         restore = self.server.restore_file(self.pseudo)
         return found + ([f"file {restore}"] if os.path.lexists(restore) else [])
 
     def remove(self):
-        for export in self._exports():
+        for export in self.exports():
             self.server.remove(export.id)
         self.root.unmount(Deadline(UNMOUNT_TIME))
         self.root.remove()

@@ -23,7 +23,7 @@ from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
-from .discarding import discard
+from .discarding import discard, must_be_gone
 from .lifecycle import Options
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
@@ -125,6 +125,7 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
     :param remove: names of boards of which an operator says that what lies here of them may go; only with all boards.
     """
     proxy.store.must_be_whole()
+    must_be_gone(proxy, remove)
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
     make_room(len(boards))
     looks = [Look(Seen(proxy, board, change)) for board in boards]

@@ -36,6 +36,11 @@ class Record:
     note: str = ""
     claim: Claim | None = None
 
+    @property
+    def ending(self):
+        """Whether its instance's end, or stop, was begun and has not come to its end."""
+        return self.state == states.SHUTTING_DOWN
+
 
 @dataclass(frozen=True)
 class Event:

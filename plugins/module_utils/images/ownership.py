@@ -166,7 +166,8 @@ def refuse_to_replace(proxy, board, claim, fresh):
     root = Root(proxy.config["state_folder"], board.id)
     made, ran = root.made(), proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
-    if made is None and root.exists() and (ready or not is_asked(proxy, board, claim)):
+    cut_off = root.is_half_removed and proxy.store.record(board.id).ending
+    if made is None and root.exists() and not cut_off and (ready or not is_asked(proxy, board, claim)):
         what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
         raise Refused(
             what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"

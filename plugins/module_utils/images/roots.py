@@ -103,6 +103,11 @@ class Root:
     def exists(self):
         return os.path.lexists(self.folder)
 
+    @property
+    def is_half_removed(self):
+        """Whether it is there without its made.json, which a removal takes first; a damaged one is still there."""
+        return self.exists() and not os.path.lexists(os.path.join(self.folder, MADE))
+
     def made(self):
         """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
         return made_of(self.folder)
