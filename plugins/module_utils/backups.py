@@ -38,6 +38,18 @@ def copies(database):
     return [os.path.join(folder, stamp + END) for stamp in stamps]
 
 
+def newest_good(database):
+    """Path of the newest copy that is whole and has tables; None where there is none."""
+    return next((path for path in reversed(copies(database)) if _is_good(path)), None)
+
+
+def aside(database):
+    """The command that moves all copies of a database out of the way, for a person to type; they are kept."""
+    folder = folder_of(database)
+    kept = os.path.join(folder, "aside")
+    return f"mkdir -p {kept} && mv {os.path.join(folder, _stem(database))}*{END} {kept}/"
+
+
 def make(database):
     """Copy a database while others use it; the path of the copy, or None where nothing changed since the last.
 
@@ -111,9 +123,20 @@ def _copy(database, new):
         raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
 
 
+def _is_good(copy):
+    try:
+        with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
+            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            return tables > 0 and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    except sqlite3.DatabaseError:
+        return False
+
+
 def how_to_restore(database, copy=None):
-    """What a person does about a database that is not to be gone on with, naming a copy (default: the newest)."""
-    copy = copy or (copies(database) or [None])[-1]
+    """What a person does about a database that is not to be gone on with, naming a copy (default: the newest one that
+    is whole).
+    """
+    copy = copy or newest_good(database)
     instead = f"copy {copy} in its place and " if copy else ""
     aside = "move it and its -wal and -shm files aside (keep them)"
     return f"{aside}, then {instead}run the playbook hetero.compute.reconcile, which says what of it is known again"

@@ -9,8 +9,10 @@ An empty database in its place would say that nobody has anything. What shows it
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 
-from .backups import copies, folder_of
+from .backups import aside, copies, folder_of, newest_good
 from .errors import HeteroError
 
 #: So many of each kind are named.
@@ -18,19 +20,20 @@ SHOWN = 3
 RECONCILE = "ansible-playbook hetero.compute.reconcile"
 
 
-def must_not_be_lost(database, signs):
-    """HeteroError where a database is missing, or empty, and there are signs that it was not.
+def must_not_be_lost(database, signs, mark=None):
+    """HeteroError where a database is missing, or has no tables, and there are signs that it was not so.
 
     :param database: its path.
     :param signs: called where it is missing; returns (texts of what shows that it was there, what a person should know
         besides of a copy that is put in its place).
+    :param mark: a file that is to be there as long as reconcile has not seen the copy.
     """
-    if os.path.exists(database) and os.path.getsize(database):
+    if _is_there(database):
         return
     there, besides = signs()
     if there:
         what = f"is not there, and instances were made on this node ({listed(there)})"
-        raise HeteroError(what, database, f"{_way_back(database)}{besides}")
+        raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
 
 
 def said_if_lost(database, check, begun):
@@ -55,10 +58,26 @@ def listed(texts):
     return ", ".join(texts[:SHOWN]) + more
 
 
-def _way_back(database):
-    newest = (copies(database) or [None])[-1]
+def _is_there(database):
+    """Whether there is a file with tables, or one that SQLite cannot read: what is wrong with that its opening says."""
+    if not (os.path.exists(database) and os.path.getsize(database)):
+        return False
+    try:
+        # Not mode=ro, which would leave the log's files behind. SQLite's own open: another would drop its locks.
+        with closing(sqlite3.connect(f"file:{database}?mode=rw", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
+    except sqlite3.DatabaseError:
+        return True
+
+
+def _way_back(database, mark):
+    newest = newest_good(database)
+    if newest is None and copies(database):
+        way = f"run on this node: {aside(database)} and then, where the inventory is: {RECONCILE}"
+        return f"none of its copies is whole ({listed(copies(database)[::-1])}): {way}, which makes it anew"
     if newest is None:
         return f"no copy of it is there: {RECONCILE} makes it anew, and says what of it is known again"
     logs = [path for path in (f"{database}-wal", f"{database}-shm") if os.path.exists(path)]
-    aside = f"mv {' '.join(logs)} {folder_of(database)}/ && " if logs else ""
-    return f"run on this node: {aside}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"
+    first = f"touch {mark} && " if mark else ""
+    first += f"mv {' '.join(logs)} {folder_of(database)}/ && " if logs else ""
+    return f"run on this node: {first}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"

@@ -19,8 +19,9 @@ description:
     where that was cut short, and what it was not given is closed to it; what was allocated to a container that is no
     more is free.
   - What a container has by its own file, and nobody by the table, is written down, as the table was lost or put back
-    from a backup. Where the table gives it to another, both stay as they are. A table that is gone begins anew only
-    where there is no copy of it, and knows then what containers have by their files and can open.
+    from a backup. Where the table gives it to another, both stay as they are. A table that is gone is made anew by
+    M(hetero.compute.host_reconcile), and without that nothing is mended; on a host that no role has set up, this
+    module does it, where there is no copy, and the table knows then what containers have by their files and can open.
   - It never closes a GPU that a process of the container has open. That is reported, with the process.
   - A rule in a container's own configuration, like V(c 195:* rwm), is closed while it runs, and is back after its
     restart. Take it out of the configuration.
@@ -111,12 +112,15 @@ seconds:
   sample: {"table": 0.01, "containers": 0.05, "processes": 0.03}
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.gpu_site import gpu_site
-from ..module_utils.accelerator_host.lost_database import said_if_lost
+from ..module_utils.accelerator_host.lost_database import begin, config_here, end, must_not_be_lost_here, said_if_lost
 from ..module_utils.change import Change
 from ..module_utils.deadline import Deadline
+from ..module_utils.errors import HeteroError
 from ..module_utils.gpus.reconciling import reconcile
 from ..module_utils.gpus.restoring import begin_anew
 from ..module_utils.module import run
@@ -129,10 +133,17 @@ SPEC = GPU_HOST + ArgumentSpec(
 
 def work(params, check):
     repair, change = params["repair"], Change(check or not params["repair"])
-    lost = None if params["state_db"] else said_if_lost(params["config"])
+    lost, config = said_if_lost(params["config"], params["state_db"]), config_here(params["config"])
+    mends = bool(lost) and repair and not check
+    if mends and os.path.exists(params["config"]):
+        # Guests may have cards here, and instances be known: that is for host_reconcile to write down, first.
+        must_not_be_lost_here(params["config"])
+    if mends:
+        begin(config)
     with gpu_site(params, create=repair and not check, lost=bool(lost)) as site:
-        if lost and repair and not check:
-            begin_anew(site)
+        left = end(config, begin_anew(site).left) if mends else []
+        if left:
+            raise HeteroError(left[0])
         result = reconcile(site, repair, change, Deadline(params["timeout"]))
     return dict(result, warnings=[lost]) if lost else result
 

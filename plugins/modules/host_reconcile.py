@@ -19,7 +19,9 @@ description:
     to a domain that is no more is free again. What a guest that was made here has, and nobody by the table, is written
     down.
   - A database that is gone although there are containers or guests of this collection begins anew only where there is
-    no copy of it, with a warning; the GPUs and cards that they have are written down for them.
+    no copy of it, with a warning; the GPUs and cards that they have are written down for them, as shared where several
+    can open one. Until all of it is written down, each module fails; what is missing is a warning, to be mended before
+    this is run again. Where a copy was put in its place as the error says, what they have besides is written down, too.
   - Nothing is started, ended or written into a root.
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -92,7 +94,7 @@ seconds:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host.host import Host
-from ..module_utils.accelerator_host.lost_database import said_if_lost
+from ..module_utils.accelerator_host.lost_database import begin, config_here, end, said_if_lost
 from ..module_utils.accelerator_host.reconciling import reconcile
 from ..module_utils.change import Change
 from ..module_utils.module import run
@@ -103,9 +105,15 @@ SPEC = HOST + ArgumentSpec(dict(timeout=dict(type="float", default=30)))
 
 def work(params, check):
     lost = said_if_lost(params["config"])
+    config = config_here(params["config"])
+    if lost and not check:
+        begin(config)
     with Host(params["config"], create=not check, lost=bool(lost)) as host:
         result = reconcile(host, Change(check), params["timeout"], anew=bool(lost))
-    return dict(result, warnings=[lost]) if lost else result
+    left = result.pop("left")
+    if not lost:
+        return result
+    return dict(result, warnings=[lost, *(left if check else end(config, left))])
 
 
 def main():

@@ -169,8 +169,7 @@ SPEC = ArgumentSpec(
 def work(params, check):
     """Look what the domain has, change that, read it back."""
     change = Change(check)
-    if not params["state_db"]:
-        must_not_be_lost_here()
+    must_not_be_lost_here(database=params["state_db"])
     paths = Paths(state_db=params["state_db"] or state_db_here())
     domain = Libvirt(Deadline(params["timeout"]), params["uri"]).domain(params["domain"])
     asked = Asked(

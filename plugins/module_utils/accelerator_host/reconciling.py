@@ -35,9 +35,7 @@ def reconcile(host, change, timeout, anew=False):
     :param anew: the database was lost, and an empty one begins.
     """
     host.store.must_be_whole()
-    if anew and "lxc" in host.config["offers"] and not change.check:
-        for address, name in begin_anew(host.site).items():
-            change.note(address, {"holder": None}, {"holder": name})
+    left = _begin(host, change) if anew and "lxc" in host.config["offers"] else []
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
@@ -52,7 +50,15 @@ def reconcile(host, change, timeout, anew=False):
             _note(look, f"not looked at: {error}")
         looks.append(look)
     found = audit(host, change)
-    return dict(change.result, instances=looks, domains=found, others=_others(host))
+    return dict(change.result, instances=looks, domains=found, others=_others(host), left=left)
+
+
+def _begin(host, change):
+    """Write down in a new database what containers have; why that may not be all, in words."""
+    begun = begin_anew(host.site, dry=change.check)
+    for address, names in begun.written.items():
+        change.note(address, {"holder": None}, {"holder": ", ".join(names)})
+    return begun.left
 
 
 def _note(look, found, done=None):

@@ -117,6 +117,21 @@ def _row(row, gpu, holder, wanted, persistent, method):
     return replace(row, uuid=gpu.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
 
 
+def write_again(store, row):
+    """Have a table that was lost say what a holder has, as shared where others have it too.
+
+    :returns: whether that is new. What was asked for stays what it was.
+    """
+    rows = [one for one in store.allocations() if one.address == row.address]
+    if any(one.holder == row.holder for one in rows):
+        return False
+    for other in rows:
+        store.grant(replace(other, share=True))
+    store.grant(replace(row, share=row.share or bool(rows)))
+    store.event(store.instance_of(row.holder), PHASE, f"{row.holder} has it: written down again", address=row.address)
+    return True
+
+
 def _none_lost(holder, table, gpus):
     """A GPU that vanished is said, not replaced in silence: its holder may be in the middle of something."""
     lost = [row for row in table if row.holder == holder and gpu_of(row.address, row.uuid, gpus) is None]

@@ -23,6 +23,7 @@ from .allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_g
 from .given import closing_nodes, gpu_of, nodes_for
 from .nodes import DeviceNode
 from .paths import HERE, Paths
+from .restoring import must_be_written_down
 
 RUN_FOLDER = "/run/hetero"
 #: How often a container may be restarted while one GPU is given to it.
@@ -95,6 +96,7 @@ def attach(site, container, wanted, change, deadline, persistent=True, method=HO
             seen = site.look()
             rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
             refuse_wild(container.name, seen.of(holder), {row.address for row in site.rows(holder)})
+            must_be_written_down(site, container)
             after = site.kept(holder)
             lasting = site.kept(holder, persistent=True)
         _note_gpus(container, change, before, after)
@@ -122,6 +124,8 @@ def detach(site, container, names, change, deadline, on_holders=users.FAIL):
         holder = reach.key_or_path(container)
         before = site.rows(holder)
         rows, gpus = _meant(site, container, names, before)
+        if names:
+            must_be_written_down(site, container, {gpu.address for gpu in gpus})
         pid = container.init_pid
         if on_holders == users.FAIL and pid:
             kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])

@@ -9,18 +9,21 @@ On another host it gets others by what was asked for. What its file looks like i
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..deadline import Deadline
-from ..errors import NoneFree, Refused
+from ..errors import NoneFree, Refused, told
 from ..locks import lock
-from ..lxc import identity, liblxc, persistence
+from ..lost_database import RECONCILE, listed
+from ..lxc import device_nodes, identity, liblxc, persistence
 from .access import ACCESS
-from .allocation import ATTACHED, Wanted, allocate, follow_the_moved
+from .allocation import ATTACHED, Allocation, Wanted, allocate, follow_the_moved, write_again
 from .given import gpu_of, nodes_for
 from .nodes import NO_GPU, NVIDIA
-from .reach import OPEN, reach_of, rule_of
+from .reach import OPEN, own_nodes, reach_of, rule_of
 
 VERB = "restore"
 #: Seconds for whoever works on one of the containers; at boot there is nobody.
@@ -63,13 +66,26 @@ def resolve(site, container, persisted, here):
 def unwritten(site, container):
     """[(GPU, Wanted)] that a container has by its own file, and not by the table: that was lost, or is older."""
     persisted = persistence.read(container, site.host)
-    had = {row.address for row in site.rows(identity.key_of(container))} if persisted else set()
+    rows = site.rows(identity.key_of(container)) if persisted else []
+    had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
     found = []
     for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
         gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
         if gpu is not None and gpu.address not in had:
             found.append((gpu, _wanted(request)))
     return found
+
+
+def must_be_written_down(site, container, taken=()):
+    """Refused where a container has GPUs by its own file, and not by the table: its file would be written without them.
+
+    :param taken: addresses of GPUs that are being taken back.
+    """
+    left = [gpu.address for gpu, _wanted_then in unwritten(site, container) if gpu.address not in taken]
+    if left:
+        what = f"has {listed(left)} by its own file, and not by the table, which was lost or is older"
+        back = f"or take them back (module hetero.compute.lxc_gpu_attach, state detached, gpus {', '.join(left)})"
+        raise Refused(what, container.thing, f"run {RECONCILE}, which writes them down, {back}")
 
 
 def write_down(site, container, gpu, wanted, persistent=True, dry=False):
@@ -85,33 +101,85 @@ def write_down(site, container, gpu, wanted, persistent=True, dry=False):
     return None
 
 
-def begin_anew(site):
-    """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
-    run, by what the kernel lets them open. A rule that opens every GPU says nothing of one.
+class Begun(NamedTuple):
+    """What a table that was lost says again.
 
-    :returns: {address of a GPU: name of the container that it was written down for}.
+    :param written: {address of a GPU: [names of the containers that it was written down for]}.
+    :param left: why what containers have may not all be written down yet, in words.
     """
-    done = {}
-    containers = [liblxc.Container(name, lxcpath) for lxcpath in site.lxcpaths for name in liblxc.containers(lxcpath)]
-    own = [container for container in containers if identity.key_of(container)]
-    for container in own:
-        for gpu, wanted in unwritten(site, container):
-            if write_down(site, container, gpu, wanted) is None:
-                done[gpu.address] = container.name
-    for container in own:
-        for gpu in _open_to(site, container):
-            if write_down(site, container, gpu, Wanted(gpus=(gpu.address,)), persistent=False) is None:
-                done[gpu.address] = container.name
-    return done
+
+    written: dict
+    left: list
+
+
+def begin_anew(site, dry=False):
+    """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
+    run, by what the kernel lets them open; as shared where several have it. Done again it adds what is missing.
+
+    :returns: a Begun. What is odd about one container does not stop the others.
+    """
+    had, written, left = [], {}, []
+    for lxcpath in site.lxcpaths:
+        for name in liblxc.containers(lxcpath):
+            container = liblxc.Container(name, lxcpath)
+            try:
+                had += [(name, row) for row in _had(site, container)] if identity.key_of(container) else []
+            except Exception as error:  # noqa: BLE001 - whatever is odd about one, the others have what they have
+                left.append(told(error, container.thing))
+    named = sorted({name for name, row in had if row.persistent})
+    if named and not site.found.gpus:
+        gone = f"where they are gone for good, move {identity.FOLDER}/{identity.FILE} of these containers aside"
+        left.append(f"this host shows no GPU, and {listed(named)} had some: load the driver, or, {gone}")
+    with site.store.transaction(dry=dry):
+        firm = {row.address for row in site.store.allocations() if not row.share}
+        for name, row in had:
+            # What a copy of the table gives to another, and a file to this one, gpu_reconcile says and leaves.
+            if not (row.persistent and row.address in firm) and write_again(site.store, row):
+                written.setdefault(row.address, []).append(name)
+        there = {row.address for row in site.store.allocations()}
+    missing = [f"{row.address} of container {name}" for name, row in had if row.address not in there]
+    left += [f"not in the table although it was written: {listed(missing)}"] if missing else []
+    return Begun(written, left)
+
+
+def _had(site, container):
+    """Allocations of what a container has by its own file, and of what it can open besides."""
+    key, rows = identity.key_of(container), {}
+    persisted = persistence.read(container, site.host)
+    for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
+        gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
+        row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted)
+        rows[row.address] = row
+    for gpu in _open_to(site, container):
+        rows.setdefault(gpu.address, _row(key, gpu, Wanted(gpus=(gpu.address,)), persistent=False))
+    return list(rows.values())
+
+
+def _row(key, gpu, wanted, persistent=True):
+    nodes = tuple((node.path, *node.number) for node in gpu.nodes)
+    return Allocation(gpu.address, key, gpu.uuid, wanted.share, ATTACHED, time.time(), wanted, nodes, persistent)
+
+
+def _row_of_the_lost(key, old, wanted):
+    """Of a GPU that is not here now: it stays its holder's, as it would with the table."""
+    return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
 
 
 def _open_to(site, container):
-    """GPUs that nobody has by the table, and that a running container can open by rules for them alone."""
-    pid, taken = container.init_pid, {row.address for row in site.store.allocations()}
-    if not pid or site.running(container, pid).cgroup.look().may("c", NVIDIA, NO_GPU, "r"):
+    """GPUs that a running container can open: by rules for them alone, or by one that opens every GPU, which says
+    nothing of one, where it has the GPU's node.
+    """
+    pid = container.init_pid
+    if not pid:
         return []
+    wild = site.running(container, pid).cgroup.look().may("c", NVIDIA, NO_GPU, "r")
     open_to_it = {far.address for far in reach_of(container, pid, site.found.gpus) if far.state == OPEN}
-    return [gpu for gpu in site.found.gpus if gpu.address in open_to_it - taken]
+    found = [gpu for gpu in site.found.gpus if gpu.nodes and gpu.address in open_to_it]
+    return [gpu for gpu in found if not wild or _has_node(container, pid, gpu)]
+
+
+def _has_node(container, pid, gpu):
+    return any(device_nodes.look(container, node.path, pid) == node.number for node in own_nodes(gpu))
 
 
 def _own(site, container, persisted):

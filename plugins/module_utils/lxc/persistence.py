@@ -136,7 +136,7 @@ def read_file(path):
             raise ValueError(f"version {data['version']}")
         return Written(**dict(data, nodes=[Node(**node) for node in data["nodes"]]))
     except (ValueError, TypeError, KeyError, StopIteration) as error:
-        remedy = "run the set-up playbook hetero.compute.gpu_host, or attach its GPUs again"
+        remedy = "run the set-up playbook hetero.compute.gpu_host, or move it aside and attach those GPUs again"
         raise HeteroError(f"was not written by this version ({error})", path, remedy) from error
 
 

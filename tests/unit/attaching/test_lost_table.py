@@ -13,10 +13,11 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.attaching.test_attaching import BLUEPRINT
 from ansible_collections.hetero.compute.tests.unit.attaching.test_reconciling import repaired
 
 FIRST, SECOND = ADDRESSES[:2]
@@ -60,6 +61,9 @@ def test_what_the_table_gives_to_another_since_is_said_and_left(host):
     (said,) = [one for one in done["findings"] if one["container"] == box.name]
     assert (said["kind"], said["address"], said["done"]) == ("not written down", FIRST, None)
     assert f"allocated to {other.name}" in said["found"]
+    with Store(host.state_db, "test") as store:
+        assert FIRST not in restoring.begin_anew(host.site(store)).written
+        assert not any(row.share for row in store.allocations())
     assert host.can_open(box) == [FIRST]
     assert persistence.read(box) == there
 
@@ -71,10 +75,86 @@ def test_a_table_that_begins_anew_knows_what_is_open(host, persistent):
     host.attach(box, gpus=[FIRST], persistent=persistent)
     lose(host)
     with Store(host.state_db, "test") as store:
-        assert restoring.begin_anew(host.site(store)) == {FIRST: box.name}
-        assert restoring.begin_anew(host.site(store)) == {}
+        assert restoring.begin_anew(host.site(store), dry=True) == ({FIRST: [box.name]}, [])
+        assert restoring.begin_anew(host.site(store)) == ({FIRST: [box.name]}, [])
+        assert restoring.begin_anew(host.site(store)) == ({}, [])
         (row,) = store.allocations()
     assert (row.persistent, row.share) == (persistent, False)
     assert host.found() == set()
     with pytest.raises(NoneFree, match=f"allocated to {box.name}"):
         host.attach(other, gpus=[FIRST], share=True)
+
+
+@pytest.mark.parametrize("lasting", [(True, True), (True, False), (False, True), (False, False)])
+def test_a_table_that_begins_anew_takes_no_shared_gpu_from_anybody(host, lasting):
+    """Lost: a GPU under running programs of all who shared it but one: a repair found it not allocated to them."""
+    boxes = [host.boxes.make(), host.boxes.make()]
+    for box, persistent in zip(boxes, lasting):
+        host.attach(box, gpus=[FIRST], share=True, persistent=persistent)
+    lose(host)
+    with Store(host.state_db, "test") as store:
+        restoring.begin_anew(host.site(store))
+        assert [(row.address, row.share) for row in store.allocations()] == [(FIRST, True)] * 2
+    assert host.found() == set()
+    assert not host.reconcile(repair=True)["changed"]
+    assert [host.can_open(box) for box in boxes] == [[FIRST], [FIRST]]
+    with pytest.raises(NoneFree, match="shared by"):
+        host.attach(host.boxes.make(), gpus=[FIRST])
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_container_made_by_hand_that_may_open_all_takes_no_gpu_from_others(host, persistent):
+    """Lost: a container's GPU, as another one's own configuration opens every GPU."""
+    box = host.boxes.make()
+    host.attach(box, gpus=[FIRST], persistent=persistent)
+    host.boxes.make(BLUEPRINT)
+    lose(host)
+    with Store(host.state_db, "test") as store:
+        assert restoring.begin_anew(host.site(store)).written == {FIRST: [box.name]}
+    host.reconcile(repair=True)
+    assert host.can_open(box) == [FIRST]
+    assert host.table() == {FIRST: [box.name]}
+
+
+def test_a_container_of_ours_that_may_open_all_keeps_what_it_has_a_node_of(host):
+    """Lost: the GPU of a container that was given it, and opens all of them by its own configuration."""
+    box = host.boxes.make()
+    host.attach(box, gpus=[FIRST], persistent=False)
+    box.allow("c 195:* rwm")
+    lose(host)
+    with Store(host.state_db, "test") as store:
+        assert restoring.begin_anew(host.site(store)).written == {FIRST: [box.name]}
+    host.reconcile(repair=True)
+    assert host.can_open(box) == [FIRST]
+
+
+def test_the_file_of_a_container_is_not_rewritten_without_gpus_that_the_table_does_not_know(host):
+    """Lost: GPUs after the next restart, by a request for another one after the table was lost."""
+    box = host.boxes.make(start=False)
+    host.attach(box, gpus=[FIRST, SECOND])
+    lose(host)
+    before = persistence.read(box)
+    for ask in (lambda: host.attach(box, 1), lambda: host.detach(box, FIRST)):
+        with pytest.raises(Refused, match="by its own file, and not by the table") as refused:
+            ask()
+        assert "hetero.compute.reconcile" in str(refused.value)
+    assert persistence.read(box) == before
+    assert host.table() == {}
+    host.reconcile(repair=True)
+    host.detach(box, FIRST)
+    assert [gpu["address"] for gpu in persistence.read(box).gpus] == [SECOND]
+    lose(host)
+    host.detach(box)
+    assert persistence.read(box) is None
+
+
+def test_what_was_not_written_down_is_said(host, monkeypatch):
+    """Lost: a GPU whose row is not in the table, although nobody saw an error."""
+    box = host.boxes.make(start=False)
+    host.attach(box, gpus=[FIRST])
+    lose(host)
+    monkeypatch.setattr(restoring, "write_again", lambda *_given: True)
+    with Store(host.state_db, "test") as store:
+        (said,) = restoring.begin_anew(host.site(store)).left
+    assert box.name in said
+    assert FIRST in said

@@ -8,8 +8,13 @@ the next who asks gets them.
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import signal
+import sqlite3
 import subprocess
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,13 +23,16 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
     backup,
+    config,
     gpu_restore,
     instance_module,
     instances,
     reap,
+    reconciling,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, discovery
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
@@ -35,6 +43,7 @@ from ansible_collections.hetero.compute.tests.unit.instances.older import MODULE
 
 OWN = ADDRESSES[:2]
 LOST = "is not there, and instances were made on this node"
+UNFINISHED = "was lost, and not all that containers and guests have is written down in it again"
 VERBS = [
     ("lxc_instance", dict(flavor=CG1, owner="eve", ssh_public_key=KEY, image=IMAGE, instance="ml-9", state="present")),
     *(("lxc_instance", dict(instance="ml-8", state=state)) for state in ("running", "stopped", "rebuilt", "absent")),
@@ -59,9 +68,30 @@ def here(site, monkeypatch):
     return site
 
 
+def allocations(site):
+    with Store(state_db(site.settings), create=False) as store:
+        return store.allocations()
+
+
 def lose(site):
     for path in Path(state_db(site.settings)).parent.glob("host.db*"):
         path.unlink()
+
+
+def go_the_printed_way(error):
+    command = re.search(r"run on this node: (.+?) and then", str(error))[1]
+    subprocess.run(["sh", "-ec", command], check=True)
+
+
+def nobody_gets_anything(site, match=".*"):
+    """Every verb refuses, those that only look too, and nothing is written down or copied."""
+    for name, given in [*VERBS, ("gpu_reconcile", dict(repair=True))]:
+        with pytest.raises(HeteroError, match=UNFINISHED) as error:
+            module(site, name, **given)
+        assert re.search(match, str(error.value))
+        assert "hetero.compute.reconcile" in str(error.value)
+    with pytest.raises(HeteroError, match=UNFINISHED):
+        backup.main(["--config", str(site.config)])
 
 
 def module(site, name, check=False, **given):
@@ -86,9 +116,57 @@ def test_nothing_goes_on_without_it_and_the_printed_way_brings_it_back(here):
             main(["--config", str(here.config)])
     assert not Path(path).exists(), "an empty one would hide the loss"
     assert here.can_open() == OWN
-    command = re.search(r"run on this node: (.+?) and then", str(error.value))[1]
-    subprocess.run(["sh", "-ec", command], check=True)
+    go_the_printed_way(error.value)
+    assert UNFINISHED in module(here, "host_reconcile")["warnings"][0]
     assert [one["instance"] for one in module(here, "host_info")["instances"]] == ["ml-8"]
+    assert "warnings" not in module(here, "host_reconcile")
+
+
+def test_a_copy_that_is_older_gives_nobody_what_containers_have_since(here):
+    """Lost: GPUs that were given since the copy: to the next who asks, or, of one that runs, to a repair."""
+    path = state_db(here.settings)
+    here.do(instances.absent)
+    backups.make(path)
+    here.claim()
+    here.up()
+    module(here, "lxc_gpu_attach", container="ml-8", gpus=[ADDRESSES[2]], persistent=False)
+    had = here.can_open()
+    assert had == ADDRESSES[:3]
+    lose(here)
+    with pytest.raises(HeteroError, match=LOST) as error:
+        module(here, "host_reconcile")
+    go_the_printed_way(error.value)
+    with pytest.raises(HeteroError, match=UNFINISHED):
+        here.claim("ml-9", owner="eve")
+    with pytest.raises(HeteroError, match=UNFINISHED):
+        module(here, "gpu_reconcile", repair=True)
+    assert UNFINISHED in module(here, "host_reconcile", check=True)["warnings"][0]
+    module(here, "host_reconcile")
+    assert module(here, "gpu_reconcile", repair=True)["findings"] == []
+    assert here.can_open() == had
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", "ml-8", None]
+
+
+@pytest.mark.parametrize("size", [1000, 0])
+def test_a_copy_that_is_damaged_is_not_put_in_its_place(here, size):
+    """Lost: an operator's evening: the same copy, put in place again and again, never brings the host back."""
+    path = state_db(here.settings)
+    whole = backups.make(path)
+    with here.host() as host:
+        host.store.event(None, "test", "so that the next copy differs")
+    newest = backups.make(path)
+    lose(here)
+    os.truncate(newest, size)
+    with pytest.raises(HeteroError, match=LOST) as error:
+        module(here, "host_reconcile")
+    assert f"cp -p {whole} {path} and then" in str(error.value)
+    os.truncate(whole, size)
+    with pytest.raises(HeteroError, match="none of its copies is whole") as error:
+        module(here, "host_reconcile")
+    go_the_printed_way(error.value)
+    assert LOST in module(here, "host_reconcile")["warnings"][0]
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+    assert len(list((Path(path).parent / "backups" / "aside").iterdir())) == 2, "no copy is deleted"
 
 
 @pytest.mark.parametrize("runs", [True, False])
@@ -135,12 +213,109 @@ def test_a_restart_of_the_host_starts_its_containers_and_says_so(here, capfd):
     assert here.can_open() == OWN
 
 
-def test_a_repair_alone_begins_anew_as_well(here):
+def test_an_end_in_between_leaves_it_lost(here, monkeypatch):
+    """Lost: all that reconcile was about to write down when it was killed: the tables were there, and empty."""
+    here.do(instances.stopped)
     lose(here)
+    with monkeypatch.context() as patch:
+        patch.setattr(reconciling, "begin_anew", lambda *_given, **_more: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            module(here, "host_reconcile")
+    assert Path(state_db(here.settings)).stat().st_size, "the tables are there"
+    nobody_gets_anything(here)
+    assert UNFINISHED in module(here, "host_reconcile", check=True)["warnings"][0]
+    nobody_gets_anything(here)
+    assert UNFINISHED in module(here, "host_reconcile")["warnings"][0]
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+    assert "warnings" not in module(here, "host_reconcile")
+
+
+def test_what_is_odd_about_one_container_stops_no_other_and_is_not_forgotten(here):
+    """Lost: the GPUs of all containers for the damaged file of one; or those of that one."""
+    here.do(instances.stopped)
+    odd = here.lxcpath / "aa"
+    (odd / "hetero.d").mkdir(parents=True)
+    (odd / "config").write_text(f"lxc.uts.name = aa\n# hetero.compute: id {'a' * 32} of folder {odd.stat().st_ino}\n")
+    file = odd / "hetero.d" / "devices.conf"
+    file.write_text("{")
+    lose(here)
+    for _time in range(2):
+        said = module(here, "host_reconcile")["warnings"]
+        assert any(str(file) in text for text in said[1:])
+        nobody_gets_anything(here, match=f"{file}: was not written by this version")
+    assert [row.holder.partition("#")[0] for row in allocations(here)] == [str(here.lxcpath / "ml-8")] * 2
+    file.unlink()
+    assert len(module(here, "host_reconcile")["warnings"]) == 1
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+
+
+def test_a_host_that_shows_no_gpu_is_not_done(here, monkeypatch):
+    """Lost: who has which GPU, by a reconcile before the driver was loaded."""
+    here.do(instances.stopped)
+    lose(here)
+    found = Host.found
+    with monkeypatch.context() as patch:
+        patch.setattr(Host, "found", property(lambda self: replace(found.fget(self), gpus=[])))
+        assert "this host shows no GPU" in module(here, "host_reconcile")["warnings"][1]
+    nobody_gets_anything(here, match="load the driver")
+    module(here, "host_reconcile")
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+
+
+def test_a_file_without_tables_is_no_database(here):
+    """Lost: the word that it is gone, by a file that a process left which was killed while it made one."""
+    here.do(instances.stopped)
+    lose(here)
+    with closing(sqlite3.connect(state_db(here.settings))) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    assert os.path.getsize(state_db(here.settings)) == 4096
+    with pytest.raises(HeteroError, match=LOST):
+        here.claim("ml-9", owner="eve")
+    module(here, "host_reconcile")
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+
+
+def test_a_repair_alone_begins_nothing_where_guests_may_be(here):
+    """Lost: the cards of guests, which gpu_reconcile knows nothing of."""
+    lose(here)
+    with pytest.raises(HeteroError, match=LOST) as error:
+        module(here, "gpu_reconcile", repair=True)
+    assert "hetero.compute.reconcile makes it anew" in str(error.value)
+    assert not Path(state_db(here.settings)).exists()
+    assert LOST in module(here, "gpu_reconcile", repair=True, check=True)["warnings"][0]
+
+
+def test_a_repair_begins_anew_on_a_host_that_no_role_has_set_up(here, monkeypatch):
+    """Lost: the GPUs of containers that got them by lxc_gpu_attach alone: no other module begins anew there."""
+    lose(here)
+    monkeypatch.setitem(config.MACHINE, "state_folder", here.settings["state_folder"])
+    monkeypatch.setitem(config.MACHINE, "run_folder", here.settings["run_folder"])
+    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.lxcpath))
+    here.config.rename(f"{here.config}.away")
+    with pytest.raises(HeteroError, match=LOST):
+        module(here, "lxc_gpu_attach", container="ml-8", count=3)
     mended = module(here, "gpu_reconcile", repair=True)
-    assert LOST in mended["warnings"][0]
-    assert mended["findings"] == []
+    assert (LOST in mended["warnings"][0], mended["findings"]) == (True, [])
     assert here.can_open() == OWN
+    assert [row.address for row in allocations(here)] == OWN
+    assert "warnings" not in module(here, "gpu_reconcile", repair=True)
+
+
+@pytest.mark.parametrize("way", ["plain", "by a link"])
+def test_naming_the_hosts_own_database_does_not_go_past_it(here, way):
+    """Lost: a container's file, and its GPUs, by an option that says what holds anyway."""
+    here.do(instances.stopped)
+    lose(here)
+    before = persistence.read(here.container())
+    path = state_db(here.settings)
+    if way == "by a link":
+        (here.folder / "link").symlink_to(here.settings["state_folder"])
+        path = str(here.folder / "link" / "host.db")
+    for name, given in (("lxc_gpu_attach", dict(container="ml-8", count=1)), ("gpu_reconcile", dict(repair=True))):
+        with pytest.raises(HeteroError, match=LOST):
+            module(here, name, **given, state_db=path, lxcpath=str(here.lxcpath))
+    assert not os.path.exists(path)
+    assert persistence.read(here.container()) == before
 
 
 def test_a_new_host_has_no_database_to_miss(site):
