@@ -120,7 +120,7 @@ def device_fields(host, allocations, claims):
     if not aliases:
         return []
     devices, shown = sysfs.devices(host.pci), []
-    held = pci_holders([one for one in devices.values() if one.driver in sysfs.STUBS], host.pci)[0]
+    held, defined = pci_holders([one for one in devices.values() if one.driver in sysfs.STUBS], host.pci)
     for device in devices.values():
         names = [name for name, alias in sorted(aliases.items()) if fits(device, alias)]
         if not names:
@@ -135,7 +135,7 @@ def device_fields(host, allocations, claims):
                 numa_node=device.numa_node,
                 healthy=True,
                 why_unhealthy=None,
-                unsupported=None if has["holder"] else why_not(device, "", devices, allocations, held),
+                unsupported=None if has["holder"] else why_not(device, "", devices, allocations, held, defined),
                 **has,
             )
         )

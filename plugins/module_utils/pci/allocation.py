@@ -77,11 +77,12 @@ def allocate(store, holder, asked, paths, named=()):
         what = f"names {len(set(named))} devices, and the flavor asks for {count}"
         raise BadInput(what, "devices", "name as many, or none")
     devices, table = sysfs.devices(paths), store.allocations()
-    held = holders([one for one in devices.values() if one.driver in STUBS], paths, own=holder)[0]
+    held, defined = holders([one for one in devices.values() if one.driver in STUBS], paths, own=holder)
+    others = {address: [name for name in names if name != short(holder)] for address, names in defined.items()}
     given, answered = set(), set()
     for alias, number in asked:
         fitting = [one for one in devices.values() if fits(one, alias) and (not named or one.address in named)]
-        rejected = {one.address: why_not(one, holder, devices, table, held) for one in fitting}
+        rejected = {one.address: why_not(one, holder, devices, table, held, others) for one in fitting}
         # what came as a function of a card may be asked for by an alias of its own
         come = [one for one in fitting if one.address in given - answered]
         free = [one for one in fitting if rejected[one.address] is None and one.address not in given]
@@ -105,10 +106,11 @@ def write_down(store, holder, address, paths):
         store.event(store.instance_of(holder), PHASE, f"{short(holder)} has it: written down again", address=address)
 
 
-def why_not(device, holder, devices, table, held):
+def why_not(device, holder, devices, table, held, defined):
     """Why a device cannot go to a guest of `holder`, in words; None where it can.
 
     :param held: {address: [Holder]} of those that are parked.
+    :param defined: {address: [names of others' domains that would start with it]}.
     """
     if device.of_the_host:
         return "is of the host itself"
@@ -131,6 +133,8 @@ def why_not(device, holder, devices, table, held):
         against = [one for one in held.get(mate.address, ()) if one.kind not in ("display", "allocation")]
         if against:
             return against[0].text
+        if defined.get(mate.address):
+            return f"domain {defined[mate.address][0]} would start with it (module hetero.compute.libvirt_hostdev)"
     return None
 
 

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reconciling
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.modules import host_reconcile
@@ -45,6 +48,31 @@ def test_nothing_is_claimed_without_it(lost):
         lost.provision("ml-9")
     assert f"guest {lost.folder / 'guests-files/ml-8'}" in str(error.value)
     assert not (lost.folder / "var/lib/hetero/host.db").exists()
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_an_end_in_between_leaves_it_lost(lost, monkeypatch, runs):
+    """Lost: the card of a guest that is down, where reconcile was killed before it had written that down."""
+    if not runs:
+        lost.virt.domain("ml-8").stop()
+    with monkeypatch.context() as patch:
+        patch.setattr(reconciling, "audit", lambda *_given: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            reconcile(lost)
+    with pytest.raises(HeteroError, match="not all that containers and guests have is written down in it again"):
+        lost.provision("ml-9")
+    reconcile(lost)
+    assert lost.table() == {CARD: "domain:ml-8"}
+    with pytest.raises(NoneFree, match="allocated to ml-8"):
+        lost.provision("ml-9")
+
+
+def test_a_card_with_which_another_domain_would_start_is_given_to_nobody(lost):
+    """Lost: the card of a guest whose folder is damaged: nothing but libvirt knows that it is this guest's."""
+    lost.virt.domain("ml-8").stop()
+    (lost.folder / "guests-files/ml-8/domain.xml").unlink()
+    with pytest.raises(NoneFree, match="domain ml-8 would start with it"):
+        lost.provision("ml-9")
 
 
 @pytest.mark.parametrize("runs", [True, False])
