@@ -35,7 +35,7 @@ def reconcile(host, change, timeout, anew=False):
     :param anew: the database was lost, and an empty one begins.
     """
     host.store.must_be_whole()
-    left = _begin(host, change) if anew and "lxc" in host.config["offers"] else []
+    left = _begin(host, change) if anew and containers(host.config["lxc"]["lxcpath"]) else []
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)

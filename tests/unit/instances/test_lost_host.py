@@ -8,6 +8,7 @@ the next who asks gets them.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import signal
@@ -260,6 +261,15 @@ def test_a_host_that_shows_no_gpu_is_not_done(here, monkeypatch):
     nobody_gets_anything(here, match="load the driver")
     module(here, "host_reconcile")
     assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+
+
+def test_containers_count_on_a_host_that_offers_guests_only_now(here):
+    """Lost: the GPUs of containers from before a host was given another role."""
+    here.do(instances.stopped)
+    lose(here)
+    here.config.write_text(json.dumps(dict(here.settings, kvm={})))
+    module(here, "host_reconcile")
+    assert [row.address for row in allocations(here)] == OWN
 
 
 def test_a_file_without_tables_is_no_database(here):
