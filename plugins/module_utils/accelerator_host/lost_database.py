@@ -73,7 +73,7 @@ def said_if_lost(path=CONFIG, database=None):
         return None
     said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config), BEGUN)
     if said is None and os.path.exists(mark_of(config)):
-        return f"{state_db(config)}: {_unfinished(config)}: that is done now"
+        return f"{state_db(config)}: {_unfinished(config)}: this run goes on with it"
     return said
 
 
