@@ -112,7 +112,7 @@ def told_of_record(proxy, board, record, lost):
     except HeteroError as error:
         text, by_word = _said_of(proxy, board, claim, _contradiction(proxy, board, claim), error)
         return f"{error.thing}: {error.what}: reconcile -e adopt={name}" if by_word else text
-    if kept or record.state == SHUTTING_DOWN or board.id not in lost:
+    if kept or record.ending or board.id not in lost:
         return None  # an end that was cut off goes on
     return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
 

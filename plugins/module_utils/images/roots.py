@@ -33,6 +33,8 @@ ROOTS, OLDER = "board-roots", "roots"
 ROOT_NAME = re.compile(r"fs_\d+")
 #: In a root's folder: whom it was made for, and its file system, which nothing else of ours may lie in.
 MADE, FILE = "made.json", "root.ext4"
+#: What made.json is called from the first step of a removal to its last but one.
+REMOVED = "removed.json"
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,9 @@ class Root:
 
     @property
     def is_half_removed(self):
-        """Whether it is there without its made.json, which a removal takes first; a damaged one is still there."""
-        return self.exists() and not os.path.lexists(os.path.join(self.folder, MADE))
+        """Whether its removal was begun, or only its empty folder is left. A made.json that was lost says neither."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else [MADE]
+        return REMOVED in names or not names
 
     def made(self):
         """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
@@ -191,8 +194,12 @@ class Root:
         if points:
             raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
         if os.path.isdir(self.folder) and not os.path.islink(self.folder):
-            # First, so that what a killed removal leaves is taken for a whole root by nobody.
-            remove_tree(os.path.join(self.folder, MADE), deadline)
+            # First, so that nobody takes what a killed removal leaves for a whole root, or for one that lost its file.
+            made, removed = (os.path.join(self.folder, name) for name in (MADE, REMOVED))
+            if os.path.lexists(made):
+                os.replace(made, removed)
+            for name in sorted(set(os.listdir(self.folder)) - {REMOVED}):
+                remove_tree(os.path.join(self.folder, name), deadline)
         remove_tree(self.folder, deadline)
 
     @contextmanager

@@ -16,7 +16,6 @@ import re
 import sys
 
 from .. import node_clock
-from ..boards import states
 from ..boards.board_work import BoardWork, locked
 from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
@@ -108,7 +107,7 @@ def _was_ended(proxy, claim):
 
     That nothing is seen of it is not enough: what holds the roots may not be mounted.
     """
-    begun = proxy.store.record(claim.board).state == states.SHUTTING_DOWN
+    begun = proxy.store.record(claim.board).ending
     return begun and is_lost(proxy, proxy.board(claim.board), claim)
 
 

@@ -438,3 +438,16 @@ def test_what_ended_since_the_backup_that_was_put_back_is_said_to_be_left_over(j
             result = jackie.module(name, boards=[0], instance="jackie", **given)
             assert not result.get("failed"), result
         assert jackie.what_is_there() == jackie.running("jackie")
+
+
+def test_a_stop_that_was_cut_off_and_a_lost_made_json_are_no_end(jackie):
+    """Lost: a tenant's root, taken for what a killed terminate has left, as its board is recorded as shutting down."""
+    folder = jackie.state / "board-roots" / "fs_0"
+    before = root_file(jackie).stat().st_ino
+    assert not jackie.module("tilera_boot", boards=[0], state="stopped", keep=True, timeout=10).get("failed")
+    with jackie.proxy() as proxy:
+        proxy.store._db.write("UPDATE boards SET state = 'shutting down' WHERE board = 0")
+    (folder / "made.json").unlink()
+    text = next((result["msg"] for result in jackie.provision() if result.get("failed")), "")
+    assert "what it says of whom it was made for cannot be read" in text
+    assert root_file(jackie).stat().st_ino == before
