@@ -33,7 +33,8 @@ MARKS = {
     "password": re.compile(r"(?:^|\n) *(?:\S+'s|\(\S+\))? *password *: *\Z", re.I),
     "menu": re.compile(r"(?:(?:^|\n) *(?:\d+- |-{3})|still initializing).*\n *> *\Z", re.I | re.S),
     "cli": re.compile(r"(?:^|\n) *([\w.@:/()-]{1,40}>) *(?:\1 *)*\Z"),
-    "more": re.compile(r"(?:^|\n) *press <enter> to continue[. ]*\Z", re.I),
+    # alone it is the last page's, drawn again: a second ENTER would draw the next screen twice
+    "more": re.compile(r"(?:^|\n) *(?!press <enter>)[^ \n].*\n *press <enter> to continue[. ]*\Z", re.I | re.S),
     "confirm": re.compile(r"(?:^|\n) *enter 'yes' to continue[^:\n]*: *\Z", re.I),
 }
 #: Seconds of silence that make a prompt the end of a screen: a banner may have one in its middle.

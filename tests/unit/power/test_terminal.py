@@ -55,6 +55,20 @@ def test_a_pdu_that_logs_us_off_amid_a_long_list_is_asked_again():
         line.close()
 
 
+def test_a_prompt_for_the_next_page_that_is_drawn_again_is_answered_once():
+    """Lost: the screen that is spoken to; an ENTER too many draws a menu twice, and what follows is read one late."""
+    more, menu = "printf '\\n    Press <ENTER> to continue...'", "printf '\\n 1- Outlet 1%s\\n> '"
+    asks = f'printf Done.; {more}; read more; {more}; read -t 1 much; {menu} "${{much+ $?}}"; read at'
+    line = Line("pdu-t", ["bash", "-c", asks], "secret", Deadline(60))
+    try:
+        assert line.read("more")[0] == "more"
+        line.send("")
+        words = line.read_pages("menu")[1].split()
+        assert words == ["Press", "<ENTER>", "to", "continue...", "1-", "Outlet", "1", "142", ">"]
+    finally:
+        line.close()
+
+
 def test_what_is_told_of_a_pdu_that_says_no_more():
     """Lost: what it last said, in words and without lines that only draw; and for how long it was waited for."""
     line = Line("pdu-t", ["cat"], "secret", Deadline(60))
