@@ -98,26 +98,8 @@ def is_record_lost(proxy, claim):
     return any(lost.is_same(claim) for lost in proxy.store.lost())
 
 
-def told_of_record(proxy, board, record, lost):
-    """What status says of the record of a board's claim; None for one that can be read, and where nobody has the board.
-
-    :param record: recorded.Record of the board.
-    :param lost: ids of boards whose claims' records are gone.
-    """
-    claim, name = record.claim, record.claim and record.claim.instance
-    if claim is None:
-        return None
-    try:
-        kept = proxy.store.kept(board.id)
-    except HeteroError as error:
-        text, by_word = _said_of(proxy, board, claim, _contradiction(proxy, board, claim), error)
-        return f"{error.thing}: {error.what}: reconcile -e adopt={name}" if by_word else text
-    if kept or record.ending or board.id not in lost:
-        return None  # an end that was cut off goes on
-    return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
-
-
-def _contradiction(proxy, board, claim):
+def contradiction_of(proxy, board, claim):
+    """What any verb refuses a board for (ownership.refuse_anothers); None where nothing contradicts its claim."""
     try:
         refuse_anothers(proxy, board, claim)
     except Refused as error:
@@ -134,7 +116,7 @@ def is_of_nobody_else(proxy, board, claim):
         proxy.store.kept(board.id)
     except HeteroError as error:
         only = "of" in error.facts and not proxy.store.is_copy(error)
-        return not only and is_of_claim(proxy, board, claim) and _contradiction(proxy, board, claim) is None
+        return not only and is_of_claim(proxy, board, claim) and contradiction_of(proxy, board, claim) is None
     return False
 
 
@@ -188,7 +170,7 @@ def propose(proxy, look, wanted):
         elif row is not None and kept is None and (row.instance in wanted or not _is_left_over(proxy, look)):
             _lost(proxy, look, wanted)
         return
-    if _is_stale(proxy, work, kept):
+    if row is not None and is_stale(proxy, work.board, row, work.contradiction, kept.claim):
         _keep_anew(
             proxy, look, f"the record of {kept.claim.instance}'s claim is older than the database's", "corrected"
         )
@@ -235,15 +217,15 @@ def _by_word(proxy, look, found, wanted):
 def _unreadable(proxy, look, error, wanted):
     """A board's record says nothing of it: it cannot be read, or is another board's."""
     work, row = look.work, look.work.claim
-    text, by_word = _said_of(proxy, work.board, row, work.contradiction, error)
+    text, by_word = said_of(proxy, work.board, row, work.contradiction, error)
     if by_word and row.instance in wanted:
         _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
     else:
         _leave(look, text)
 
 
-def _said_of(proxy, board, row, contradiction, error):
-    """(what is said of such a record, whether a word for the instance of the database has it written anew)."""
+def said_of(proxy, board, row, contradiction, error):
+    """(what is said of a record that cannot be read, whether a word for the row's instance has it written anew)."""
     found, other = f"{error.thing}: {error.what}", error.facts.get("of")
     if other is not None and not proxy.store.is_copy(error):
         return f"{found}, {MOVE.format(path=proxy.store.path_of_kept(other), number=other)}", False
@@ -320,16 +302,20 @@ def _forget(proxy, look, kept):
     _keep_anew(proxy, look, f"was claimed for {name}, for whom nothing was made yet", "given back")
 
 
-def _is_stale(proxy, work, kept):
-    """Whether the database knows better than a record: of its claim there is the root, or nothing at all."""
-    row, claim = work.claim, kept.claim
-    if row is None or work.contradiction:
+def is_stale(proxy, board, row, contradiction, claim):
+    """Whether the database knows better than a record: of its claim there is the root, or nothing at all.
+
+    :param row: the claim that the database has.
+    :param contradiction: what is against that (contradiction_of).
+    :param claim: the one that the record has.
+    """
+    if contradiction:
         return False
     if claim.is_same(row):
         # It is written before the database is, so it is the newer one; but what it says was made is to be there, and
         # a rebuild that came to nothing takes no root.
-        return row.image_hash is not None and is_of_claim(proxy, work.board, row) and claim.image_hash != row.image_hash
-    return is_of_claim(proxy, work.board, row) or (claim.created < row.created and not made_ready(proxy, work.board))
+        return row.image_hash is not None and is_of_claim(proxy, board, row) and claim.image_hash != row.image_hash
+    return is_of_claim(proxy, board, row) or (claim.created < row.created and not made_ready(proxy, board))
 
 
 def _objection(proxy, work, kept):

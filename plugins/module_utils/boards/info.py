@@ -15,9 +15,9 @@ from ..errors import BadInput, HeteroError
 from ..images.provision import images_of
 from ..images.room import room_of
 from . import states
-from .adopting import told_of_record
 from .feeding import Feeds
 from .free import somebodys
+from .record_notes import told_of_record
 
 #: Events of a board that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000

@@ -24,6 +24,7 @@ from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boo
 from .pdu_loop import PduLoop
 from .presence import ANOTHERS, HOW_TO_CUT
 from .recorded import MAY_HAVE_RUN, STATE_PHASE, UNWATCHED
+from .soft_reboot import SOFT
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
 SOMEBODYS = (states.RUNNING, states.BOOTING)
@@ -58,7 +59,8 @@ class Starting(PduLoop):
         """Until each board runs or failed."""
         works = [boot.work for boot in self.boots.values()]
         feeding.settle(works, self._feeds)
-        if self.reboot:
+        # What is told by ssh needs no outlet; whatever would switch it looks at the doubt by itself.
+        if self.reboot and self.options.how != SOFT:
             feeding.refuse_doubted(works)
         self.boots = {board: boot for board, boot in self.boots.items() if not boot.work.over}
         # Per board a look, a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is
