@@ -68,6 +68,12 @@ _value:
     taken:
       description: Whose the names are, where another owner than O(owner) had one before them; empty where nobody has.
       type: str
+    unclaimed:
+      description:
+        - What is there of instances of the name that no owner has a claim of, with what to do; a node's database
+          may be older than that.
+      type: list
+      elements: str
     surplus:
       description: The same of claims of O(owner) that are one too many and were not made ready.
       type: list

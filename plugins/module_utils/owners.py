@@ -123,6 +123,22 @@ def holders(results, request, count=None, owner=None, keep=None):
     return list(parts.values()), list(surplus.values())
 
 
+def unclaimed(results):
+    """What is there of instances that no node has a claim of, as texts; NODE may have been given an older database.
+
+    :param results: as of `holders`; each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
+        instance that it has a claim of itself counts: its claim is the older one.
+    """
+    has = {(claim["instance"], str(result["item"])) for result in results for claim in result["claims"]}
+    told = []
+    for result in results:
+        item = str(result["item"])
+        for one in result.get("unclaimed", ()):
+            if not any(instance == one["instance"] and other != item for instance, other in has):
+                told.append(f"{one['instance']} on {item}: {one['text']}")
+    return told
+
+
 def _add(parts, item, claim, result, request):
     kind = KINDS.get(claim.get("kind"), "board")
     part = parts.setdefault(item, dict(item=item, kind=kind, claims=[], boards=[], numbers=[]))

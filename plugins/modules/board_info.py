@@ -154,6 +154,17 @@ images:
   returned: always
   type: dict
   sample: {debian-12: {arch: tilepro64, ram: false}}
+unclaimed:
+  description:
+    - Roots and records of claims of O(instance) that lie on the proxy node, and of which its database knows no claim.
+      It may have been put back from an older copy. Empty without O(instance).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: The instance., type: str}
+    name: {description: Its board., type: str}
+    text: {description: 'What is seen of it, and what to do.', type: str}
 pdu_errors:
   description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
   returned: always

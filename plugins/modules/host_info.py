@@ -146,6 +146,17 @@ claims:
   returned: always
   type: list
   elements: dict
+unclaimed:
+  description:
+    - Containers and guests of O(instance) that were made on the host, and of which its database knows no claim. It may
+      have been put back from an older copy. Empty without O(instance).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: The instance., type: str}
+    name: {description: The host., type: str}
+    text: {description: 'What is seen of it, and what to do.', type: str}
 """
 
 from ansible.module_utils.basic import AnsibleModule

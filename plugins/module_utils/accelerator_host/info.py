@@ -15,6 +15,7 @@ from ..pci import sysfs
 from ..pci.allocation import fits, known_aliases, why_not
 from ..pci.holders import holders as pci_holders
 from .config import FOLDERS, disk_gb
+from .unclaimed import unclaimed
 
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
@@ -52,6 +53,7 @@ def information(host, instance=None, events=0):
         devices=_of(devices, instance, claims),
         instances=instances,
         claims=[claim_fields(host, claim) for claim in claims],
+        unclaimed=[] if instance is None else unclaimed(host, instance),
     )
 
 

@@ -28,6 +28,7 @@ from . import states
 from .claiming import REAPER, line, shown
 from .container import ContainerWork
 from .guest import GuestWork
+from .unclaimed import refuse_unclaimed
 
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 #: What an instance runs in → what is done with one.
@@ -220,6 +221,7 @@ def _down(work, options):
 
 def _each(host, request, verb, options, change, one, must_be=True):
     """`one(work)` for each instance of a request; the module's result."""
+    refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
     if not claims and must_be:
         raise Refused("no such instance on this host", request, "hetero.compute.status shows who has what")

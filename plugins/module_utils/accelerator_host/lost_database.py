@@ -128,10 +128,15 @@ def _is_the_hosts(database, config):
     return not database or os.path.realpath(database) == os.path.realpath(state_db(config))
 
 
-def _signs(config):
+def made_here(config):
+    """[("container" or "guest", path)] of all that were made on this host, whoever has them."""
     containers = [path for path in _folders(config["lxc"]["lxcpath"]) if identity.key_of(_Folder(path))]
     guests = [path for path in _folders(config["kvm"]["guests_folder"]) if is_whole(path)]
-    return [f"container {path}" for path in containers] + [f"guest {path}" for path in guests]
+    return [("container", path) for path in containers] + [("guest", path) for path in guests]
+
+
+def _signs(config):
+    return [f"{kind} {path}" for kind, path in made_here(config)]
 
 
 def _folders(parent):

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from ..errors import HeteroError, naming
@@ -131,24 +132,19 @@ class ClaimRecords:
         :raises HeteroError: it is there, and is none of ours, or damaged, or another board's (`facts["of"]`).
         """
         path = self.path(board)
-        try:
-            with open(path, encoding="utf-8") as file:
-                found = json.load(file)
-            claim = Claim(**found["claim"])
-            # An earlier release did not write down what ran.
-            ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
-            fed = Fed(**fed) if fed is not None else None
-            kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
-            _must_be_whole(kept)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
-            raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
-        if claim.board != board:
-            raise HeteroError(
-                f"that is a record of board{claim.board}, not of board{board}", path, LOOK, of=claim.board
-            )
+        kept = _read(path)
+        of = kept.claim.board if kept else board
+        if of != board:
+            raise HeteroError(f"that is a record of board{of}, not of board{board}", path, LOOK, of=of)
         return kept
+
+    def readable(self):
+        """[(path, Kept)] of all files that say anything of a claim, in whatever place and whatever they are called."""
+        found = []
+        for path in [*map(self.path, self.boards()), *self.strays()]:
+            with suppress(HeteroError):
+                found.append((path, _read(path)))
+        return [(path, kept) for path, kept in found if kept]
 
     def write(self, board, kept):
         """Have a board's file say this, all of it or what it said before."""
@@ -162,6 +158,24 @@ class ClaimRecords:
             remove_left(self.path(board))
             os.unlink(self.path(board))
             sync_folder(self.folder)
+
+
+def _read(path):
+    """What a file says of a claim, or None where it is not there; HeteroError where it says nothing."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        claim = Claim(**found["claim"])
+        # An earlier release did not write down what ran.
+        ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
+        fed = Fed(**fed) if fed is not None else None
+        kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
+        _must_be_whole(kept)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
+        raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+    return kept
 
 
 def _must_be_whole(kept):

@@ -35,6 +35,7 @@ from .info import claim_fields
 from .leasing import REAPER
 from .recorded import Record
 from .store import why_not_free
+from .unclaimed import refuse_unclaimed
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
@@ -176,6 +177,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     if request is None:
         return _unclaimed(proxy, proxy.board(board), deadline, change)
     valid_instance(request)
+    refuse_unclaimed(proxy, request)
     result = _nothing_yet()
     for claim in proxy.store.claims():
         if not is_of(vars(claim), request, numbers) or board not in (None, claim.board):

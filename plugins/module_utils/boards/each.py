@@ -14,6 +14,7 @@ from ..errors import HeteroError, Refused
 from ..instances import valid_instance
 from ..locks import lock
 from .store import must_be_of
+from .unclaimed import refuse_unclaimed
 
 
 def each(proxy, ids, verb, one, change, deadline, lines, instance=None, created=()):
@@ -47,12 +48,16 @@ def must_own(claim, owner):
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
-def ids_of(store, request):
-    """Board ids of an instance, or of all instances of a request; Refused where there is none."""
-    ids = [claim.board for claim in store.claims() if request in (claim.instance, claim.request)]
+def ids_of(proxy, request):
+    """Board ids of an instance, or of all instances of a request; Refused where there is none, and where something of
+    one is there of which the database knows no claim.
+    """
+    valid_instance(request)
+    refuse_unclaimed(proxy, request)
+    ids = [claim.board for claim in proxy.store.claims() if request in (claim.instance, claim.request)]
     if not ids:
         remedy = "hetero.compute.status shows who has what"
-        raise Refused("no such instance on this node", valid_instance(request), remedy)
+        raise Refused("no such instance on this node", request, remedy)
     return ids
 
 

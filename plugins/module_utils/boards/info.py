@@ -18,6 +18,7 @@ from . import states
 from .feeding import Feeds
 from .free import somebodys
 from .record_notes import told_of_record
+from .unclaimed import unclaimed
 
 #: Events of a board that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
@@ -138,5 +139,6 @@ def information(proxy, ids=None, instance=None, events=0):
         "claims": [claim_fields(proxy.boards.get(claim.board), everywhere[claim.board], claim) for claim in claims],
         "roots": dict(room_of(proxy).fields, root_gb=proxy.config["root_gb"]),
         "images": images_of(proxy),
+        "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "pdu_errors": {},
     }

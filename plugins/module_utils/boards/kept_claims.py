@@ -52,6 +52,10 @@ class KeptClaims(Recorded):
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
+    def kept_anywhere(self):
+        """[(path, Kept)] of all records that can be read, whatever board's place they lie in and however called."""
+        return self._records_of_claims.readable() if self._records_of_claims else []
+
     def is_copy(self, error):
         """Whether what cannot be read in a board's place is a copy of another board's record, which has a good one."""
         try:

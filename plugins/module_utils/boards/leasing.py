@@ -52,4 +52,4 @@ def extend(proxy, request, owner, hours, created, change, deadline):
             expires = expires if change.check else proxy.store.record(board.id).claim.expires  # read back
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
-    return each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, [], request, created)
+    return each(proxy, ids_of(proxy, request), PHASE, one, change, deadline, [], request, created)

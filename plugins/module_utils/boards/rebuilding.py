@@ -80,7 +80,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             lines.append(dict(instance=claim.instance, node=board.name, phase=PHASE, text=text, seconds=None))
         return dict(changed=changed, image=after["image"])
 
-    result = each(proxy, ids_of(proxy.store, request), PHASE, one, change, deadline, lines, request, created)
+    result = each(proxy, ids_of(proxy, request), PHASE, one, change, deadline, lines, request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
 
 

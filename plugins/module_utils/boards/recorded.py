@@ -18,6 +18,8 @@ from .tables import LAYOUT
 STATE_PHASE = "state"
 #: Phase of the event with which a claim gets its board.
 CLAIM_PHASE = "claim"
+#: Phase of the event with which a claim ends.
+RELEASE_PHASE = "release"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: What it says.
@@ -105,6 +107,12 @@ class Recorded(ClaimsStore):
             (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
         return Event(**dict(rows[0])) if rows else None
+
+    def has_ended(self, claim):
+        """Whether the events tell of the end of a claim."""
+        where = "board = ? AND instance = ? AND phase = ? AND time >= ?"
+        values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
+        return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
 
     def _events(self, where, values, boards, instance, order, limit):
         if boards is not None:

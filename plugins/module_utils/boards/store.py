@@ -17,7 +17,7 @@ from ..owners import must_be_made, refuse_taken
 from . import states
 from .claim_records import Claim
 from .kept_claims import KeptClaims
-from .recorded import CLAIM_PHASE, STATE_PHASE
+from .recorded import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 
 #: What helps an instance whose board or root does not come up again.
 AGAIN = (
@@ -189,7 +189,7 @@ class Store(KeptClaims):
                 raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
             self.move(board, states.POWER_OFF)
             if found:
-                self.event(board, "release", f"released by {found.instance}", instance=found.instance)
+                self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
                 self._end(found)
 
     def adopt(self, kept, state, note, why):
@@ -209,7 +209,7 @@ class Store(KeptClaims):
         """End a claim by an operator's word; whatever its board is, has or runs stays as it is."""
         with self._db.transaction():
             text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
-            self.event(claim.board, "release", text, instance=claim.instance)
+            self.event(claim.board, RELEASE_PHASE, text, instance=claim.instance)
             self._end(claim)
 
     def _end(self, claim):

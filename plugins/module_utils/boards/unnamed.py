@@ -15,6 +15,7 @@ from contextlib import suppress
 from ..errors import HeteroError
 from ..images.exports import exporter
 from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE
+from .recorded import RELEASE_PHASE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
@@ -42,7 +43,7 @@ def let_go(proxy, names, change):
                 proxy.store.forget(claim, f"board{board} is not in the boards file")
             elif not change.check:
                 proxy.store.keep_anew(board)
-                proxy.store.event(board, "release", ENDED.format(name=name), instance=name)
+                proxy.store.event(board, RELEASE_PHASE, ENDED.format(name=name), instance=name)
     return ended
 
 

@@ -44,7 +44,7 @@ def whose_root(proxy, board):
     made = root.made()
     if made is None:
         # a removal takes made.json away first, and one that is being made has it from the first
-        return UNREADABLE if os.path.lexists(os.path.join(root.folder, MADE)) else None
+        return UNREADABLE if has_word(root.folder) else None
     return _of(made) if made.whole else None
 
 
@@ -53,7 +53,7 @@ def whose_archive(proxy, board):
     files = DiskFiles(proxy.folder("disks"), board.id)
     made = files.made()
     if made is None:
-        return UNREADABLE if os.path.lexists(os.path.join(files.folder, MADE)) else None
+        return UNREADABLE if has_word(files.folder) else None
     return _of(made)
 
 
@@ -190,16 +190,36 @@ class Forgotten:
 
 def forgotten(state, claims):
     """What lies below a proxy's state folder of roots that none of these claims has, a Forgotten each."""
-    found = [made_of(folder) for parent in (ROOTS, OLDER) for folder in _numbered(os.path.join(state, parent))]
-    disks = os.path.join(state, "disks")
-    found += [DiskFiles(disks, int(folder.rpartition("_")[2])).made() for folder in _numbered(disks)]
     known = {(token_of(claim), claim.image_hash) for claim in claims}
-    return [Forgotten(_of(made), made.image) for made in found if made and (made.claim, made.image) not in known]
+    there = [made for _board, _folder, made in roots_there(state)]
+    return [Forgotten(_of(made), made.image) for made in there if made and (made.claim, made.image) not in known]
+
+
+def roots_there(state):
+    """[(board id, folder, what its made.json says or None)] of all roots, and of the archives of those on disks."""
+    disks = os.path.join(state, "disks")
+    roots = [(*found, made_of(found[1])) for name in (ROOTS, OLDER) for found in _numbered(os.path.join(state, name))]
+    return roots + [(board, folder, DiskFiles(disks, board).made()) for board, folder in _numbered(disks)]
+
+
+def has_word(folder):
+    """Whether a root's folder has a made.json, whatever it says; one that is half removed has none any more."""
+    return os.path.lexists(os.path.join(folder, MADE))
+
+
+def of_token(claim):
+    """(instance, when it was claimed) of what a root says of its claim (token_of); the latter None where it is none."""
+    instance, _blank, created = claim.partition(" ")
+    try:
+        return instance, float(created)
+    except ValueError:
+        return instance, None
 
 
 def _numbered(folder):
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return [os.path.join(folder, name) for name in names if re.fullmatch(rf"{SOURCE}\d+", name)]
+    found = [re.fullmatch(rf"{SOURCE}(\d+)", name) for name in names]
+    return [(int(name[1]), os.path.join(folder, name[0])) for name in found if name]
 
 
 def refuse_unasked(proxy, board, claim, made):

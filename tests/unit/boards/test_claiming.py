@@ -16,9 +16,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 
 
-def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same():
+def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same(tmp_path):
     """Lost: a play that ends twice what it made, at a value that the module's page says is always there."""
-    nobodys = SimpleNamespace(store=SimpleNamespace(claims=list))
+    store = SimpleNamespace(claims=list, kept_anywhere=list, kept_boards=list)
+    nobodys = SimpleNamespace(store=store, boards={}, config={"state_folder": str(tmp_path)})
     result = claiming.absent(nobodys, "jackie", None, None, Deadline(1), Change())
     assert result == dict(boards=[], lines=[], errors={}, rejected={}, rejected_lines=[])
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,31 @@ def test_status_and_terminate_say_that_the_database_is_gone(proxies):
         assert f"cp -p /var/lib/hetero/backups/{copy} /var/lib/hetero/state.db and then" in said
         assert "no such instance" not in said
     assert not path.exists()
+
+
+def test_no_verb_says_that_there_is_none_of_which_a_record_lies_there(proxies):
+    """Lost: a board, on which dave's instance runs on: an older copy of the database was put back, as was said."""
+    folders, plays = proxies
+    path = Path(folders["p1"].state_db)
+    with Store(str(path), records=str(path.parent / "claims")) as store:
+        copy = backups.make(str(path))
+        store.claim("dave", ["dave"], "jo", {"name": "tp64.8x8"}, "debian", KEY, [1])
+        store.put("dave", image_hash="0" * 64)
+    for left in path.parent.glob("state.db*"):
+        left.unlink()
+    shutil.copy(copy, path)
+    verbs = ("terminate_instance", "stop_instance", "start_instance", "reboot_instance", "console")
+    started = [plays.start(verb, instance="dave") for verb in verbs]
+    started.append(plays.start("extend_instance", instance="dave", hours="2"))
+    started.append(plays.start("rebuild_instance", instance="dave"))
+    for process in started:
+        rc, output = plays.end(process, limit=300)
+        said = " ".join(output.split())
+        assert rc == 2, output
+        assert "dave on p1: no claim of it is in the database of this node, which may be older than that" in said
+        assert "board1 has the record of its claim /var/lib/hetero/claims/board1.json" in said
+        assert "reconcile -e adopt=dave" in said
+        assert "no such instance" not in said
+        assert "There is no instance dave" not in said
+    rc, output = plays.play("terminate_instance", instance="dave", without="p1")
+    assert (rc, "dave: no such instance on p2" in output) == (0, True), output

@@ -10,7 +10,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import reconcile, record
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
+from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_lost_records import damage
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused
@@ -94,3 +95,165 @@ def test_a_boot_by_ssh_that_stalls_cuts_no_unknown_outlet(tenants):
     result = boot(tenants, "rebooted", how="soft", soft_timeout=5)
     assert result.get("failed")
     assert tenants.outlets() == {"1": "on", "2": "on"}
+
+
+# ---- an instance that the database does not know
+
+
+@pytest.fixture
+def unknown(site):
+    """Dave on board 0, who asked since the copy that was put back."""
+    with site.proxy() as proxy:
+        proxy.store.power_seen(1, "off")
+    copy = backups.make(site.params["state_db"])
+    assert not any(result.get("failed") for result in site.provision("dave"))
+    put_back(site, copy)
+    return site
+
+
+ASKED = {
+    "terminate": ("board_claim", dict(instance="dave", owner="jackie", state="absent")),
+    "extend": ("board_lease", dict(instance="dave", hours=1)),
+    "rebuild": ("board_rebuild", dict(instance="dave", image="debian-13")),
+}
+CLAIM = "no claim of it is in the database of this node, which may be older than that (put back from a copy)"
+
+
+def seen_of(site, name="dave"):
+    """What a verb sees before anything is done."""
+    return [
+        (one["instance"], one["name"], one["text"]) for one in site.module("board_info", instance=name)["unclaimed"]
+    ]
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("verb", ASKED)
+def test_an_instance_that_runs_is_not_said_to_be_none(unknown, verb, check):
+    """Lost: a board, on which dave's instance runs on, although he was told that there is none."""
+    there = unknown.what_is_there()
+    name, given = ASKED[verb]
+    result = unknown.module(name, check=check, **given)
+    assert result.get("failed"), result
+    root = unknown.state / "board-roots" / "fs_0"
+    assert result["msg"].startswith(
+        f"dave: {CLAIM}, and board0 has its root {root} and the record of its claim {record(unknown)} (by it running): "
+        "nothing is touched: run the playbook reconcile, which adopts what proves itself (reconcile -e adopt=dave takes"
+    )
+    assert [one[:2] for one in seen_of(unknown)] == [("dave", "board0")]
+    assert unknown.what_is_there() == there
+    reconcile(unknown)
+    assert not unknown.module(name, check=check, **given).get("failed") or verb == "terminate"
+    assert seen_of(unknown) == []
+
+
+def test_what_is_said_of_an_unknown_instance_leads_to_its_end(unknown):
+    """Lost: the way out: each step that is named, in turn."""
+    assert unknown.module(*ASKED["terminate"][:1], **ASKED["terminate"][1])["failed"]
+    reconcile(unknown)
+    assert not any(result.get("failed") for result in unknown.terminate("dave"))
+    assert unknown.what_is_there() == unknown.clean()
+    assert not unknown.module("board_claim", instance="dave", state="absent").get("failed"), "there is none now"
+    assert seen_of(unknown) == []
+
+
+def test_a_silent_instance_is_adopted_by_the_word_that_is_named(unknown):
+    """Lost: the way out of an instance whose sshd does not answer."""
+    unknown.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=0.0, stall="running"))
+    assert found(reconcile(unknown))[0][1] is None
+    assert "reconcile -e adopt=dave" in seen_of(unknown)[0][2]
+    reconcile(unknown, adopt=["dave"])
+    assert unknown.board_of("dave") == 0
+    assert seen_of(unknown) == []
+
+
+@pytest.mark.parametrize("how", ["lost", "moved", "called otherwise"])
+def test_a_root_or_a_record_alone_is_enough(unknown, how):
+    """Lost: the same, where only one of both says whose the board is, or a hand moved the record."""
+    place = {"moved": record(unknown, 1), "called otherwise": record(unknown).with_suffix(".json.bak")}.get(how)
+    if place:
+        record(unknown).rename(place)
+        (unknown.state / "board-roots" / "fs_0" / "made.json").unlink()
+    else:
+        record(unknown).unlink()
+    ((instance, name, text),) = seen_of(unknown)
+    assert (instance, name) == ("dave", "board0")
+    if how == "lost":
+        assert "board0 has its root" in text
+        assert "put a newer backup of the database back" in text
+    else:
+        assert f"the record of its claim {place}" in text
+        assert f"move it to {record(unknown)}, where none is" in text
+    assert unknown.module("board_claim", instance="dave", state="absent")["failed"]
+
+
+def test_a_newer_copy_that_knows_it_is_named(unknown):
+    """Lost: the copy that knows everything of dave, for want of a word."""
+    reconcile(unknown)
+    copy = backups.make(unknown.params["state_db"])
+    with unknown.proxy() as proxy:
+        proxy.store._db.write("DELETE FROM claims")
+    record(unknown).unlink()
+    assert f"the copy {copy} says that it is dave's" in seen_of(unknown)[0][2]
+
+
+def test_instances_of_a_request_are_looked_for_each(unknown):
+    """Lost: half of a request, which runs on after the other half was ended, rc 0."""
+    wish = dict(instance="web", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY, count=2)
+    text = record(unknown).read_text().replace('"dave"', '"web-2"')
+    record(unknown).write_text(text.replace('"request": "web-2"', '"request": "web"'))
+    made = unknown.state / "board-roots" / "fs_0" / "made.json"
+    made.write_text(made.read_text().replace("dave ", "web-2 "))
+    assert seen_of(unknown, "dave") == []
+    assert [one[:2] for one in seen_of(unknown, "web")] == [("web-2", "board0")]
+    assert [one[:2] for one in seen_of(unknown, "web-2")] == [("web-2", "board0")]
+    record(unknown).unlink()
+    assert [one[:2] for one in seen_of(unknown, "web")] == [("web-2", "board0")]
+    assert unknown.module("board_claim", **dict(wish, state="absent"))["failed"]
+
+
+def test_a_name_that_was_claimed_anew_since_is_not_ended_by_its_older_claim(site):
+    """Lost: a board on which dave runs, although the end of an earlier claim of his name was told as his."""
+    assert not any(result.get("failed") for result in site.provision("dave"))
+    copy = backups.make(site.params["state_db"])
+    assert not any(result.get("failed") for result in [*site.terminate("dave"), *site.provision("carol")])
+    assert not any(result.get("failed") for result in site.provision("dave"))
+    assert site.board_of("dave") == 1
+    put_back(site, copy)
+    assert [one[:2] for one in seen_of(site)] == [("dave", "board1")]
+    assert site.module("board_claim", instance="dave", state="absent")["failed"]
+    reconcile(site)
+    reconcile(site)
+    assert (site.board_of("dave"), site.board_of("carol")) == (1, 0)
+    assert seen_of(site) == []
+
+
+def test_what_nobody_can_tell_whose_it_is_may_be_its(unknown):
+    """Lost: the same, where both files are damaged: the one who asks is the one who would miss it."""
+    record(unknown).write_text("{")
+    ((_instance, name, text),) = seen_of(unknown)
+    assert (name, f"the record of its claim {record(unknown)}" in text) == ("board0", False)
+    assert "its root" in text
+    (unknown.state / "board-roots" / "fs_0" / "made.json").write_text("{")
+    ((instance, name, text),) = seen_of(unknown)
+    assert (instance, name) == ("dave", "board0")
+    assert f"what lies there for board0 may be its: {record(unknown)}: what it says of a claim cannot be read" in text
+    assert not any(result.get("failed") for result in unknown.provision("carol"))
+    assert seen_of(unknown, "carol") == [], "hers is known"
+
+
+def test_a_copy_of_a_record_of_an_ended_claim_is_nobodys(jackie):
+    """Lost: the plain answer that there is no such instance, by a file that a hand has put aside."""
+    text = record(jackie).read_text()
+    assert not any(result.get("failed") for result in jackie.terminate())
+    record(jackie).with_name("board0 copy.json").write_text(text)
+    assert seen_of(jackie, "jackie") == []
+    assert not jackie.module("board_claim", instance="jackie", state="absent").get("failed")
+
+
+def test_a_claim_that_is_known_is_not_called_unknown(tenants):
+    """Lost: each verb on intact claims."""
+    for name in ("jackie", "carol"):
+        assert seen_of(tenants, name) == []
+        assert not tenants.module("board_lease", instance=name, hours=1).get("failed")
+    assert not any(result.get("failed") for result in [*tenants.terminate(), *tenants.terminate("carol")])
+    assert tenants.what_is_there() == tenants.clean()

@@ -1,0 +1,120 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Instances of which a root, or the record of a claim, lies on a proxy, and no claim is in its database: that was put
+back from an older copy. Whoever asks for such a one is not to hear that there is none. Reads only.
+
+What is taken over is adopting.py's; what lies here of boards that the boards file does not name, unnamed.py's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import HeteroError, Refused
+from ..images.ownership import UNREADABLE, has_word, of_token, roots_there
+from ..owners import is_of, number_of
+from .adopting import PUT_BACK
+from .lost_database import way_by_copy
+from .unnamed import LEFT, MOVED
+
+NO_CLAIM = "no claim of it is in the database of this node, which may be older than that (put back from a copy)"
+ADOPT = (
+    "nothing is touched: run the playbook reconcile, which adopts what proves itself (reconcile -e adopt={name} takes "
+    "the record's word where nothing speaks against it), then this again"
+)
+MAY_BE = "no claim of it is in the database of this node, and what lies there for {board} may be its: {why}"
+
+
+@dataclass(frozen=True)
+class Unclaimed:
+    """Something of an instance without a claim.
+
+    :param name: its board's name.
+    :param text: what is seen of it, and what to do.
+    """
+
+    instance: str
+    name: str
+    text: str
+
+
+def refuse_unclaimed(proxy, request):
+    """Refused where something of an instance, or of instances of a request, lies here of which no claim is known."""
+    found = unclaimed(proxy, request)
+    if found:
+        raise Refused("; ".join(one.text for one in found), request)
+
+
+def unclaimed(proxy, request):
+    """The Unclaimed of an instance, or of all instances of a request; one of which a claim is known is none."""
+    # First: what is claimed meanwhile is seen below, and what ends meanwhile is known here.
+    claims = {claim.instance: claim for claim in proxy.store.claims()}
+    there = roots_there(proxy.config["state_folder"])
+    records, roots = _records(proxy, request, claims), _roots(proxy, request, claims, there)
+    found = [
+        _told(proxy, instance, records.get(instance), roots.get(instance))
+        for instance in sorted({*records, *roots})
+        if proxy.store.claim_of(instance) == claims.get(instance)
+    ]
+    known = any(is_of(vars(claim), request) for claim in claims.values())
+    return found if found or known else _doubtful(proxy, request, {claim.board for claim in claims.values()}, there)
+
+
+def _records(proxy, request, claims):
+    """{instance: (path, Kept)} of records of claims that are not known and have not ended."""
+    found: dict = {}
+    for path, kept in proxy.store.kept_anywhere():
+        claim = kept.claim
+        asked = is_of(vars(claim), request) and kept.is_somebodys
+        # What is in its place goes there with its claim; elsewhere it is what a hand has left.
+        ended = path != proxy.store.path_of_kept(claim.board) and proxy.store.has_ended(claim)
+        if asked and _is_newer(claim.created, claims.get(claim.instance)) and not ended:
+            found.setdefault(claim.instance, (path, kept))
+    return found
+
+
+def _roots(proxy, request, claims, there):
+    """{instance: (board id, folder)} of roots that were made for claims that are not known."""
+    found: dict = {}
+    for board, folder, made in there:
+        instance, created = of_token(made.claim) if made else ("", None)
+        asked = instance == request or number_of(instance, request) is not None
+        if asked and board in proxy.boards and _is_newer(created, claims.get(instance)):
+            found.setdefault(instance, (board, folder))
+    return found
+
+
+def _is_newer(created, known):
+    """Whether a claim that was made then is not known, but perhaps an older one of its name."""
+    return known is None or (created is not None and created > known.created)
+
+
+def _told(proxy, instance, record, root):
+    number = record[1].claim.board if record else root[0]
+    seen = [f"its root {root[1]}"] if root else []
+    way = f"nothing is touched: {PUT_BACK}{way_by_copy(proxy.store.path, number)}"
+    if record:
+        path, kept = record
+        own = proxy.store.path_of_kept(number)
+        seen.append(f"the record of its claim {path} (by it {kept.state})")
+        way = ADOPT.format(name=instance)
+        if path != own:
+            way = f"{MOVED.format(path=own, number=number)}; then {way}"
+        elif number not in proxy.boards:
+            way = LEFT.format(name=instance)
+    text = f"{NO_CLAIM}, and board{number} has {' and '.join(seen)}: {way}"
+    return Unclaimed(instance, f"board{number}", text)
+
+
+def _doubtful(proxy, request, claimed, there):
+    """What nobody can tell whose it is, on boards that nobody has by the database."""
+    why = {board: f"{UNREADABLE}: {PUT_BACK}" for board, folder, made in there if not made and has_word(folder)}
+    for board in proxy.store.kept_boards():
+        try:
+            proxy.store.kept(board)
+        except HeteroError as error:
+            if not proxy.store.is_copy(error):
+                why[board] = str(error)
+    names = {board: f"board{board}" for board in sorted(why) if board in proxy.boards and board not in claimed}
+    return [Unclaimed(request, name, MAY_BE.format(board=name, why=why[board])) for board, name in names.items()]

@@ -1,0 +1,87 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An older copy of host.db put back, and the verbs on what was made since. If these fail, who asks for a container
+hears that there is none while it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1
+
+CLAIM = "no claim of it is in the database of this host, which may be older than that (put back from a copy)"
+#: Of the size of an image, without GPUs.
+SMALL = dict(CG1, local_gb=1, extra_specs={"hypervisor": "s== LXC"})
+
+
+def put_back(site, copy):
+    database = Path(state_db(site.settings))
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+
+
+@pytest.fixture
+def unknown(site):
+    """ml-8, which runs, asked for since the copy that was put back."""
+    site.claim("ml-7", flavor=SMALL)
+    copy = backups.make(state_db(site.settings))
+    site.claim(flavor=SMALL)
+    site.up()
+    put_back(site, copy)
+    return site
+
+
+def there(site):
+    folder = site.lxcpath / "ml-8"
+    return folder.stat().st_ino, (folder / "config").read_bytes(), site.container().running
+
+
+@pytest.mark.parametrize("verb", ["absent", "stopped", "rebooted", "running", "rebuilt", "extended"])
+def test_a_container_that_runs_is_not_said_to_be_none(unknown, verb):
+    """Lost: a container, which runs on, although its tenant was told that there is none."""
+    before = there(unknown)
+    with pytest.raises(Refused) as refused:
+        unknown.do(getattr(instances, verb), lease_hours=1.0)
+    assert str(refused.value).startswith(f"ml-8: {CLAIM}, and container {unknown.lxcpath}/ml-8 is there: nothing is ")
+    assert "put a newer copy of it back" in str(refused.value)
+    (found,) = unknown.info(instance="ml-8")["unclaimed"]
+    assert (found["instance"], found["name"]) == ("ml-8", "gpu1")
+    assert unknown.info(instance="ml-7")["unclaimed"] == unknown.info()["unclaimed"] == []
+    assert there(unknown) == before
+
+
+def test_the_copy_that_knows_it_is_named_and_is_the_way_out(unknown):
+    """Lost: the way out: a copy that knows ml-8, among older ones."""
+    asked = unknown.info(instance="ml-8")["unclaimed"][0]["text"]
+    assert "knows ml-8" not in asked
+    os.rename(unknown.lxcpath / "ml-8" / "config", unknown.folder / "aside")
+    unknown.claim(flavor=SMALL)
+    knows = backups.make(state_db(unknown.settings))
+    older = backups.copies(state_db(unknown.settings))[0]
+    os.rename(unknown.folder / "aside", unknown.lxcpath / "ml-8" / "config")
+    put_back(unknown, older)
+    asked = unknown.info(instance="ml-8")["unclaimed"][0]["text"]
+    assert f"the copy {knows} knows ml-8: move it and its -wal and -shm files aside" in asked
+    put_back(unknown, knows)
+    assert unknown.info(instance="ml-8")["unclaimed"] == []
+    assert not unknown.do(instances.absent).get("failed")
+    assert not (unknown.lxcpath / "ml-8").exists()
+
+
+def test_a_container_of_somebody_else_is_no_instance(claims):
+    """Lost: the plain answer, by a container that an operator made by hand and that bears no id of ours."""
+    (claims.lxcpath / "box").mkdir(parents=True)
+    (claims.lxcpath / "box" / "config").write_text("lxc.uts.name = box\n")
+    assert claims.info(instance="box")["unclaimed"] == []
+    assert claims.do(instances.absent, "box")["instances"] == []
