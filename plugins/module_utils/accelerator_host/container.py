@@ -8,6 +8,7 @@ In which order, and what is done when a step fails, is for instances.py.
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..change import Change
@@ -43,12 +44,12 @@ class ContainerWork(Work):
         if self.is_made:
             self.correct((creating.CONFIGURATION, creating.KEY), self._say_put_back)
             return
+        self._refuse_stranger()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
         if self.change.check:
             self.report("image", f"root would be made from {self.claim.image}")
             return
-        self._refuse_stranger()
         self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
         self._settle_ids()
         host_key = creating.create(self._spec(image), self.deadline)
@@ -60,9 +61,15 @@ class ContainerWork(Work):
 
     def _refuse_stranger(self):
         """A claim that never had a container has none, but for what a killed run of this left."""
+        self._refuse_what_ran(self.container.thing, self._has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
+
+    def _has_run(self):
+        """Whether a container is there and was ever started: LXC makes its console's log then."""
+        log = os.path.join(self.container.folder, "console.log")
+        return self.container.defined and (self.container.running or os.path.exists(log))
 
     def _settle_ids(self):
         """One that is made anew is as the host makes containers now, whatever it was before."""

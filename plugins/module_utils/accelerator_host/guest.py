@@ -81,12 +81,12 @@ class GuestWork(Work):
         if self.is_made:
             self.correct((), self._say_put_back)
             return
+        self._refuse_stranger()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
         if self.change.check:
             self.report("image", f"disk would be made from {self.claim.image}")
             return
-        self._refuse_stranger()
         self._must_boot(image)
         self.move(states.REBUILDING if self.claim.state == states.REBUILDING else states.BUILDING)
         host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
@@ -94,9 +94,16 @@ class GuestWork(Work):
         self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
     def _refuse_stranger(self):
+        self._refuse_what_ran(f"guest {self.folder}", self._has_run)
         if self._stranger():
             what = f"{self.domain.thing} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
+
+    def _has_run(self):
+        """Whether a guest is there and was ever started: its console's log is empty until then."""
+        log = os.path.join(self.folder, "console.log")
+        said = os.path.exists(log) and os.path.getsize(log) > 0
+        return guests.is_whole(self.folder) and (said or self.container.running)
 
     def _must_boot(self, image):
         if image.kernel is None:

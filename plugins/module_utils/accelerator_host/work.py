@@ -18,6 +18,14 @@ from .info import claim_fields
 
 #: Seconds to take an instance back, also where all the time that there was is spent on its start.
 BACK = 60.0
+#: What one of us that was killed leaves never started; what has run is somebody's.
+HAS_RUN = (
+    "{thing} has run, and the database of this host, which may be older than that, knows of none that was made for it"
+)
+KEEP = (
+    "nothing of it is touched: put a newer copy of the database back, then run the playbook reconcile; or, once nobody "
+    "wants it, end it by the commands of LXC or libvirt"
+)
 
 
 class Work:
@@ -60,6 +68,14 @@ class Work:
         if image.arch != self.host.cpu_arch:
             raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
         return image
+
+    def _refuse_what_ran(self, thing, ran):
+        """Refused where somebody's is there, and was never made by what the database knows of the claim.
+
+        :param ran: called to see whether what is there has run.
+        """
+        if self.claim.container is None and ran():
+            raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     def _say_put_back(self, missing):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")

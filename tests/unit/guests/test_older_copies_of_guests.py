@@ -10,6 +10,8 @@ import shutil
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.claiming import present
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
 
@@ -34,3 +36,26 @@ def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
     assert (found["instance"], found["name"]) == ("ml-8", "kvm1")
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
     assert site.do("absent", "ml-7")["instances"][0]["failed"] is False
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
+    """Lost: a guest's disk, by asking for it again: the copy is from the moment of its claim."""
+    database = site.folder / "var/lib/hetero/host.db"
+    with site.host() as host:
+        present(host, site.wish("ml-8", flavor=SMALL), Change())
+    copy = backups.make(str(database))
+    assert not site.do("running", "ml-8").get("failed")
+    folder = site.folder / "guests-files/ml-8"
+    if not runs:
+        site.do("stopped", "ml-8")
+        (folder / "console.log").write_text("login:")
+    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+    for verb in ("running", "absent", "rebuilt"):
+        result = site.do(verb, "ml-8")
+        assert result["failed"]
+        assert f"guest {folder} has run, and the database of this host, which may be older" in result["msg"]
+        assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before

@@ -37,7 +37,7 @@ def unknown(site):
     site.claim("ml-7", flavor=SMALL)
     copy = backups.make(state_db(site.settings))
     site.claim(flavor=SMALL)
-    site.up()
+    assert not site.up().get("failed")
     put_back(site, copy)
     return site
 
@@ -85,3 +85,32 @@ def test_a_container_of_somebody_else_is_no_instance(claims):
     (claims.lxcpath / "box" / "config").write_text("lxc.uts.name = box\n")
     assert claims.info(instance="box")["unclaimed"] == []
     assert claims.do(instances.absent, "box")["instances"] == []
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_container_that_was_made_since_the_copy_is_not_made_anew(claimed, runs):
+    """Lost: all that is in a container, by asking for it again: the copy is from the moment of its claim."""
+    if not runs:
+        claimed.do(instances.stopped)
+    put_back(claimed, claimed.copy)
+    before = there(claimed)
+    for verb in (instances.running, instances.absent, instances.rebuilt):
+        result = claimed.do(verb, fresh=True)
+        assert result["failed"]
+        assert (
+            f"{claimed.container().thing} has run, and the database of this host, which may be older" in result["msg"]
+        )
+        assert there(claimed) == before
+    put_back(claimed, claimed.newer)
+    assert not claimed.do(instances.absent).get("failed")
+    assert not (claimed.lxcpath / "ml-8").exists()
+
+
+@pytest.fixture
+def claimed(site):
+    """ml-8, which runs; `copy`, of the database as it was claimed and nothing made, and `newer`."""
+    site.claim(flavor=SMALL)
+    site.copy = backups.make(state_db(site.settings))
+    assert not site.up().get("failed")
+    site.newer = backups.make(state_db(site.settings))
+    return site
