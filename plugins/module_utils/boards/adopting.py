@@ -13,7 +13,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import HeteroError, Refused
-from ..images.ownership import FORGOTTEN, forgotten_of, is_lost, is_of_claim, kept_of, refuse_anothers
+from ..images.ownership import (
+    FORGOTTEN,
+    forgotten_of,
+    has_root,
+    is_borne_out,
+    is_lost,
+    is_of_claim,
+    kept_of,
+    refuse_anothers,
+    unproven,
+)
 from ..images.provision import made_ready
 from ..owners import refuse_taken
 from . import states
@@ -120,8 +130,18 @@ def is_of_nobody_else(proxy, board, claim):
     return False
 
 
+def doubt_of(proxy, board, claim, power):
+    """The error of a claim that only the database has, and that may be older than who has the board; None for none.
+
+    :param power: what its outlet is, None where nobody knows.
+    """
+    doubtful = (power != "off" or has_root(proxy, board)) and not is_borne_out(proxy, board, claim)
+    return unproven(board, claim) if doubtful else None
+
+
 def end_by_word(proxy, look, names):
-    """End the claim of the database against which there is another's root, disk or record, by an operator's word.
+    """End the claim of the database against which there is another's root, disk or record, or that nothing else bears
+    out, by an operator's word.
 
     It is a claim that ended since the database was copied; what speaks against it is then looked at as nobody's.
 
@@ -131,13 +151,16 @@ def end_by_word(proxy, look, names):
     work, row = look.work, look.work.claim
     if row is None or row.instance not in names:
         return None
-    if work.contradiction is None:
+    against = work.contradiction
+    if against is None and look.ssh != OWN_KEY:
+        against = doubt_of(proxy, work.board, row, look.power)
+    if against is None:
         look.note(NO_FORGETTING.format(name=row.instance))
         return None
     if look.ssh == OWN_KEY and is_of_claim(proxy, work.board, row):
         look.note(RUNS.format(name=row.instance))
         return None
-    why = work.contradiction.what
+    why = against.what
     if work.note(f"{work.board.name} claim", _shown(row), {}):
         proxy.store.forget(row, why)
         work.contradiction = None
@@ -196,8 +219,10 @@ def _is_left_over(proxy, look):
 
 def _lost(proxy, look, wanted):
     """A claim is in the database only; one without an end of its lease has none that may be too early."""
-    row = look.work.claim
-    if row.expires is None or not is_record_lost(proxy, row):
+    row, doubt = look.work.claim, doubt_of(proxy, look.work.board, look.work.claim, look.power)
+    if doubt and row.instance not in wanted:
+        _leave(look, str(doubt))
+    elif row.expires is None or not is_record_lost(proxy, row):
         _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
     elif row.instance in wanted:
         _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", "written anew")

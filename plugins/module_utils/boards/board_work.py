@@ -52,6 +52,8 @@ class BoardWork:
         #: What feeding.py found: why that outlet is not to be switched off, and whether it may be switched on.
         self.doubt: Any = None
         self.off_by_all, self.wiring_seen = False, False
+        #: Why it is not switched off where it is on: only the database says that the board is its claim's.
+        self.unproven: Any = None
         self.record: Any = None  # recorded.Record, once its lock is held
         self.began = None  # the state that it was found in
         self.driver: Any = None  # boot.driver.BootDriver
@@ -146,6 +148,11 @@ class BoardWork:
         """End the work on this board without success."""
         self.failed, self.blame, self.error, self.over = True, blame, str(error), True
         self.evidence.update(evidence)
+
+    def refuse_unproven(self):
+        """End the work on a board that may be another's than its claim's."""
+        self.say("error", str(self.unproven))
+        self.fail(INSTANCE, self.unproven)
 
     def quarantine(self, note, remedy="", **evidence):
         """Keep the board out of use: state error, with the reason, and an event that says so."""

@@ -121,6 +121,8 @@ def present(proxy, wish, change):
     unfit = _unfit(proxy, wish, pool, promises, sizes)
     fit = [board for board in pool if not unfit[board.name]]
     store = proxy.store
+    if not all(map(store.claim_of, wish.instances)):
+        refuse_unclaimed(proxy, wish.request, set(wish.instances))
     with store.transaction(dry=change.check):
         records = store.records([board.id for board in fit])
         now = time.time()
@@ -136,7 +138,7 @@ def present(proxy, wish, change):
         known = [claim for claim in store.claims() if claim.instance in names]
         known = [catch_up(proxy, claim) for claim in known]
         before = {claim.instance: claim for claim in known}
-        _refuse_forgotten(proxy, {name: before[name].board if name in before else None for name in names})
+        _refuse_moved(proxy, before)
         try:
             open_to_all = [board.id for board in fit if board.name not in full and not others[board.id]]
             moved = _claim_and_move(store, wish, open_to_all)
@@ -194,25 +196,20 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     return result
 
 
-def _refuse_forgotten(proxy, instances):
-    """Refused where an instance has a board by the record of its claim only: another one would be an empty one.
-
-    :param instances: {name: the board that it has by the database, None where it has none}.
-    """
+def _refuse_moved(proxy, claims):
+    """Refused where an instance has another board by the record of its claim than by the database: it moved since."""
     for number in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(number)
         except HeteroError:
             continue  # its board is given to nobody
-        board = proxy.boards.get(number)
-        known = instances.get(kept.claim.instance, number) if kept else number
-        if known != number and (board is None or left_by(proxy, board, Record(number))):
-            other = "no claim is known" if known is None else f"the database has it on board{known}"
-            what = f"has board{number} by the record of its claim, and {other}"
+        board, claim = proxy.boards.get(number), claims.get(kept.claim.instance) if kept else None
+        if claim and claim.board != number and (board is None or left_by(proxy, board, Record(number))):
+            what = f"has board{number} by the record of its claim, and the database has it on board{claim.board}"
             remedy = "run the playbook reconcile, which adopts what proves itself"
             if board is None:
                 remedy = f"add board{number} to the boards file, then {remedy}"
-            raise Refused(what, kept.claim.instance, remedy)
+            raise Refused(what, claim.instance, remedy)
 
 
 def _root_sizes(proxy, wish, pool):

@@ -17,9 +17,9 @@ from ..change import Change
 from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, Refused
-from ..images.ownership import must_never_have_run
+from ..images.ownership import has_root, is_borne_out, must_never_have_run, unproven
 from ..instances import must_be_soft_timeout
-from . import disk_boot, soft_reboot, states
+from . import disk_boot, presence, soft_reboot, states
 from .blame import BOARD, IMAGE, INSTANCE
 from .board_work import BoardWork, locked, refuse, summary
 from .boot_entry import ensure_entry
@@ -115,10 +115,22 @@ def switch_off(proxy, works, options):
                 must_never_have_run(proxy, work.board, work.claim)
             except HeteroError as error:
                 work.fail(INSTANCE, error)
+        if not work.over and not options.keep:
+            _look_whose(work)
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
         if options.keep and not work.failed and work.claim and work.state == states.SHUTTING_DOWN:
             work.move(states.POWER_OFF, STOPPED)
+
+
+def _look_whose(work):
+    """Before an instance is ended: of a claim that only the database has, its board is to show the claim's key."""
+    proxy, board, claim = work.proxy, work.board, work.claim
+    if claim is None or is_borne_out(proxy, board, claim) or presence.shown(work) == presence.OWN_KEY:
+        return
+    work.unproven = unproven(board, claim)
+    if has_root(proxy, board):
+        work.refuse_unproven()
 
 
 def _bring_up(proxy, ids, options, verb, way):

@@ -15,7 +15,7 @@ from ..boot.driver import DISK_ROOT
 from ..boot.registry import BootDrivers
 from ..errors import Refused
 from ..images.names import valid_image
-from ..images.ownership import refuse_anothers
+from ..images.ownership import refuse_anothers, refuse_unproven
 from ..images.personal import fingerprint, parse_key
 from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
@@ -87,6 +87,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
 def _must_be_its_own(proxy, board, record, change, feeds):
     """Refused where a board that is to be stopped for a new root shows another key, or may be fed by another outlet."""
     refuse_anothers(proxy, board, record.claim)
+    refuse_unproven(proxy, board, record.claim)
     must_know_the_lease(proxy, record.claim)
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)

@@ -12,7 +12,7 @@ import time
 
 from ..errors import HeteroError
 from ..leases import until
-from .adopting import LOST, LOST_ENDLESS, contradiction_of, is_stale, said_of
+from .adopting import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, said_of
 
 NEWER = "the database is older than it: run the playbook reconcile"
 
@@ -36,6 +36,9 @@ def told_of_record(proxy, board, record, lost):
         return _told_of_newer(proxy, board, kept.claim)
     if record.ending or board.id not in lost:
         return None  # an end that was cut off goes on
+    doubt = doubt_of(proxy, board, claim, record.power or "off")
+    if doubt:
+        return f"{doubt.what}: {doubt.remedy}"
     return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
 
 

@@ -100,6 +100,9 @@ class Stopping(PduLoop):
             if now is None:
                 work.fail(blame.PROXY, no_outlet(work, outlets))
                 continue
+            if now == "on" and work.unproven:
+                work.refuse_unproven()
+                continue
             after = work.state if work.state == states.POWER_OFF else states.SHUTTING_DOWN
             work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": after})
             if self.check:

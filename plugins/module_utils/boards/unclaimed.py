@@ -39,15 +39,21 @@ class Unclaimed:
     text: str
 
 
-def refuse_unclaimed(proxy, request):
-    """Refused where something of an instance, or of instances of a request, lies here of which no claim is known."""
-    found = unclaimed(proxy, request)
+def refuse_unclaimed(proxy, request, only=None):
+    """Refused where something of an instance, or of instances of a request, lies here of which no claim is known.
+
+    :param only: names of instances; what is another's, and what nobody can tell whose it is, counts for nothing then.
+    """
+    found = [one for one in unclaimed(proxy, request, only is not None) if only is None or one.instance in only]
     if found:
         raise Refused("; ".join(one.text for one in found), request)
 
 
-def unclaimed(proxy, request):
-    """The Unclaimed of an instance, or of all instances of a request; one of which a claim is known is none."""
+def unclaimed(proxy, request, sure=False):
+    """The Unclaimed of an instance, or of all instances of a request; one of which a claim is known is none.
+
+    :param sure: without what nobody can tell whose it is.
+    """
     # First: what is claimed meanwhile is seen below, and what ends meanwhile is known here.
     claims = {claim.instance: claim for claim in proxy.store.claims()}
     there = roots_there(proxy.config["state_folder"])
@@ -57,7 +63,7 @@ def unclaimed(proxy, request):
         for instance in sorted({*records, *roots})
         if proxy.store.claim_of(instance) == claims.get(instance)
     ]
-    known = any(is_of(vars(claim), request) for claim in claims.values())
+    known = sure or any(is_of(vars(claim), request) for claim in claims.values())
     return found if found or known else _doubtful(proxy, request, {claim.board for claim in claims.values()}, there)
 
 
@@ -66,7 +72,7 @@ def _records(proxy, request, claims):
     found: dict = {}
     for path, kept in proxy.store.kept_anywhere():
         claim = kept.claim
-        asked = is_of(vars(claim), request) and kept.is_somebodys
+        asked = (is_of(vars(claim), request) or _is_asked(claim.instance, request)) and kept.is_somebodys
         # What is in its place goes there with its claim; elsewhere it is what a hand has left.
         ended = path != proxy.store.path_of_kept(claim.board) and proxy.store.has_ended(claim)
         if asked and _is_newer(claim.created, claims.get(claim.instance)) and not ended:
@@ -79,10 +85,13 @@ def _roots(proxy, request, claims, there):
     found: dict = {}
     for board, folder, made in there:
         instance, created = of_token(made.claim) if made else ("", None)
-        asked = instance == request or number_of(instance, request) is not None
-        if asked and board in proxy.boards and _is_newer(created, claims.get(instance)):
+        if _is_asked(instance, request) and board in proxy.boards and _is_newer(created, claims.get(instance)):
             found.setdefault(instance, (board, folder))
     return found
+
+
+def _is_asked(instance, request):
+    return instance == request or number_of(instance, request) is not None
 
 
 def _is_newer(created, known):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import HeteroError, Refused
@@ -26,6 +27,15 @@ OWN = "nothing is touched: correct made.json in its folder; or rebuild the insta
 NOT_THERE = (
     "nothing is made: mount the file system that it is on, or bring it back; or rebuild the instance for a new root, "
     "or terminate it"
+)
+UNPROVEN = (
+    "neither the record of its claim nor its root bears out that it is {name}'s, as the database has it, which may be "
+    "older than they were (put back from a copy)"
+)
+BY_WORD = (
+    "nothing is touched: put a newer copy of the database back; or, by an operator's word: where the database is "
+    "right, reconcile -e adopt={name} has the record written anew (remove one that cannot be read first); where it is "
+    "older, reconcile -e forget={name} ends that claim, and touches nothing of the board"
 )
 HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
 USED_DISK = "disk {disks} was used by {user}, and neither the database nor the record of its claim know of a root there"
@@ -43,8 +53,8 @@ def whose_root(proxy, board):
     root = Root(proxy.config["state_folder"], board.id)
     made = root.made()
     if made is None:
-        # a removal takes made.json away first, and one that is being made has it from the first
-        return UNREADABLE if has_word(root.folder) else None
+        # a removal leaves its mark, and one that is being made has made.json from the first
+        return UNREADABLE if root.exists() and not root.is_half_removed else None
     return _of(made) if made.whole else None
 
 
@@ -96,6 +106,43 @@ def is_of_claim(proxy, board, claim):
         made = Root(proxy.config["state_folder"], board.id).made()
         made = made if made and made.whole else None
     return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
+
+
+def refuse_unproven(proxy, board, claim):
+    """Refused where a root may be another's than the claim's, which only the database has: that may be an older copy.
+
+    A board that nobody claims passes, and one of which there is no root.
+    """
+    if claim is not None and has_root(proxy, board) and not is_borne_out(proxy, board, claim):
+        raise unproven(board, claim)
+
+
+def unproven(board, claim):
+    """The error of a board that is a claim's by the database alone."""
+    return Refused(UNPROVEN.format(name=claim.instance), board.name, BY_WORD.format(name=claim.instance))
+
+
+def has_root(proxy, board):
+    """Whether there is a root of a board, here or on its disk, of which no end was begun."""
+    root = Root(proxy.config["state_folder"], board.id)
+    return (root.exists() and not root.is_half_removed) or DiskFiles(proxy.folder("disks"), board.id).exists()
+
+
+def is_borne_out(proxy, board, claim):
+    """Whether anything that lies here says, too, that a board is a claim's: its record, the word beside a root, or the
+    host key that was put into one.
+    """
+    root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
+    with suppress(HeteroError):
+        kept = proxy.store.kept(board.id)
+        if kept and kept.claim.is_same(claim):
+            return True
+    words = [made.claim for made in (root.made(), disk.made()) if made]
+    if token_of(claim) in words or disk.remade(token_of(claim), claim):
+        return True
+    with suppress(HeteroError, OSError):
+        return claim.host_key is not None and root.host_key() == claim.host_key
+    return False
 
 
 def kept_of(proxy, claim):

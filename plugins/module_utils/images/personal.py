@@ -70,16 +70,25 @@ def inspect(path, key):
         for line in (read_file(AUTHORIZED) or "").splitlines():
             words.update([] if line.lstrip().startswith("#") else line.split())
             own += [line] if line.endswith(OWN) else []
-        public = (read_file(f"{HOST_KEY}.pub") or "").strip()
-        whole = KEY.fullmatch(public) and read_file(HOST_KEY)
         return {
             "key": wanted <= words,
             "own": own,
-            "host_key": " ".join(public.split()[:2]) if whole else None,
+            "host_key": _host_key(),
             "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
         }
 
     return inside(path, look, Deadline(FILES_TIME))
+
+
+def host_key(path):
+    """The public host key in a root; None where it has none."""
+    return inside(path, _host_key, Deadline(FILES_TIME))
+
+
+def _host_key():
+    """The same, in the root."""
+    public = (read_file(f"{HOST_KEY}.pub") or "").strip()
+    return " ".join(public.split()[:2]) if KEY.fullmatch(public) and read_file(HOST_KEY) else None
 
 
 def settle(path, hostname):

@@ -18,7 +18,7 @@ from ..instances import gibibytes
 from ..proxy_node.config import tenants_paths
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
-from .ownership import refuse_anothers, refuse_to_replace, token_of
+from .ownership import refuse_anothers, refuse_to_replace, refuse_unproven, token_of
 from .personal import fingerprint, parse_key
 from .reboot_key import reboot_line, wanted
 from .room import room_of, size_of
@@ -206,11 +206,13 @@ def remove(proxy, board, change, report):
     """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
 
     :returns: what there was, as `leftovers` says it.
-    :raises Refused: its root was made for another claim than the one that the board has.
+    :raises Refused: its root was made for another claim than the one that the board has, or may be.
     """
     start = time.monotonic()
     place = Place(proxy, board)
-    refuse_anothers(proxy, board, proxy.store.record(board.id).claim)
+    claim = proxy.store.record(board.id).claim
+    refuse_anothers(proxy, board, claim)
+    refuse_unproven(proxy, board, claim)
     there = leftovers(proxy, board)
     with change.step("remove"), naming(place.root.folder):
         if change.note(f"{board.name} export", _export_fields(place.exported()), {}) and not change.check:

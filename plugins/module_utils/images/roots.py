@@ -138,6 +138,10 @@ class Root:
         """What is in the root (personal.inspect)."""
         return personal.inspect(self.path, key)
 
+    def host_key(self):
+        """The public host key in the root; None where there is none, or where it is not mounted."""
+        return personal.host_key(self.path) if self.path in self.mounts() or self.older else None
+
     # ---- making and removing
 
     def create(self, image, claim, room, size):

@@ -212,7 +212,8 @@ def test_who_asks_again_gets_no_empty_board_instead(jackie):
     there = jackie.what_is_there()
     lose(jackie)
     (result,) = jackie.provision()
-    assert "jackie: has board0 by the record of its claim, and no claim is known: run the playbook" in result["msg"]
+    assert "jackie: no claim of it is in the database of this node" in result["msg"]
+    assert "run the playbook reconcile" in result["msg"]
     assert found(reconcile(jackie))[0][1] == "adopted"
     assert jackie.what_is_there() == there
     assert not any(result["changed"] for result in jackie.provision())

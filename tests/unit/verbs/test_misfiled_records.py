@@ -97,4 +97,5 @@ def test_no_word_writes_a_record_anew_that_nothing_bears_out(misfiled, how):
         assert (text.endswith(way), done) == (True, None)
     assert record(misfiled).read_text() == rewritten
     record(misfiled).unlink()
-    assert found(reconcile(misfiled))[0][1] == "written beside it, too"
+    assert found(reconcile(misfiled))[0][1] is None
+    assert found(reconcile(misfiled, adopt=["jackie"]))[0][1] == "written beside it, too"

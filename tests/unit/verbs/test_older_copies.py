@@ -7,9 +7,13 @@ instance hears that there is none while it runs, or reads of an owner and a leas
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
@@ -186,6 +190,16 @@ def test_a_root_or_a_record_alone_is_enough(unknown, how):
     assert unknown.module("board_claim", instance="dave", state="absent")["failed"]
 
 
+def test_who_asks_again_gets_no_empty_instance_of_the_name(unknown):
+    """Lost: the way back to what is in dave's root, for an empty one on the next board, rc 0, that has his name."""
+    record(unknown).unlink()
+    there = unknown.what_is_there()
+    (result,) = unknown.provision("dave")
+    assert "and board0 has its root" in result["msg"]
+    assert unknown.what_is_there() == there
+    assert not any(result.get("failed") for result in unknown.provision("carol"))
+
+
 def test_a_newer_copy_that_knows_it_is_named(unknown):
     """Lost: the copy that knows everything of dave, for want of a word."""
     reconcile(unknown)
@@ -204,6 +218,8 @@ def test_instances_of_a_request_are_looked_for_each(unknown):
     made = unknown.state / "board-roots" / "fs_0" / "made.json"
     made.write_text(made.read_text().replace("dave ", "web-2 "))
     assert seen_of(unknown, "dave") == []
+    assert unknown.module("board_claim", **dict(wish, check=True))["failed"]
+    assert not unknown.module("board_claim", **dict(wish, count=1, check=True)).get("failed"), "web is not web-2"
     assert [one[:2] for one in seen_of(unknown, "web")] == [("web-2", "board0")]
     assert [one[:2] for one in seen_of(unknown, "web-2")] == [("web-2", "board0")]
     record(unknown).unlink()
@@ -257,3 +273,136 @@ def test_a_claim_that_is_known_is_not_called_unknown(tenants):
         assert not tenants.module("board_lease", instance=name, hours=1).get("failed")
     assert not any(result.get("failed") for result in [*tenants.terminate(), *tenants.terminate("carol")])
     assert tenants.what_is_there() == tenants.clean()
+
+
+# ---- a claim that only the database knows
+
+
+class Taken:
+    """Alice by the database that was put back; Bob has the board since, and the files that say so are damaged."""
+
+    def __init__(self, site):
+        self.site, self.made = site, site.state / "board-roots" / "fs_0" / "made.json"
+        assert not any(result.get("failed") for result in site.provision("alice"))
+        copy = backups.make(site.params["state_db"])
+        assert not any(result.get("failed") for result in [*site.terminate("alice"), *site.provision("bob")])
+        key = json.loads(record(site).read_text())["claim"]["host_key"]
+        site.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=0.0, key=key))
+        put_back(site, copy)
+
+    def damage(self, of_record, of_root):
+        for path, how in ((record(self.site), of_record), (self.made, of_root)):
+            path.unlink() if how == "lost" else path.write_text("{")
+
+    def refuses_its_end(self):
+        """Nothing of the board is touched by Alice's word; what is said."""
+        there = self.site.what_is_there()
+        (result,) = self.site.terminate("alice")
+        assert result.get("failed"), result
+        assert self.site.what_is_there() == there
+        assert self.site.root_is_whole()
+        return result["msg"]
+
+
+@pytest.fixture
+def taken(site):
+    return Taken(site)
+
+
+DAMAGED = [(of_record, of_root) for of_record in ("lost", "unreadable") for of_root in ("lost", "unreadable")]
+
+
+@pytest.mark.parametrize("power", ["on", "off", "silent"])
+@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join)
+def test_no_board_is_taken_by_the_word_of_an_older_database_alone(taken, damaged, power):
+    """Lost: Bob's root and his work, by the end of an instance that had the board before him."""
+    site = taken.site
+    if power == "off":
+        site.cut(0)
+    elif power == "silent":
+        site.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=0.0, stall="running"))
+    taken.damage(*damaged)
+    said = taken.refuses_its_end()
+    assert "neither the record of its claim nor its root bears out that it is alice's" in said
+    assert "reconcile -e adopt=alice" in said
+    assert "reconcile -e forget=alice" in said
+    refused = site.module("board_rebuild", instance="alice", image="debian-13")
+    assert "neither the record of its claim nor its root bears out" in refused["msg"]
+    for name in ("board_image", "board_claim"):
+        given = dict(instance="alice", state="absent", **({"boards": [0]} if name == "board_image" else {}))
+        assert site.module(name, **given).get("failed")
+    assert site.root_is_whole()
+    reconcile(site)  # whoever does first what each error names
+    assert "neither the record of its claim nor its root" in taken.refuses_its_end()
+
+
+@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join)
+def test_an_operators_word_for_the_database_ends_it(taken, damaged):
+    """Lost: the way out, where the database is right."""
+    taken.damage(*damaged)
+    if damaged[0] == "unreadable":
+        assert found(reconcile(taken.site, adopt=["alice"]))[0][1] is None
+        assert "remove the record; reconcile -e adopt=alice" in found(reconcile(taken.site))[0][0]
+        record(taken.site).unlink()
+    assert found(reconcile(taken.site, adopt=["alice"]))[0][1].startswith("written")
+    assert not any(result.get("failed") for result in taken.site.terminate("alice"))
+    assert taken.site.what_is_there() == taken.site.clean()
+
+
+@pytest.mark.parametrize("outlet", ["on", "off"])
+@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join)
+def test_an_operators_word_against_the_database_touches_nothing(taken, damaged, outlet):
+    """Lost: Bob's root, by the word that is to save it: it looked as left by nobody then."""
+    taken.damage(*damaged)
+    site = taken.site
+    if outlet == "off":
+        site.cut(0)
+    result = reconcile(site, forget=["alice"])
+    assert result["ended"] == ["alice"]
+    reconcile(site)
+    assert site.root_is_whole()
+    assert site.outlets()["1"] == outlet
+    assert [claimed["board"] for claimed in site.provision("carol")[0]["boards"]] == [1]
+
+
+def test_a_board_that_is_on_is_not_taken_where_nothing_is_there(taken):
+    """Lost: whoever is at work on a board of which all is lost but an older claim."""
+    taken.damage("lost", "lost")
+    site = taken.site
+    for point in reversed(mounts_below(str(taken.made.parent))):
+        unmount(point)
+    shutil.rmtree(taken.made.parent)
+    (result,) = site.terminate("alice")
+    assert "bears out that it is alice's" in result["msg"]
+    assert site.outlets()["1"] == "on"
+    site.cut(0)
+    assert not any(result.get("failed") for result in site.terminate("alice")), (
+        "what is off and has nothing is nobody's"
+    )
+    assert site.what_is_there() == site.clean()
+
+
+@pytest.mark.parametrize("proof", ["record", "made.json", "host key in the root", "key that its board shows"])
+def test_one_proof_is_enough_to_end_an_instance(jackie, proof):
+    """Lost: the end of an intact instance, by its own tenant, for one file that is damaged."""
+    made = jackie.state / "board-roots" / "fs_0" / "made.json"
+    if proof != "record":
+        record(jackie).unlink()
+    if proof != "made.json":
+        made.unlink()
+    if proof in ("record", "key that its board shows"):
+        for point in reversed(mounts_below(str(made.parent))):
+            unmount(point)
+    if proof == "key that its board shows":
+        shutil.rmtree(made.parent)
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_a_claim_of_which_nothing_was_made_ends_without_its_record(site):
+    """Lost: a board, for a claim whose record was lost before it was served."""
+    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert not site.module("board_claim", **wish).get("failed")
+    record(site).unlink()
+    assert not any(result.get("failed") for result in site.terminate())
+    assert site.what_is_there() == site.clean()
