@@ -334,6 +334,11 @@ def test_no_board_is_taken_by_the_word_of_an_older_database_alone(taken, damaged
     assert site.root_is_whole()
     reconcile(site)  # whoever does first what each error names
     assert "neither the record of its claim nor its root" in taken.refuses_its_end()
+    with site.proxy() as proxy:
+        proxy.store.move(0, "shutting down")  # as a terminate of another release leaves it
+    result = site.module("board_image", boards=[0], instance="alice", state="absent")
+    assert "neither the record of its claim nor its root" in result["msg"]
+    assert site.root_is_whole()
 
 
 @pytest.mark.parametrize("damaged", DAMAGED, ids="-".join)
