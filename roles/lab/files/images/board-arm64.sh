@@ -34,8 +34,8 @@ root=$image/root
 cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
 cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
 echo 'sshd:*:100:65534::/run/sshd:/usr/sbin/nologin' >> "$root/etc/passwd"
-# PAM's common files are made by a script, too; keys need none of it.
-sed 's/^UsePAM yes/UsePAM no/' "$root/usr/share/openssh/sshd_config" > "$root/etc/ssh/sshd_config"
+cp "$root/usr/share/openssh/sshd_config" "$root/etc/ssh/sshd_config"
+install -D -m 644 "$here/sshd.conf" "$root/etc/ssh/sshd_config.d/lab.conf"
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root/etc/resolv.conf"
 find "$root/dev" -mindepth 1 -delete # a board's kernel fills it; the image store takes no device nodes
 cp "$work/busybox/bin/busybox" "$root/usr/sbin/busybox-init"
@@ -57,6 +57,6 @@ cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
 chmod 755 "$initrd/init" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$image/initrd"
 
-printf '{"arch": "%s", "cmdline": "quiet"}\n' "$arch" > "$image/image.json"
+printf '{"arch": "%s", "cmdline": "quiet cryptomgr.notests"}\n' "$arch" > "$image/image.json"
 tar -C "$image" --sort=name -cf "$file.partial" image.json kernel initrd root
 mv "$file.partial" "$file"

@@ -42,6 +42,7 @@ cp /bin/busybox "$image/root/usr/sbin/busybox-init"
 for applet in init reboot poweroff; do ln -sf busybox-init "$image/root/usr/sbin/$applet"; done
 cp "$here/board-inittab" "$image/root/etc/inittab"
 install -m 755 "$here/board-rc" "$image/root/etc/rc"
-printf '{"arch": "%s", "cmdline": "quiet"}\n' "$arch" > "$image/image.json"
+install -D -m 644 "$here/sshd.conf" "$image/root/etc/ssh/sshd_config.d/lab.conf"
+printf '{"arch": "%s", "cmdline": "quiet cryptomgr.notests"}\n' "$arch" > "$image/image.json"
 tar -C "$image" --sort=name -cf "$file.partial" image.json kernel initrd root
 mv "$file.partial" "$file"

@@ -8,6 +8,7 @@
 # moment. With PACKAGE, its PROGRAM is in it, too.
 set -euo pipefail
 file=$1
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$(dirname "$file")/container.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 debian=$work/debian
@@ -32,8 +33,8 @@ done
 
 printf 'root:x:0:0:root:/root:/bin/sh\nsshd:x:100:100::/run/sshd:/bin/false\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
 printf 'root:x:0:\nsshd:x:100:\nnogroup:x:65534:\n' > "$root/etc/group"
-printf 'PasswordAuthentication no\nPidFile none\n' > "$root/etc/ssh/sshd_config"
-printf '%s\n' '::sysinit:/bin/mkdir -p /run/sshd' '::respawn:/usr/sbin/sshd -D -e' '::ctrlaltdel:/sbin/reboot' > "$root/etc/inittab"
+printf 'PasswordAuthentication no\nPidFile none\n' | cat - "$here/sshd.conf" > "$root/etc/ssh/sshd_config"
+printf '%s\n' '::sysinit:/bin/mkdir -p /run/sshd' '::respawn:/usr/sbin/sshd -D -e -r' '::ctrlaltdel:/sbin/reboot' > "$root/etc/inittab"
 printf '{"arch": "x86_64"}\n' > "$work/image.json"
 tar -C "$work" --sort=name -cf "$file.partial" image.json root
 mv "$file.partial" "$file"

@@ -40,7 +40,9 @@ mmdebstrap --quiet --variant=minbase \
     --customize-hook='systemctl --root "$1" disable --quiet libvirtd.service' \
     bookworm "$image/root"
 mv "$work/kernel/lib/modules" "$image/root/usr/lib/modules"
+install -D -m 644 "$here/sshd.conf" "$image/root/etc/ssh/sshd_config.d/lab.conf"
+echo SSHD_OPTS=-r > "$image/root/etc/default/ssh"
 find "$image/root/dev" -mindepth 1 -delete # its kernel fills it; the image store takes no device nodes
-printf '{"arch": "%s", "cmdline": "intel_iommu=on net.ifnames=0"}\n' "$arch" > "$image/image.json"
+printf '{"arch": "%s", "cmdline": "intel_iommu=on net.ifnames=0 cryptomgr.notests"}\n' "$arch" > "$image/image.json"
 tar -C "$image" --sort=name -cf "$file.partial" image.json kernel initrd root
 mv "$file.partial" "$file"

@@ -15,7 +15,7 @@ import tarfile
 
 INITTAB = "root/etc/inittab"
 AGENT = "root/etc/tile-agent"
-SSHD = "::respawn:/usr/sbin/sshd -D -e\n"
+SSHD = "::respawn:/usr/sbin/sshd -D -e -r\n"
 ANSWERS = "::respawn:/usr/sbin/busybox-init nc -ll -p 963 -e /etc/tile-agent\n"
 IPTABLES = "root/usr/sbin/iptables"
 IFCONFIG, BUSYBOX = "root/usr/sbin/ifconfig", "busybox-init"
