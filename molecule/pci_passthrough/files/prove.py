@@ -27,7 +27,7 @@ PATHS = Paths()
 LIMIT = 6.0
 
 
-def ask(names, driver="vfio-pci", timeout=20.0, persistent=True, force=False):
+def ask(names, driver="vfio-pci", timeout=120.0, persistent=True, force=False):
     change = Change()
     asked = dict(devices=names, driver=driver, persistent=persistent, force=force)
     start = time.monotonic()
