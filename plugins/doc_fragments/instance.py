@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the modules that provide instances on an accelerator host, whatever these run in."""
+"""Options of the modules that provide instances, whatever these are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ options:
     type: int
     default: 1
   numbers:
-    description: Which of C(NAME-1) to C(NAME-N) are meant, where other hosts have the rest. By default all.
+    description: Which of C(NAME-1) to C(NAME-N) are meant, where other nodes have the rest. By default all.
     type: list
     elements: int
     default: []
@@ -36,8 +36,8 @@ options:
       - With O(state=extended), hours from now, and V(0) for no end.
     type: float
   how:
-    description: With O(state=rebooted) and O(state=stopped), whether its own init ends it (V(soft)), or the host by
-      force (V(hard)), or the second where the first fails (V(auto)).
+    description: With O(state=rebooted), and with O(state=stopped) of containers and guests, whether its own init ends
+      it (V(soft)), or its outlet or host by force (V(hard)), or the second where the first fails (V(auto)).
     type: str
     choices: [auto, soft, hard]
     default: auto

@@ -25,7 +25,7 @@ IN_RAM = ("ram", "upload", "unpack", "wipe")
 SHOWN = ("image", "power", "reboot", "tftp", "flash", "nfs", *STEPS, *IN_RAM, "running", "cabling", "error", "wait")
 OF_BOARDS = (
     "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
-    " WHERE id > ? AND board IN ({}) AND phase IN ({}) ORDER BY id"
+    " WHERE id > ? AND {} IN ({}) AND phase IN ({}) ORDER BY id"
 )
 #: Events of containers and guests that people follow; their texts name the phase themselves.
 SHOWN_OF_INSTANCES = ("image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
@@ -46,7 +46,7 @@ def look(follow):
     """News of a job.
 
     :param follow: dict of `job` (its file), `state_db`, `after` (the newest event known), and whose events tell of it:
-        `boards` (ids), or `instances` (names) with their `node`.
+        `boards` (ids), or `instances` (names), with their `node` where that is no board.
     :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
         None before its end). A job whose file is gone, as after a restart of the node, is done and printed nothing.
     """
@@ -71,11 +71,13 @@ def look(follow):
 
 
 def _query(follow):
-    if "instances" in follow:
+    if "node" in follow:
         names, shown = follow["instances"], SHOWN_OF_INSTANCES
         return OF_INSTANCES.format(_places(names), _places(shown)), (follow["node"], follow["after"], *names, *shown)
-    boards = ", ".join(str(int(board)) for board in follow["boards"])
-    return OF_BOARDS.format(boards, _places(SHOWN)), (follow["after"], *SHOWN)
+    column = "board" if "boards" in follow else "instance"
+    # In the text, for SQLite before 3.32 takes only 999 values; numbers, and names of a-z, 0-9 and -.
+    wanted = ", ".join(map(repr, map(int, follow["boards"]) if "boards" in follow else map(str, follow["instances"])))
+    return OF_BOARDS.format(column, wanted, _places(SHOWN)), (follow["after"], *SHOWN)
 
 
 def _places(values):

@@ -54,3 +54,34 @@ PROXY_CLAIMS, HOST_CLAIMS = PROXY + CREATED, HOST + CREATED
 GPU_HOST = HOST + ArgumentSpec(
     dict(lxcpath=dict(type="path"), overrides=dict(type="dict"), state_db=dict(type="path")),
 )
+#: Options of the modules that provide instances, whatever these are (doc fragment `hetero.compute.instance`).
+INSTANCE = ArgumentSpec(
+    dict(
+        instance=dict(type="str", required=True),
+        state=dict(
+            type="str",
+            choices=["present", "running", "stopped", "rebooted", "rebuilt", "extended", "absent"],
+            default="running",
+        ),
+        owner=dict(type="str"),
+        flavor=dict(type="dict"),
+        image=dict(type="str"),
+        ssh_public_key=dict(type="str", no_log=False),
+        count=dict(type="int", default=1),
+        numbers=dict(type="list", elements="int", default=[]),
+        partial=dict(type="bool", default=False),
+        lease_hours=dict(type="float"),
+        how=dict(type="str", choices=["auto", "soft", "hard"], default="auto"),
+        soft_timeout=dict(type="float", default=30),
+        fresh=dict(type="bool", default=False),
+        timeout=dict(type="float", default=300),
+        background=dict(type="bool", default=False),
+    ),
+    required_if=[
+        ("state", "present", ("owner", "flavor", "ssh_public_key")),
+        ("state", "extended", ("lease_hours",)),
+    ],
+    required_by={"flavor": ("owner", "ssh_public_key")},
+)
+#: What of it is over at once, and so is not followed.
+QUICK = ("present", "extended")

@@ -161,6 +161,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.accelerator_host import instance_module
 from ..module_utils.accelerator_host.job import in_background
 from ..module_utils.module import run
+from ..module_utils.spec import QUICK
 
 SPEC = instance_module.SPEC
 #: What check mode says of an instance that is not there yet.
@@ -174,7 +175,7 @@ def work(params, check):
 def main():
     module = AnsibleModule(**SPEC.kwargs)
     params = module.params
-    if not params["background"] or module.check_mode or params["state"] in instance_module.QUICK:
+    if not params["background"] or module.check_mode or params["state"] in QUICK:
         run(module, work)
     in_background(
         module, params["config"], params["instance"], params["count"], params["timeout"], lambda: work(params, False)

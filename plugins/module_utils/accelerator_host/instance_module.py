@@ -15,40 +15,13 @@ from ..change import Change
 from ..errors import BadInput
 from ..images.names import is_source
 from ..instances import must_be_soft_timeout
-from ..spec import HOST_CLAIMS, ArgumentSpec
+from ..spec import HOST_CLAIMS, INSTANCE
 from . import instances
 from .claiming import Wish, line, present
 from .config import SET_UP
 from .host import Host
 
-SPEC = HOST_CLAIMS + ArgumentSpec(
-    {
-        "instance": {"type": "str", "required": True},
-        "state": {
-            "type": "str",
-            "choices": ["present", "running", "stopped", "rebooted", "rebuilt", "extended", "absent"],
-            "default": "running",
-        },
-        "owner": {"type": "str"},
-        "flavor": {"type": "dict"},
-        "image": {"type": "str"},
-        "ssh_public_key": {"type": "str", "no_log": False},
-        "count": {"type": "int", "default": 1},
-        "numbers": {"type": "list", "elements": "int", "default": []},
-        "partial": {"type": "bool", "default": False},
-        "lease_hours": {"type": "float"},
-        "how": {"type": "str", "choices": ["auto", "soft", "hard"], "default": "auto"},
-        "soft_timeout": {"type": "float", "default": 30},
-        "fresh": {"type": "bool", "default": False},
-        "timeout": {"type": "float", "default": 300},
-        "background": {"type": "bool", "default": False},
-    },
-    required_if=[
-        ("state", "present", ("owner", "flavor", "ssh_public_key")),
-        ("state", "extended", ("lease_hours",)),
-    ],
-    required_by={"flavor": ("owner", "ssh_public_key")},
-)
+SPEC = HOST_CLAIMS + INSTANCE
 VERBS = {
     "running": instances.running,
     "stopped": instances.stopped,
@@ -57,8 +30,6 @@ VERBS = {
     "extended": instances.extended,
     "absent": instances.absent,
 }
-#: What is over at once, and so is not followed.
-QUICK = ("present", "extended")
 
 
 def work(params, check, kind, planned):

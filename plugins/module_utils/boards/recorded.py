@@ -96,8 +96,8 @@ class Recorded(ClaimsStore):
         return self._events("id > ?", [after], boards, instance, "ASC", limit)
 
     def newest_events(self, board, limit):
-        """The last `limit` events of a board, the oldest of them first."""
-        return self._events("id > ?", [0], [board], None, "DESC", limit)[::-1]
+        """The last `limit` events of a board, or of all (None), the oldest of them first."""
+        return self._events("id > ?", [0], None if board is None else [board], None, "DESC", limit)[::-1]
 
     def first_since_claim(self, claim, phase, text="%"):
         """The first event of a phase since a claim has its board, with a text like that; None where there is none."""

@@ -86,7 +86,7 @@ def test_repair_leaves_a_board_that_somebody_got_meanwhile(site, was):
 def surplus(seen, others=(), before=None):
     """The one part that a play gives back by what its owners answered."""
     (part,) = holders([*others, dict(seen, item="proxy2")], "jackie", 1, "jackie", before)[1]
-    return dict(boards=part["boards"], instance="jackie", created=[claim["created"] for claim in part["claims"]])
+    return dict(instance="jackie", created=[claim["created"] for claim in part["claims"]])
 
 
 def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
@@ -95,7 +95,7 @@ def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
     mine = surplus(site.module("board_info", instance="jackie"), before=[])
     assert whole(site.provision())
     there = site.what_is_there()
-    result = play(site, "tasks/board/terminate.yml", never_ran=True, owner="jackie", numbers=[], **mine)[-1]
+    result = site.module("board_instance", state="absent", never_ran=True, owner="jackie", **mine)
     assert "runs jackie, or ran it, since it was looked at: nothing of it is taken back" in result["msg"]
     assert site.what_is_there() == there
 
@@ -106,7 +106,7 @@ def test_surplus_by_an_older_database_alone_is_not_given_back(jackie):
     other = dict(seen["claims"][0], created=seen["claims"][0]["created"] - 1, board=7)
     mine = surplus(seen, [dict(item="proxy1", boards=[], claims=[other])])
     there = jackie.what_is_there()
-    result = play(jackie, "tasks/board/terminate.yml", never_ran=True, owner="jackie", numbers=[], **mine)[-1]
+    result = jackie.module("board_instance", state="absent", never_ran=True, owner="jackie", **mine)
     assert "has a root of which neither the database nor the record of its claim know" in result["msg"]
     assert jackie.what_is_there() == there
 
@@ -118,23 +118,19 @@ def test_every_give_back_of_surplus_asks_whether_it_ran():
         backs = [task for task in tasks if "terminate.yml" in str(task.get("ansible.builtin.include_tasks"))]
         assert backs
         assert all(task["vars"] == {"_surplus": True} for task in backs)
-    for path in ("tasks/board/terminate.yml", "tasks/board/take_back.yml"):
-        asked = [given.get("never_ran") for name, given in steps(path) if name != "board_claim"]
-        assert asked == ["{{ _surplus }}" if path.endswith("terminate.yml") else True] * 3
+    (task,) = yaml.safe_load((PLAYBOOKS / "tasks" / "board" / "terminate.yml").read_text(encoding="utf-8"))
+    assert task["hetero.compute.board_instance"]["never_ran"] == "{{ _surplus }}"
 
 
 def test_a_refusal_that_touches_nothing_is_not_followed_by_a_take_back(jackie):
-    """Asked again after an older backup was put back, with the record lost: try.yml takes back what was never ready."""
+    """Asked again after an older backup was put back, with the record lost: what was never ready is taken back."""
     older(jackie)
     there = jackie.what_is_there()
-    claimed, refused = jackie.provision()[:2]
+    claimed = jackie.module("board_instance", **wish(), state="present")
+    assert not claimed["instances"][0]["ran"]
+    refused = jackie.module("board_instance", **wish(), timeout=10)
     assert "has a root of which neither the database nor the record of its claim know" in refused["msg"]
-    assert not claimed["boards"][0]["ran"]
-    created = [claimed["boards"][0]["created"]]
-    result = play(
-        jackie, "tasks/board/take_back.yml", boards=[0], instance="jackie", created=created, owner="jackie", numbers=[]
-    )[-1]
-    assert "nothing is touched: put a newer backup back" in result["msg"]
+    assert "nothing is touched: put a newer backup back" in refused["msg"]
     assert jackie.what_is_there() == there
 
 

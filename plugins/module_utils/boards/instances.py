@@ -1,0 +1,268 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each verb on the boards of a request as one call: which steps it takes, in which order, and what ends it.
+
+A step is what a module of its own does as well (board_claim, board_image, tilera_boot, board_wipe). Killed anywhere and
+run again, a verb goes on: each step looks at what is there first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from .. import job
+from ..change import Change
+from ..deadline import Deadline
+from ..errors import Refused
+from ..images.names import valid_image
+from ..images.provision import image_store
+from ..instances import valid_instance
+from ..owners import is_of, must_be_made, names_of
+from . import board_images, claiming, leasing, lifecycle, rebuilding, wiping
+from .blame import BOARD, IMAGE
+from .each import must_own
+from .info import claim_fields
+from .proxy import Proxy
+from .steps import Steps
+
+#: Seconds for making roots, and for waiting until another verb lets go of a board meanwhile.
+IMAGE_TIME = 1800.0
+#: Seconds to wait for another verb on a board whose claim is changed or ended.
+CLAIM_TIME = 30.0
+
+
+def work(params, check):
+    """Do what `state` says; the module's result."""
+    actor = f"{params['owner'] or 'board_instance'} pid {os.getpid()}"
+    with Proxy(params, actor, create=not check) as proxy:
+        return VERBS[params["state"]](Request(proxy, params, check))
+
+
+def in_background(module):
+    """The same, by a process that is followed by what it writes down of the request's instances."""
+    params = module.params
+
+    def prepare():
+        with Proxy(params) as proxy:
+            request = Request(proxy, params, False)
+            names = sorted({claim.instance for claim in request.claims} | set(request.names))
+            newest = max((event.id for event in proxy.store.newest_events(None, 1)), default=0)
+            follow = dict(state_db=params["state_db"], instances=names, after=newest, limit=request.limit)
+            return proxy.config["run_folder"], follow
+
+    job.in_background(module, prepare, lambda: work(params, False))
+
+
+class Request:
+    """What is asked for of one request's boards, and what came of its steps so far.
+
+    :param params: the module's arguments.
+    """
+
+    def __init__(self, proxy, params, check):
+        self.proxy, self.params, self.check = proxy, params, check
+        self.name = valid_instance(params["instance"])
+        self.created = tuple(params["created"])
+        self.steps = Steps()
+        self.rebuilt: list = []
+
+    @property
+    def names(self):
+        """The instances that it has or is to have."""
+        return names_of(self.name, max(1, min(self.params["count"], claiming.MOST)), self.params["numbers"])
+
+    @property
+    def claims(self):
+        """The request's claims, of those numbers that are asked for."""
+        return [claim for claim in self.proxy.store.claims() if is_of(vars(claim), self.name, self.params["numbers"])]
+
+    def found(self):
+        """Its claims, as board_claim returns them. :raises Refused: what was looked up was given back since."""
+        store, claims = self.proxy.store, self.claims
+        if not claims:
+            raise Refused("was given back meanwhile", self.name, "ask for it anew")
+        for claim in claims:
+            must_be_made(claim, self.created)
+        boards = self.proxy.boards
+        return [claim_fields(boards.get(one.board), store.record(one.board), ran=store.has_run(one)) for one in claims]
+
+    def ids(self):
+        """The boards of its claims, each of them the asker's. :raises Refused: one is another owner's."""
+        claims = self.claims
+        for claim in claims:
+            must_own(claim, self.params["owner"])
+        return [claim.board for claim in claims if claim.board in self.proxy.boards]
+
+    @property
+    def options(self):
+        """lifecycle.Options of all its steps."""
+        names = ("how", "soft_timeout", "timeout")
+        return lifecycle.Options(
+            check=self.check,
+            instance=self.name,
+            created=self.created,
+            rebuilt=tuple(self.rebuilt),
+            **{name: self.params[name] for name in names},
+        )
+
+    @property
+    def limit(self):
+        """The longest that a verb can take (seconds)."""
+        return self.params["attempts"] * (2 * self.options.limit_with_disk + IMAGE_TIME) + wiping.Wish().limit
+
+    # ---- steps; each is True where it did not fail
+
+    def claim(self, move=False):
+        """Claim what is asked for, or find it claimed; the claims as board_claim returns them."""
+        given = {name: self.params[name] for name in claiming.Wish.__dataclass_fields__ if name in self.params}
+        given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
+        if move:
+            given["board"] = None
+        change = Change(self.check)
+        with change.step("claim"):
+            result = claiming.present(self.proxy, claiming.Wish(self.name, **given), change)
+        # of a dry run that looks for what another one would have claimed it was said before
+        lines = [] if self.check and self.created else result["lines"]
+        self.steps.took(dict(result, lines=lines, **change.result), "claim")
+        return result["boards"]
+
+    def make_ready(self, ids, **given):
+        image = self.params["image"]
+        found = image_store(self.proxy).get(valid_image(image)) if image else None
+        change, deadline = Change(self.check), Deadline(IMAGE_TIME)
+        words = (found, self.params["ssh_public_key"], change, deadline, [], self.name)
+        more = dict(given, rebuilt=self.rebuilt, created=self.created)
+        return self.steps.took(board_images.present(self.proxy, ids, *words, **more), "image")
+
+    def boot(self, ids, **given):
+        return self.steps.took(lifecycle.start(self.proxy, ids, replace(self.options, **given)), "boot")
+
+    def stop(self, ids, **given):
+        return self.steps.took(lifecycle.stop(self.proxy, ids, replace(self.options, **given)), "stop")
+
+    def remove(self, ids, never_ran=False):
+        change, deadline = Change(self.check), Deadline(IMAGE_TIME)
+        result = board_images.absent(self.proxy, ids, change, deadline, self.name, self.created, never_ran)
+        return self.steps.took(result, "remove")
+
+    def wipe(self, ids, never_ran=False):
+        wish = wiping.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
+        options = replace(self.options, never_ran=never_ran)
+        return self.steps.took(wiping.wipe(self.proxy, ids, wish, options), "wipe")
+
+    def give_back(self):
+        change = Change(self.check)
+        with change.step("claim"):
+            words = (self.params["owner"], None, Deadline(CLAIM_TIME), change, self.params["numbers"], self.created)
+            result = claiming.absent(self.proxy, self.name, *words)
+        return self.steps.took(dict(result, **change.result), "release")
+
+    def end(self, ids, never_ran=False):
+        """From whoever has the boards to nobody; what fails stays claimed, and the next try goes on there."""
+        return (
+            self.stop(ids, never_ran=never_ran)
+            and self.remove(ids, never_ran)
+            and self.wipe(ids, never_ran)
+            and self.give_back()
+        )
+
+    def take_back(self, ids):
+        """The boards are sound, what was to run on them is not: they go back, and the verb fails by what it did by."""
+        failure = self.steps.failure
+        return self.end(ids, never_ran=True) and self.steps.fail(failure)
+
+
+def present(request):
+    request.claim()
+    return request.steps.result
+
+
+def running(request):
+    """Bring up what was claimed; what is not claimed yet is, where there is a flavor."""
+    if not request.params["flavor"]:
+        ids = request.ids()
+        _ = request.make_ready(ids) and request.boot(ids)
+        return request.steps.result
+    claims = request.found() if request.created and not request.check else request.claim()
+    request.created = tuple(claim["created"] for claim in claims)
+    for left in reversed(range(request.params["attempts"])):
+        if not _tried(request, claims, last=not left):
+            break
+        claims = request.claim(move=True)
+        request.created = tuple(claim["created"] for claim in claims)
+    return request.steps.result
+
+
+def _tried(request, claims, last):
+    """One try to bring claimed boards up; True where another board is to be tried."""
+    ids, steps = [claim["board"] for claim in claims], request.steps
+    source = request.params["boot_source"]
+    if not request.make_ready(ids, boot_source=source, flavor=request.params["flavor"]):
+        if not request.check and not any(claim["image_hash"] or claim["ran"] for claim in claims):
+            request.take_back(ids)
+        return False
+    if request.boot(ids, boot_source=source, image=request.params["image"]):
+        return False
+    if steps.blame == IMAGE:
+        request.take_back(ids)
+    elif steps.blame == BOARD and not last:
+        blamed = [board["board"] for board in steps.boards if board["blame"] == BOARD]
+        steps.mend()
+        return request.remove(blamed, never_ran=True)
+    return False
+
+
+def stopped(request):
+    request.stop(request.ids(), keep=True)
+    return request.steps.result
+
+
+def rebooted(request):
+    ids = request.ids()
+    request.steps.took(lifecycle.reboot(request.proxy, ids, request.options), "boot")
+    return request.steps.result
+
+
+def rebuilt(request):
+    """Another image or key: written down, then the old root goes and the new one boots."""
+    params, change = request.params, Change(request.check)
+    wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
+    words = (request.name, *wanted, request.created, change, Deadline(CLAIM_TIME))
+    result = rebuilding.rebuild(request.proxy, *words)
+    if not request.steps.took(result, "rebuild"):
+        return request.steps.result
+    ids = request.ids()
+    request.rebuilt = result["to_rebuild"] if request.check else []
+    image = params["image"] if request.rebuilt else None
+    if not result["to_rebuild"] or request.stop(result["to_rebuild"]):
+        if not request.rebuilt:
+            request.params = dict(params, image=None, ssh_public_key=None)  # what the claim names now
+        _ = request.make_ready(ids) and request.boot(ids, image=image)
+    return request.steps.result
+
+
+def extended(request):
+    params, change = request.params, Change(request.check)
+    words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME))
+    request.steps.took(leasing.extend(request.proxy, request.name, *words), "lease")
+    return request.steps.result
+
+
+def absent(request):
+    ids = request.ids()
+    if request.claims:
+        request.end(ids, never_ran=request.params["never_ran"])
+    return request.steps.result
+
+
+VERBS = dict(
+    present=present,
+    running=running,
+    stopped=stopped,
+    rebooted=rebooted,
+    rebuilt=rebuilt,
+    extended=extended,
+    absent=absent,
+)

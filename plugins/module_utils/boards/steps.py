@@ -1,0 +1,60 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the steps of a verb gave, as the one result of a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: What of a step that failed is told by the verb, beside its message.
+TOLD = ("failure", "errors", "rejected", "rejected_lines")
+
+
+class Steps:
+    """The results of the steps so far.
+
+    :ivar boards: what the last step gave of each board.
+    :ivar blame: whose fault the last step's failure was; None where it did not fail, or nobody can say.
+    :ivar failure: what the result says of the step that failed; empty where none did.
+    """
+
+    def __init__(self):
+        self.boards: list[dict] = []
+        self.blame = None
+        self.failure: dict[str, Any] = {}
+        self._lines: list[dict] = []
+        self._diff: list[dict] = []
+        self._seconds: dict[str, float] = {}
+        self._changed = False
+
+    def took(self, result, name):
+        """Add a step's result; True where it did not fail.
+
+        :param name: the step's, for its seconds where it counted none by itself.
+        """
+        self._lines += result.get("lines", ())
+        self._diff += result.get("diff", ())
+        self._changed = self._changed or bool(result.get("changed"))
+        for step, seconds in result.get("seconds", {}).items():
+            self._seconds[step] = round(self._seconds.get(step, 0.0) + seconds, 3)
+        self.boards, self.blame = result["boards"], result.get("blame")
+        if result.get("failed"):
+            told = {key: result[key] for key in TOLD if key in result}
+            return self.fail(dict(told, failed=True, msg=result["msg"], blame=self.blame, step=name))
+        return True
+
+    def fail(self, failure):
+        """The verb fails by this; always False."""
+        self.failure = failure
+        return False
+
+    def mend(self):
+        """What failed is tried in another way, and is no failure of the verb any more."""
+        self.failure = {}
+
+    @property
+    def result(self):
+        """The module's result."""
+        done = dict(changed=self._changed, diff=self._diff, seconds=self._seconds, lines=self._lines, blame=self.blame)
+        return dict(done, instances=self.boards, **self.failure)

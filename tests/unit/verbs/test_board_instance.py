@@ -1,0 +1,197 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module board_instance: each verb on a board as one call, on a played proxy.
+
+Lost where these fail: an instance that a second run boots anew, a board that stays claimed for nobody, a root that goes
+though its instance ran.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
+
+WISH = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+
+
+def verb(site, state="running", **given):
+    return site.module("board_instance", instance="jackie", state=state, timeout=10, **given)
+
+
+def up(site, **given):
+    """Jackie, asked for and running."""
+    result = verb(site, **WISH, **given)
+    assert not result.get("failed"), result
+    return result
+
+
+def fake(site, board, **play):
+    """How the board's boot is played."""
+    site.wire(board, fake=dict({"tftp": 0.0, "nfs": 0.0, "running": 0.0}, **play))
+
+
+def root(site, board=0):
+    return site.state / "board-roots" / f"fs_{board}" / "root"
+
+
+def test_a_board_in_one_call_and_again(site):
+    result = up(site)
+    (one,) = result["instances"]
+    assert (one["instance"], one["name"], one["ip"], one["state"]) == ("jackie", "board0", "10.0.2.1", "running")
+    assert result["lines"][0]["text"] == "wants tp64.8x8: 2 of 2 boards fit, board0 chosen"
+    again = up(site)
+    assert (again["changed"], again["diff"]) == (False, [])
+
+
+def test_a_dry_run_makes_nothing(site):
+    there = site.what_is_there()
+    result = verb(site, check=True, **WISH)
+    assert result["changed"]
+    assert not result.get("failed"), result
+    assert site.what_is_there() == there
+    up(site)
+    there = site.what_is_there()
+    for state in ("stopped", "rebooted", "absent"):
+        assert verb(site, state, check=True)["changed"], state
+        assert site.what_is_there() == there, state
+    assert verb(site, "rebuilt", check=True, image="debian-13")["changed"]
+    assert site.what_is_there() == there
+
+
+def test_stopped_started_rebooted_extended(site):
+    up(site)
+    (root(site) / "root" / "data").write_text("work")
+    assert verb(site, "stopped")["changed"]
+    assert site.outlets()["1"] == "off"
+    assert not verb(site, "stopped")["changed"]
+    assert verb(site)["instances"][0]["state"] == "running"
+    assert verb(site, "rebooted", how="hard")["changed"]
+    (lease,) = verb(site, "extended", lease_hours=5)["instances"]
+    assert "5 h left" in lease["until"]
+    assert (root(site) / "root" / "data").read_text() == "work"
+
+
+@pytest.mark.parametrize("given", [dict(image="debian-13"), dict(ssh_public_key=OTHER_KEY), dict(fresh=True)])
+def test_rebuilt(site, given):
+    up(site)
+    (root(site) / "root" / "data").write_text("work")
+    result = verb(site, "rebuilt", **given)
+    assert not result.get("failed"), result
+    assert result["instances"][0]["state"] == "running"
+    assert not (root(site) / "root" / "data").exists()
+    again = verb(site, "rebuilt", **{name: value for name, value in given.items() if name != "fresh"})
+    assert not again["changed"]
+
+
+def test_ended_in_one_call_and_again(site):
+    up(site)
+    result = verb(site, "absent")
+    assert result["changed"]
+    assert result["lines"][-1]["text"] == "off and clean, given back"
+    assert site.record(0).claim is None
+    assert site.outlets()["1"] == "off"
+    assert not root(site).exists()
+    again = verb(site, "absent")
+    assert (again["changed"], again["instances"]) == (False, [])
+
+
+def test_another_owners_is_refused(site):
+    up(site)
+    there = site.what_is_there()
+    for state in ("running", "stopped", "rebooted", "rebuilt", "extended", "absent"):
+        result = verb(site, state, owner="bob", **({"lease_hours": 1} if state == "extended" else {}))
+        assert "belongs to jackie" in result["msg"], state
+    assert site.what_is_there() == there
+
+
+def test_the_next_board_where_hardware_is_at_fault(site):
+    """Its root goes, for it never ran; the board stays out of use."""
+    fake(site, 0, stall="tftp")
+    result = up(site)
+    assert [one["name"] for one in result["instances"]] == ["board1"]
+    assert site.record(0).state == "error"
+    assert not root(site).exists()
+    assert site.board_of("jackie") == 1
+
+
+def test_the_last_board_that_fails_is_said(site):
+    for board in (0, 1):
+        fake(site, board, stall="tftp")
+    result = verb(site, **WISH, attempts=1)
+    assert (result["failed"], result["blame"], result["step"]) == (True, "board", "boot")
+    result = verb(site, **WISH, attempts=3)
+    assert result["failed"]
+
+
+def test_an_image_that_does_not_boot_is_taken_back(site):
+    fake(site, 0, stall="nfs")
+    result = verb(site, **WISH)
+    assert (result["failed"], result["blame"]) == (True, "image")
+    assert site.record(0).claim is None
+    assert site.record(0).state == "power off"
+    assert not root(site).exists()
+    assert site.outlets()["1"] == "off"
+
+
+@pytest.mark.parametrize("stall", ["tftp", "nfs"])
+def test_what_ran_keeps_its_board_whatever_is_at_fault(site, stall):
+    up(site)
+    (root(site) / "root" / "data").write_text("work")
+    site.cut(0)
+    fake(site, 0, stall=stall)
+    result = verb(site, **WISH)
+    assert (result["failed"], result["blame"]) == (True, "instance")
+    assert (root(site) / "root" / "data").read_text() == "work"
+    assert site.board_of("jackie") == 0
+
+
+def test_what_was_given_back_since_it_was_looked_up_is_not_claimed_anew(site):
+    claimed = verb(site, "present", **WISH)
+    created = [claim["created"] for claim in claimed["instances"]]
+    assert verb(site, "absent")["changed"]
+    assert "given back meanwhile" in verb(site, **WISH, created=created)["msg"]
+    verb(site, "present", **WISH)
+    assert "claimed anew by jackie" in verb(site, **WISH, created=created)["msg"]
+    assert site.outlets()["1"] == "off"
+
+
+def test_a_step_that_fails_ends_the_verb(site):
+    """A board that cannot be switched off keeps its root and its claim."""
+    up(site)
+    site.pdu(faults={"stuck": ["1"]})
+    result = verb(site, "absent")
+    assert (result["failed"], result["step"]) == (True, "stop")
+    assert root(site).exists()
+    assert site.board_of("jackie") == 0
+
+
+@pytest.mark.parametrize("state", ["running", "absent"])
+@pytest.mark.parametrize("part", range(4))
+def test_killed_anywhere_and_run_again(site, state, part):
+    """Every ninth point, in four parts."""
+    given = WISH if state == "running" else {}
+    point = 3 + 9 * part
+    while True:
+        site.points.reset(0)
+        if state == "absent":
+            up(site)
+        site.points.reset(point)
+        result = site._module("board_instance", instance="jackie", state=state, timeout=10, **given)
+        site.points.reset(0)
+        if result is not None:
+            break
+        result = verb(site, state, **given)
+        assert not result.get("failed"), (point, result)
+        if state == "absent":
+            assert site.record(0).claim is None
+        else:
+            assert result["instances"][0]["state"] == "running"
+            assert not verb(site, **WISH)["changed"]
+            assert not verb(site, "absent").get("failed")
+        point += 36
+    assert point > 60
+    assert json.loads((site.folder / "ganesha.json").read_text()) in ({}, site.exports())
