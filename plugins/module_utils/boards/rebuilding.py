@@ -63,8 +63,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
         after = _shown(found.name if image else claim.image, found.hash, wanted_key)
         if fresh:
             before, after = dict(before, root="as it is"), dict(after, root="a new one")
-        changed = change.note(claim.instance, before, after)
-        if changed:
+        if before != after:
             _must_be_its_own(proxy, board, record, change, feeds)
             if claim.boot_source != DISK_ROOT:
                 # Before the board is stopped for it.
@@ -75,10 +74,12 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             with proxy.store.transaction(dry=change.check):
                 proxy.store.put(claim.instance, **fields)
                 report(PHASE, _text(claim, found, same_key))
+            # What was refused, or could not be written down, has changed nothing.
+            change.note(claim.instance, before, after)
         else:  # no event: it may be asked for each day
             text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=found.hash)
             lines.append(dict(instance=claim.instance, node=board.name, phase=PHASE, text=text, seconds=None))
-        return dict(changed=changed, image=after["image"])
+        return dict(changed=before != after, image=after["image"])
 
     result = each(proxy, ids_of(proxy, request), PHASE, one, change, deadline, lines, request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])

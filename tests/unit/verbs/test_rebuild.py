@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
 
@@ -89,12 +90,24 @@ def fill(site):
 
 
 def test_a_root_for_which_there_is_no_room_is_refused_before_the_old_one_goes(jackie):
-    """Lost: a running instance, stopped for a root that cannot be made."""
+    """Lost: a running instance, stopped for a root that cannot be made; or hours of looking for what was changed."""
     before = jackie.record(0)
     fill(jackie)
     result = rebuild(jackie, image="debian-13")
     assert result["failed"]
     assert "roots" in result["msg"]
+    assert (result["changed"], result["diff"], result["to_rebuild"]) == (False, [], [])
+    assert jackie.record(0) == before
+
+
+def test_a_rebuild_that_cannot_be_written_down_has_changed_nothing(jackie):
+    """Lost: the truth of a full disk: the answer says that another image is to be made, and no record does."""
+    before = jackie.record(0)
+    with sqlite3.connect(jackie.params["state_db"]) as db:
+        db.execute("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
+    db.close()
+    result = rebuild(jackie, image="debian-13")
+    assert (result["failed"], result["changed"], result["diff"]) == (True, False, [])
     assert jackie.record(0) == before
 
 
