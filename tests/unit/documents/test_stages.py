@@ -1,0 +1,91 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How tests/run has tests run. If these fail, a run beside others is red without a fault, or hides one."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+
+#: A test that lasts until other runs have been, each of which takes away what older ones left.
+LONG = """
+import os, subprocess, sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+def test_long(tmp_path):
+    for lock in Path(os.environ["PYTEST_DEBUG_TEMPROOT"]).glob("*/*/.lock"):
+        os.utime(lock, (0, 0))  # as one of a machine that was suspended for days, or whose clock was set
+    other = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "other.py"]
+    for number in range(4):
+        subprocess.run(other, cwd=HERE, check=True, capture_output=True)
+    assert tmp_path.is_dir()
+    (HERE / "folder").write_text(str(tmp_path))
+    assert not (HERE / "red").exists()
+"""
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    """A folder with that test, and tests/run as a module: `passed()` runs it as a stage does."""
+    loader = importlib.machinery.SourceFileLoader("stages", str(ROOT / "tests" / "run"))
+    spec = importlib.util.spec_from_loader("stages", loader)
+    stages = importlib.util.module_from_spec(spec)
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    loader.exec_module(stages)
+    below = tmp_path / "stage"
+    below.mkdir()
+    (below / "pytest.ini").write_text("[pytest]\n")
+    (below / "test_long.py").write_text(LONG)
+    (below / "other.py").write_text("def test_other(tmp_path): pass\n")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    env = stages.environment(PYTEST_DEBUG_TEMPROOT=str(tmp_path / "temporary"), PYTEST_ADDOPTS="")
+
+    def passed():
+        with open(tmp_path / "log", "w+") as log:
+            return stages.pytest(log, [str(below)], run=(sys.executable, "-m"), env=env)
+
+    passed.failed = stages.StageFailed
+    passed.below = below
+    passed.folder = lambda: Path((below / "folder").read_text())
+    return passed
+
+
+def test_other_runs_leave_a_runs_folders_alone(stage):
+    """Lost: a test, red in one run of many, whose folder another run on the machine took away in its middle."""
+    assert stage() == 1
+    assert not stage.folder().exists(), "and none is left of one that passed"
+
+
+def test_what_a_failed_test_left_stays(stage):
+    """Lost: what a person needs to see why a test failed."""
+    (stage.below / "red").write_text("")
+    with pytest.raises(stage.failed):
+        stage()
+    assert stage.folder().is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
+def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
+    """Lost: files of the machine that a test had mounted in its folder."""
+    (tmp_path / "machine").mkdir()
+    (tmp_path / "machine" / "file").write_text("")
+    mount = f"mount --bind {tmp_path}/machine {{tmp_path}}/m"
+    more = f"    (tmp_path / 'm').mkdir()\n    assert os.system(f'{mount}') == 0\n"
+    with open(stage.below / "test_long.py", "a") as file:
+        file.write(more)
+    assert stage() == 1
+    assert not stage.folder().exists()
+    assert (tmp_path / "machine" / "file").exists()
+    assert str(stage.folder()) not in Path("/proc/self/mountinfo").read_text()
