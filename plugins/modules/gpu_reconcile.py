@@ -133,7 +133,7 @@ SPEC = GPU_HOST + ArgumentSpec(
 
 def work(params, check):
     repair, change = params["repair"], Change(check or not params["repair"])
-    lost, config = said_if_lost(params["config"], params["state_db"]), config_here(params["config"])
+    lost, config = said_if_lost(params["config"], params["state_db"], params["lxcpath"]), config_here(params["config"])
     mends = bool(lost) and repair and not check
     if mends and os.path.exists(params["config"]):
         # Guests may have cards here, and instances be known: that is for host_reconcile to write down, first.
@@ -141,7 +141,7 @@ def work(params, check):
     if mends:
         begin(config)
     with gpu_site(params, create=repair and not check, lost=bool(lost)) as site:
-        left = end(config, begin_anew(site).left) if mends else []
+        left = end(config, begin_anew(site, [config["lxc"]["lxcpath"]]).left) if mends else []
         if left:
             raise HeteroError(left[0])
         result = reconcile(site, repair, change, Deadline(params["timeout"]))

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import configuration
 
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
 from ansible_collections.hetero.compute.tests.turns import DAY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,15 @@ def pytest_collection_modifyitems(items):
     for item in items if why else []:
         if Path(item.fspath).parent.name in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(autouse=True)
+def in_use():
+    """Folders in which containers run, as the code finds them: those that a test adds, for others' run here too."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "in_use", lambda: found)
+        yield found
 
 
 @pytest.fixture(autouse=True)

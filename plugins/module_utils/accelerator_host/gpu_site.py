@@ -30,7 +30,7 @@ def gpu_site(params, create, lost=False):
     :raises HeteroError: the host's database is lost.
     """
     if not lost:
-        must_not_be_lost_here(params["config"], params["state_db"])
+        must_not_be_lost_here(params["config"], params["state_db"], params["lxcpath"])
     config = read_config(params["config"]) if os.path.exists(params["config"]) else None
     settings = config["lxc"] if config else DEFAULTS
     path = params["state_db"] or state_db_here(params["config"])

@@ -18,7 +18,7 @@ from .. import lost_database
 from ..errors import HeteroError, naming
 from ..libvirt.guests import is_whole
 from ..lost_database import RECONCILE, listed
-from ..lxc import identity
+from ..lxc import folders, identity
 from ..whole_file import sync_folder, write_whole
 from .config import CONFIG, DEFAULTS, MACHINE, read_config, state_db
 
@@ -39,39 +39,42 @@ class _Folder(NamedTuple):
         return os.path.join(self.folder, "config")
 
 
-def must_not_be_lost(config):
+def must_not_be_lost(config, lxcpath=None):
     """HeteroError where the database of a host is missing, or has no tables, and somebody has something there; or where
     the one in its place does not have all of that yet.
 
     :param config: as read_config returns it.
+    :param lxcpath: a folder of containers that is looked at beside the host's, and those in which one runs.
     """
-    _must_be_there(config)
+    _must_be_there(config, lxcpath)
     if os.path.exists(mark_of(config)):
         raise HeteroError(_unfinished(config), state_db(config), f"run {RECONCILE} again")
 
 
-def must_not_be_lost_here(path=CONFIG, database=None):
+def must_not_be_lost_here(path=CONFIG, database=None, lxcpath=None):
     """The same of this host, also where no role has set it up.
 
     :param path: the host's configuration.
     :param database: the one that is asked for, where a caller names one: others than the host's are not looked at.
+    :param lxcpath: as of must_not_be_lost.
     """
     config = config_here(path)
     if _is_the_hosts(database, config):
-        must_not_be_lost(config)
+        must_not_be_lost(config, lxcpath)
 
 
-def said_if_lost(path=CONFIG, database=None):
+def said_if_lost(path=CONFIG, database=None, lxcpath=None):
     """What reconcile says of a database that it makes anew; None where it is there.
 
     :param path: the host's configuration.
     :param database: as of must_not_be_lost_here.
+    :param lxcpath: as of must_not_be_lost.
     :raises HeteroError: it is lost, and a copy is there, which knows whose the instances are.
     """
     config = config_here(path)
     if not _is_the_hosts(database, config):
         return None
-    said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config), BEGUN)
+    said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config, lxcpath), BEGUN)
     if said is None and os.path.exists(mark_of(config)):
         return f"{state_db(config)}: {_unfinished(config)}: this run goes on with it"
     return said
@@ -112,8 +115,8 @@ def config_here(path=CONFIG):
     return read_config(path) if os.path.exists(path) else dict(MACHINE, lxc=DEFAULTS, kvm=DEFAULTS)
 
 
-def _must_be_there(config):
-    lost_database.must_not_be_lost(state_db(config), lambda: (_signs(config), ""), mark_of(config))
+def _must_be_there(config, lxcpath=None):
+    lost_database.must_not_be_lost(state_db(config), lambda: (_signs(config, lxcpath), ""), mark_of(config))
 
 
 def _unfinished(config):
@@ -128,15 +131,21 @@ def _is_the_hosts(database, config):
     return not database or os.path.realpath(database) == os.path.realpath(state_db(config))
 
 
-def made_here(config):
-    """[("container" or "guest", path)] of all that were made on this host, whoever has them."""
-    containers = [path for path in _folders(config["lxc"]["lxcpath"]) if identity.key_of(_Folder(path))]
+def made_here(config, also=()):
+    """[("container" or "guest", path)] of all that were made on this host, whoever has them.
+
+    :param also: folders of containers beside the host's.
+    """
+    places = sorted({config["lxc"]["lxcpath"], *also})
+    containers = [path for place in places for path in _folders(place) if identity.key_of(_Folder(path))]
     guests = [path for path in _folders(config["kvm"]["guests_folder"]) if is_whole(path)]
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
 
 
-def _signs(config):
-    return [f"{kind} {path}" for kind, path in made_here(config)]
+def _signs(config, lxcpath):
+    """What was made in the host's folder, the caller's, and each in which a container runs."""
+    also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
+    return [f"{kind} {path}" for kind, path in made_here(config, also)]
 
 
 def _folders(parent):

@@ -16,7 +16,7 @@ from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import HeteroError
 from ..gpus.restoring import begin_anew
-from ..lxc import creating, identity
+from ..lxc import creating, folders, identity
 from ..lxc.liblxc import Container, containers
 from . import states
 from .domains import audit
@@ -35,7 +35,8 @@ def reconcile(host, change, timeout, anew=False):
     :param anew: the database was lost, and an empty one begins.
     """
     host.store.must_be_whole()
-    left = _begin(host, change) if anew and containers(host.config["lxc"]["lxcpath"]) else []
+    places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
+    left = _begin(host, change) if any(map(containers, places)) else []
     looks = []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from ..cgroup.devices import of_container
 from ..cgroup.rules import MAJORS, MINORS
 from ..errors import naming
-from ..lxc import device_nodes, identity, liblxc
+from ..lxc import device_nodes, folders, identity, liblxc
 from ..pci.paths import Paths
 from .discovery import HELD_FOR_GUESTS
+from .nodes import NO_GPU, NVIDIA
 
 #: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
 OPEN = "open"
@@ -82,15 +83,30 @@ class Live:
 
 
 def look(lxcpaths, gpus):
-    """What the running containers under these folders can do with these GPUs."""
+    """What the running containers under these folders can do with these GPUs; of those elsewhere, which they have."""
     reaches = []
-    for lxcpath in lxcpaths:
+    others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
+    for lxcpath in [*lxcpaths, *others]:
         for name in liblxc.running(lxcpath):
             container = liblxc.Container(name, lxcpath)
             pid = container.init_pid
             if pid:  # it may have ended meanwhile
-                reaches += reach_of(container, pid, gpus)
+                reaches += reach_of(container, pid, gpus if lxcpath in lxcpaths else has(container, pid, gpus))
     return Live(tuple(reaches))
+
+
+def has(container, pid, gpus):
+    """GPUs that a running container can open: by rules for them alone, or by one that opens every GPU, which says
+    nothing of one, where it has the GPU's node.
+    """
+    wild = of_container(pid, container.name).look().may("c", NVIDIA, NO_GPU, "r")
+    open_to_it = {far.address for far in reach_of(container, pid, gpus) if far.state == OPEN}
+    found = [gpu for gpu in gpus if gpu.nodes and gpu.address in open_to_it]
+    return [gpu for gpu in found if not wild or _has_node(container, pid, gpu)]
+
+
+def _has_node(container, pid, gpu):
+    return any(device_nodes.look(container, node.path, pid) == node.number for node in own_nodes(gpu))
 
 
 def live_holders(gpus, lxcpaths, users):

@@ -18,12 +18,11 @@ from ..deadline import Deadline
 from ..errors import NoneFree, Refused, told
 from ..locks import lock
 from ..lost_database import RECONCILE, listed
-from ..lxc import device_nodes, identity, liblxc, persistence
+from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
 from .allocation import ATTACHED, Allocation, Wanted, allocate, follow_the_moved, write_again
 from .given import gpu_of, nodes_for
-from .nodes import NO_GPU, NVIDIA
-from .reach import OPEN, own_nodes, reach_of, rule_of
+from .reach import has, rule_of
 
 VERB = "restore"
 #: Seconds for whoever works on one of the containers; at boot there is nobody.
@@ -112,14 +111,15 @@ class Begun(NamedTuple):
     left: list
 
 
-def begin_anew(site, dry=False):
+def begin_anew(site, also=(), dry=False):
     """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
     run, by what the kernel lets them open; as shared where several have it. Done again it adds what is missing.
 
+    :param also: folders of containers beside the site's, and those in which one runs.
     :returns: a Begun. What is odd about one container does not stop the others.
     """
     had, written, left = [], {}, []
-    for lxcpath in site.lxcpaths:
+    for lxcpath in sorted({*site.lxcpaths, *also, *folders.in_use()}):
         for name in liblxc.containers(lxcpath):
             container = liblxc.Container(name, lxcpath)
             try:
@@ -150,7 +150,8 @@ def _had(site, container):
         gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
         row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted)
         rows[row.address] = row
-    for gpu in _open_to(site, container):
+    pid = container.init_pid
+    for gpu in has(container, pid, site.found.gpus) if pid else []:
         rows.setdefault(gpu.address, _row(key, gpu, Wanted(gpus=(gpu.address,)), persistent=False))
     return list(rows.values())
 
@@ -163,23 +164,6 @@ def _row(key, gpu, wanted, persistent=True):
 def _row_of_the_lost(key, old, wanted):
     """Of a GPU that is not here now: it stays its holder's, as it would with the table."""
     return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
-
-
-def _open_to(site, container):
-    """GPUs that a running container can open: by rules for them alone, or by one that opens every GPU, which says
-    nothing of one, where it has the GPU's node.
-    """
-    pid = container.init_pid
-    if not pid:
-        return []
-    wild = site.running(container, pid).cgroup.look().may("c", NVIDIA, NO_GPU, "r")
-    open_to_it = {far.address for far in reach_of(container, pid, site.found.gpus) if far.state == OPEN}
-    found = [gpu for gpu in site.found.gpus if gpu.nodes and gpu.address in open_to_it]
-    return [gpu for gpu in found if not wild or _has_node(container, pid, gpu)]
-
-
-def _has_node(container, pid, gpu):
-    return any(device_nodes.look(container, node.path, pid) == node.number for node in own_nodes(gpu))
 
 
 def _own(site, container, persisted):

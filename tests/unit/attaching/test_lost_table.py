@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.st
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
-from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.attaching.test_attaching import BLUEPRINT
 from ansible_collections.hetero.compute.tests.unit.attaching.test_reconciling import repaired
 
@@ -44,6 +44,25 @@ def test_a_repair_writes_down_what_a_container_has_by_its_own_file(host, runs):
         assert host.can_open(box) == [FIRST]
     with pytest.raises(NoneFree, match=f"allocated to {box.name}"):
         host.attach(other, gpus=[FIRST])
+
+
+@pytest.mark.parametrize("rules", [True, False], ids=["rule", "node"])
+def test_what_a_container_of_another_folder_has_is_not_free(host, in_use, rules):
+    """Lost: a GPU that somebody works on, to the next who asks, as he is in a folder that the table does not know."""
+    theirs = host.boxes.lxcpath
+    box = host.boxes.make(rules=rules)
+    host.boxes.lxcpath = f"{host.boxes.top}/ours"
+    other = host.boxes.make(start=False)
+    in_use.append(theirs)
+    assert host.attach(other, gpus=[SECOND])["changed"], "to run beside is no reason yet"
+    if rules:
+        box.allow(f"c 195:{MINORS[FIRST]} rw")
+    else:
+        os.mknod(f"/proc/{box.init_pid}/root/dev/nvidia{MINORS[FIRST]}", 0o20666, os.makedev(195, MINORS[FIRST]))
+    with pytest.raises(NoneFree, match=f"container {box.name} can open it"):
+        host.attach(other, gpus=[FIRST])
+    assert host.reconcile(repair=True)["findings"] == [], "what is not ours is closed by nobody"
+    assert host.attach(other, gpus=[ADDRESSES[2]])["changed"]
 
 
 def test_what_the_table_gives_to_another_since_is_said_and_left(host):

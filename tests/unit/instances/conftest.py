@@ -30,7 +30,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.in
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.preflight import Plan
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders, opening, persistence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
@@ -92,7 +93,7 @@ def image(tmp_path_factory):
 
 
 @pytest.fixture
-def network():
+def network(monkeypatch):
     """A network of this process's own, with the bridge that containers are put on, for the length of a test."""
     before = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "mnt")]
     assert libc.unshare(CLONE_NEWNS | CLONE_NEWNET) == 0
@@ -107,7 +108,10 @@ def network():
         )
         plan = Plan(network="10.0.81.0/24", addresses=["10.0.81.10", "10.0.81.13"])
         pinning.load(bridge_of(plan, [], []))
-        yield
+        # containers of other tests are not seen from here
+        with monkeypatch.context() as patch:
+            patch.setattr(folders, "in_use", in_use)
+            yield
     finally:
         deadline = Deadline(5.0)
         for space in before:

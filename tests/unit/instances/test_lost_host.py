@@ -272,6 +272,44 @@ def test_containers_count_on_a_host_that_offers_guests_only_now(here):
     assert [row.address for row in allocations(here)] == OWN
 
 
+def test_a_running_container_of_another_folder_counts(here):
+    """Lost: the GPUs of a container in a folder that a caller named, or that was the host's before: it runs, and the
+    next who asks gets them.
+    """
+    lose(here)
+    here.config.write_text(json.dumps(dict(here.settings, lxcpath=str(here.folder / "other"))))
+    for check in (True, False):
+        for name, given in VERBS:
+            with pytest.raises(HeteroError, match=LOST) as error:
+                module(here, name, check, **given)
+            assert f"container {here.lxcpath / 'ml-8'}" in str(error.value), name
+    said = module(here, "host_reconcile")
+    assert LOST in said["warnings"][0]
+    assert [row.address for row in allocations(here)] == OWN
+    assert module(here, "gpu_reconcile", repair=True)["findings"] == []
+    assert here.can_open() == OWN
+    assert [gpu["holder"] for gpu in here.info()["gpus"]] == ["ml-8", "ml-8", None, None]
+    assert "warnings" not in module(here, "host_reconcile")
+
+
+def test_who_names_a_folder_hears_of_those_there(here, monkeypatch):
+    """Lost: the GPUs of a container that is down, in the folder that the caller names; or of those in the host's."""
+    here.do(instances.stopped)
+    lose(here)
+    monkeypatch.setitem(config.MACHINE, "state_folder", here.settings["state_folder"])
+    monkeypatch.setitem(config.MACHINE, "run_folder", here.settings["run_folder"])
+    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.folder / "other"))
+    here.config.rename(f"{here.config}.away")
+    named = dict(lxcpath=str(here.lxcpath))
+    with pytest.raises(HeteroError, match=LOST):
+        module(here, "lxc_gpu_attach", container="ml-7", count=3, **named)
+    assert LOST in module(here, "gpu_reconcile", repair=True, check=True, **named)["warnings"][0]
+    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.lxcpath))
+    named = dict(lxcpath=str(here.folder / "other"))
+    assert LOST in module(here, "gpu_reconcile", repair=True, **named)["warnings"][0]
+    assert [row.address for row in allocations(here)] == OWN
+
+
 def test_a_file_without_tables_is_no_database(here):
     """Lost: the word that it is gone, by a file that a process left which was killed while it made one."""
     here.do(instances.stopped)
