@@ -42,8 +42,9 @@ options:
     default: []
   remove:
     description: Names of boards that the boards file does not name, such as V(board7), of which an operator says that
-      their roots, exports and archives may go. Refused where there is a claim or a record of one; only without
-      O(boards).
+      their roots, exports and archives may go. Refused where there is a claim or a record of one, where the outlet that
+      the wiring names for it is not off, and where something answers at the address that its root is exported to;
+      only without O(boards).
     type: list
     elements: str
     default: []

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Roots and exports of boards that are gone for good, removed by an operator's word: no verb reaches them any more.
 
-Only of a board that the boards file does not name and of which there is neither claim nor record.
+Only of a board that the boards file does not name, of which there is neither claim nor record, and that has no power as
+far as can be seen.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 
+from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused
 from ..images.disk_files import DiskFiles
@@ -19,6 +21,9 @@ from ..images.provision import UNMOUNT_TIME
 from ..images.roots import Root
 from ..locks import lock
 from ..printable import brief
+from .outlet_power import statuses
+from .power_proof import LOOK, LOOKS
+from .unnamed import told
 
 VERB = "reconcile"
 NAME = re.compile(r"board(0|[1-9][0-9]{0,8})")
@@ -35,17 +40,21 @@ def must_be_gone(proxy, names):
     for name in names:
         if _number(name) in proxy.boards:
             remedy = (
-                "terminate the instance that has it; module board_image with state=absent cleans one that nobody has"
+                "terminate the instance that has it; module board_image with state=absent cleans one that nobody has; "
+                "where that of another proxy node is meant, -e without=NODE leaves a node out"
             )
             raise Refused("is in the boards file: nothing is removed", name, remedy)
 
 
-def discard(proxy, names, change, deadline):
-    """Remove what lies here of these boards, which must_be_gone has passed; those of which there was something.
+def discard(proxy, names, ended, change, deadline):
+    """Remove what lies here of these boards, which must_be_gone has passed.
 
+    :param ended: instances whose claims the same call ended, or would end.
+    :returns: {name of a board of which there was something: what, in words}.
     :raises Refused: the board may be somebody's; nothing of it is touched.
     """
-    return [name for name in names if _discard(proxy, name, _number(name), change, deadline)]
+    found = {name: _discard(proxy, name, _number(name), ended, change, deadline) for name in names}
+    return {name: there for name, there in found.items() if there}
 
 
 def _number(name):
@@ -55,31 +64,34 @@ def _number(name):
     return int(found[1])
 
 
-def _discard(proxy, name, board, change, deadline):
+def _discard(proxy, name, board, ended, change, deadline):
     if change.check:
-        return _remove(proxy, board, change)
+        return _remove(proxy, board, ended, change, deadline)
     with lock(proxy.config["run_folder"], name, VERB, proxy.actor, deadline):
-        return _remove(proxy, board, change)
+        return _remove(proxy, board, ended, change, deadline)
 
 
-def _remove(proxy, board, change):
-    _must_be_nobodys(proxy, board)
+def _remove(proxy, board, ended, change, deadline):
+    _must_be_nobodys(proxy, board, ended)
     parts = _Parts(proxy, board)
-    _must_serve_nobody(proxy, board, parts.exports())
     there = parts.there()
+    if not there:
+        return there
+    _must_serve_nobody(proxy, board, parts.clients())
+    _must_have_no_power(proxy, board, parts.clients(), deadline)
     if not change.note(f"board{board}, not in the boards file", {"there": there}, {"there": []}) or change.check:
-        return bool(there)
+        return there
     parts.remove()
     left = parts.there()
     if left:
         raise HeteroError(f"still there after it was removed: {'; '.join(left)}", f"board{board}", "look who uses it")
     proxy.store.event(board, VERB, f"removed by an operator's word: {'; '.join(there)}")
-    return True
+    return there
 
 
-def _must_be_nobodys(proxy, board):
+def _must_be_nobodys(proxy, board, ended):
     name, claim = f"board{board}", proxy.store.record(board).claim
-    if claim:
+    if claim and claim.instance not in ended:
         remedy = f"reconcile -e forget={claim.instance} ends its claim; then {AGAIN}"
         raise Refused(f"is claimed for {claim.instance}: nothing is removed", name, remedy)
     for other in proxy.store.kept_boards():
@@ -87,10 +99,19 @@ def _must_be_nobodys(proxy, board):
     for path in proxy.store.strays():
         remedy = f"look whose it is, and move it out of that folder; then {AGAIN}"
         raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
-    if board in proxy.store.kept_boards():
+    if board in proxy.store.kept_boards() and not _is_ended(proxy, board, ended):
         path = proxy.store.path_of_kept(board)
         remedy = f"end the claim that it names (reconcile -e forget=NAME), or remove it; then {AGAIN}"
         raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
+
+
+def _is_ended(proxy, board, ended):
+    """Whether the record in a board's place is of a claim that the same call ends."""
+    try:
+        kept = proxy.store.kept(board)
+    except HeteroError:
+        return False
+    return bool(kept) and kept.claim.instance in ended
 
 
 def _must_not_be_its(proxy, board, other):
@@ -104,15 +125,41 @@ def _must_not_be_its(proxy, board, other):
             raise Refused(what, f"board{board}", remedy) from error
 
 
-def _must_serve_nobody(proxy, board, exports):
+def _must_serve_nobody(proxy, board, clients):
     """Refused where a root is exported to a board that the boards file names, by another number."""
-    clients = {client for export in exports for client in export.clients}
     for other in proxy.boards.values():
         if other.ip in clients:
             what = f"its root is exported to {other.ip}, which is {other.name} in the boards file: nothing is removed"
             raise Refused(
                 what, f"board{board}", f"terminate what runs on {other.name}, and see that it is off; then {AGAIN}"
             )
+
+
+def _must_have_no_power(proxy, board, clients, deadline):
+    """Refused where the wiring still names a board's outlet, and that is not off; or where something answers at an
+    address to which its root is exported.
+    """
+    wiring = proxy.config["boards"]
+    place = _outlet(wiring.get(str(board), {}))
+    if place and place not in [_outlet(wiring.get(str(other), {})) for other in proxy.boards]:
+        pdu, outlet = place
+        states, error = statuses(proxy, [pdu], deadline)[pdu]
+        if states.get(outlet) == "on":
+            remedy = f"see what it feeds, and have that switched off; or take the board out of the wiring; then {AGAIN}"
+            raise Refused(f"its outlet {outlet} of {pdu} is on: nothing is removed", f"board{board}", remedy)
+        if outlet not in states:
+            what = f"whether its outlet {outlet} of {pdu} is off is not known ({error or 'it has no such outlet'})"
+            remedy = f"mend that, or take the board out of the wiring; then {AGAIN}"
+            raise Refused(f"{what}: nothing is removed", f"board{board}", remedy)
+    for client in sorted(clients):
+        if any(ssh.alive(client, LOOK) for _turn in range(LOOKS)):
+            what = f"something answers at {client}, to which its root is exported: nothing is removed"
+            raise Refused(what, f"board{board}", f"see which machine that is, and switch it off; then {AGAIN}")
+
+
+def _outlet(wire):
+    """(PDU, outlet) that a board's wiring names; None where it names none."""
+    return (wire["pdu"], str(wire["outlet"])) if "pdu" in wire and "outlet" in wire else None
 
 
 class _Parts:
@@ -127,10 +174,14 @@ class _Parts:
     def exports(self):
         return [export for export in self.server.show().values() if export.path == self.root.path]
 
+    def clients(self):
+        """Addresses to which its root is exported."""
+        return {client for export in self.exports() for client in export.clients}
+
     def there(self):
         """In words."""
         found = [f"export {export.id} {export.pseudo}" for export in self.exports()]
-        found += [f"folder {part.folder}" for part in (self.root, self.disk) if part.exists()]
+        found += [told(part) for part in (self.root, self.disk) if part.exists()]
         restore = self.server.restore_file(self.pseudo)
         return found + ([f"file {restore}"] if os.path.lexists(restore) else [])
 

@@ -156,19 +156,26 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
     gone = unnamed.let_go(proxy, forget, change) if ids is None else []
-    removed = discard(proxy, remove, change, Deadline(timeout)) if ids is None else []
+    removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
     ended = [*filter(None, ended), *gone]
     return dict(
         boards=[look.result for look in looks],
         others=unnamed.others(proxy) if ids is None else [],
         ended=ended,
-        removed=removed,
+        removed=list(removed),
         **unnamed.not_ended(proxy, forget, ended),
-        lines=[line for look in looks for line in look.work.lines],
+        lines=[line for look in looks for line in look.work.lines] + _lines_of(removed, change),
         diff=change.diff,
         seconds=change.seconds,
         changed=any(look.work.changed for look in looks) or bool(gone or removed),
     )
+
+
+def _lines_of(removed, change):
+    """What was removed, for people."""
+    done = "would be removed" if change.check else "removed"
+    texts = {name: f"{done}: {'; '.join(there)}" for name, there in removed.items()}
+    return [dict(instance=None, node=name, phase=PHASE, text=text, seconds=None) for name, text in texts.items()]
 
 
 def _adopt(proxy, look, names):

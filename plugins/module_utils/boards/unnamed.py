@@ -13,8 +13,10 @@ import re
 from contextlib import suppress
 
 from ..errors import HeteroError
+from ..images.disk_files import DiskFiles
 from ..images.exports import exporter
-from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE
+from ..images.ownership import made_for
+from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE, Root
 from .recorded import RELEASE_PHASE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
@@ -86,10 +88,11 @@ def others(proxy):
     found = [_told(proxy, *left) for left in _left(proxy)]
     found += [f"file {path}: {STRAY}" for path in proxy.store.strays()]
     found += [
-        f"folder {os.path.join(folder, name)}: {UNWANTED.format(number=name[len(SOURCE) :])}"
-        for folder in (*roots, proxy.folder("disks"))
-        for name in _names(folder, ROOT_NAME)
-        if name not in known
+        f"{told(root)}: {UNWANTED.format(number=number)}"
+        for number in _numbers([*roots, proxy.folder("disks")])
+        if number not in proxy.boards
+        for root in (Root(proxy.config["state_folder"], number), DiskFiles(proxy.folder("disks"), number))
+        if root.exists()
     ]
     tftp_root = proxy.config["tftp_root"]
     names = _names(tftp_root, FILES_NAME)
@@ -103,6 +106,17 @@ def others(proxy):
     own = {os.path.join(folder, name, "root") for folder in roots for name in known}
     left = [export for export in below if export.path not in own]
     return found + sorted(f"export {export.id} {export.pseudo}: {_way_of(export)}" for export in left)
+
+
+def told(root):
+    """A root's folder, or that of what is kept of one on a disk, with whom it was made for."""
+    whose = made_for(root)
+    return f"folder {root.folder}, made for {whose}" if whose else f"folder {root.folder}"
+
+
+def _numbers(folders):
+    """Of boards that have a folder in one of these, in order."""
+    return sorted({int(name[len(SOURCE) :]) for folder in folders for name in _names(folder, ROOT_NAME)})
 
 
 def _way_of(export):

@@ -60,10 +60,17 @@ def whose_root(proxy, board):
 
 def whose_archive(proxy, board):
     """The instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
-    files = DiskFiles(proxy.folder("disks"), board.id)
-    made = files.made()
+    return made_for(DiskFiles(proxy.folder("disks"), board.id))
+
+
+def made_for(root):
+    """The instance that a root, or what is kept of one on a disk, was made for, whole or not; None where none is said.
+
+    :param root: a Root, or DiskFiles.
+    """
+    made = root.made()
     if made is None:
-        return UNREADABLE if has_word(files.folder) else None
+        return UNREADABLE if has_word(root.folder) else None
     return _of(made)
 
 

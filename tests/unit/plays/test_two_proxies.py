@@ -38,6 +38,25 @@ def test_a_proxy_that_is_down_stops_a_request_or_is_left_out(proxies):
     assert (rc != 0, "but p1, p2, left out by without" in output) == (True, True), output
 
 
+def test_remains_are_removed_nowhere_where_one_node_refuses(proxies):
+    """Lost: what lay on the first node, by a name that is a board's in use on the second one."""
+    folders, plays = proxies
+    rows = folders["p1"].folder / "tftpboot" / "tilera_boards"
+    rows.write_text("".join(row for row in rows.read_text().splitlines(keepends=True) if not row.startswith("1 ")))
+    with Store(folders["p1"].state_db) as store:
+        assert store.claims() == []
+    left = folders["p1"].folder / "var" / "lib" / "hetero" / "board-roots" / "fs_1"
+    left.mkdir(parents=True)
+    (left / "made.json").write_text(json.dumps(dict(claim="carol 1.5", image="ab" * 32, whole=True)))
+    rc, output = plays.play("reconcile", remove="board1")
+    assert (rc != 0, left.exists()) == (True, True), output
+    assert "board1: is in the boards file: nothing is removed" in output
+    assert "-e without=NODE leaves a node out" in output
+    rc, output = plays.play("reconcile", remove="board1", without="p2")
+    assert (rc, left.exists()) == (0, False), output
+    assert "made for carol" in output
+
+
 def claims(proxies):
     """{proxy: [instances claimed there]}."""
     found = {}

@@ -260,38 +260,7 @@ def test_a_claim_that_was_ended_by_a_word_is_not_missed_the_second_time(tenants,
     assert not again["changed"]
 
 
-# ---- what a board that is gone has left
-
-
-def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
-    """Lost: the space of its root, for ever: each verb asks for a board that the boards file names."""
-    deploy(tenants, {0})
-    mine = tenants.running("jackie")
-    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
-    assert said["failed"]
-    assert "is claimed for carol: nothing is removed: reconcile -e forget=carol ends its claim" in said["msg"]
-    (tenants.folder / "record").write_text(record(tenants, 1).read_text())
-    reconcile(tenants, forget=["carol"])
-    shutil.copy(tenants.folder / "record", record(tenants, 1))
-    assert "has a record of a claim" in tenants.module("board_reconcile", timeout=5, remove=["board1"])["msg"]
-    record(tenants, 1).unlink()
-    left = [text for text in reconcile(tenants)["others"] if "remove=board1 removes it" in text]
-    assert [text.split()[0] for text in left] == ["folder", "export"]
-    for name, why in (("board0", "is in the boards file"), ("../x", "is no name of a board")):
-        assert why in tenants.module("board_reconcile", timeout=5, remove=[name])["msg"]
-    dry = reconcile(tenants, remove=["board1"], check=True)
-    assert (dry["removed"], (tenants.state / "board-roots" / "fs_1").exists()) == (["board1"], True)
-    result = reconcile(tenants, remove=["board1"])
-    assert (result["removed"], result["changed"]) == (["board1"], True)
-    (files,) = result["others"]
-    assert files.startswith(f"folder {tenants.tftp / '10.0.2.2'}: copies of what a board boots, and no data: remove it")
-    shutil.rmtree(tenants.tftp / "10.0.2.2")
-    there = tenants.what_is_there()
-    assert {key: there[key] for key in ("exports", "mounts", "loops", "roots", "restore", "records", "tftp")} == {
-        key: mine[key] for key in ("exports", "mounts", "loops", "roots", "restore", "records", "tftp")
-    }
-    again = reconcile(tenants, remove=["board1"])
-    assert (again["removed"], again["others"], again["changed"]) == ([], [], False)
+# ---- what is refused
 
 
 def test_an_end_that_is_refused_writes_no_record(jackie):
@@ -306,62 +275,3 @@ def test_an_end_that_is_refused_writes_no_record(jackie):
     result = jackie.module("board_image", boards=[0], state="absent", instance="jackie")
     assert "was used by eve since" in result["msg"]
     assert record(jackie).read_text() == "{"
-
-
-def gone_board(tenants):
-    """board1, which the boards file no longer names; carol's root is there, and an older database knows of no claim."""
-    deploy(tenants, {0})
-    with tenants.proxy() as proxy:
-        proxy.store._db.write("DELETE FROM claims WHERE board = 1")
-    return tenants.state / "board-roots" / "fs_1"
-
-
-@pytest.mark.parametrize("words", ['"board": 1', "{"])
-def test_a_root_whose_record_lies_elsewhere_is_not_removed(tenants, words):
-    """Lost: a running tenant's root, as its record was moved to another board's place, and may be damaged there."""
-    root = gone_board(tenants)
-    record(tenants, 1).rename(record(tenants, 99))
-    if words == "{":
-        record(tenants, 99).write_text(words)
-    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
-    assert said["failed"]
-    assert f"{record(tenants, 99)}: " in said["msg"]
-    assert "it may be of board1: nothing is removed" in said["msg"]
-    assert (root / "made.json").exists()
-
-
-def test_a_root_beside_a_file_that_may_be_its_record_is_not_removed(tenants):
-    """Lost: a running tenant's root, as somebody called its record by another name."""
-    root = gone_board(tenants)
-    stray = record(tenants, 1).rename(record(tenants, 1).with_suffix(".json.bak"))
-    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
-    assert f"{stray} is no record of a claim by its name, and may be one: nothing is removed" in said["msg"]
-    assert (root / "made.json").exists()
-
-
-def test_a_root_that_is_exported_to_a_board_of_the_file_is_not_removed(tenants):
-    """Lost: the root of a board that runs, as it has another number in a new boards file."""
-    path = tenants.folder / "tilera_boards"
-    rows = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(re.sub(r"^(\s*)1\b", r"\g<1>11", row) for row in rows))
-    with tenants.proxy() as proxy:
-        proxy.store._db.write("DELETE FROM claims WHERE board = 1")
-    record(tenants, 1).unlink()
-    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
-    assert "its root is exported to 10.0.2.2, which is board11 in the boards file: nothing is removed" in said["msg"]
-    assert (tenants.state / "board-roots" / "fs_1" / "made.json").exists()
-
-
-def test_a_wrong_name_is_refused_before_anything_is_done(tenants):
-    """Lost: what was mended in the same call, of which the error says nothing."""
-    deploy(tenants, {0})
-    (tenants.tftp / "10.0.2.1").rename(tenants.tftp / "aside")
-    for name, why in (
-        ("bord1", "is no name of a board"),
-        ("board0", "is in the boards file"),
-        ("board" + "9" * 5000, ""),
-    ):
-        said = tenants.module("board_reconcile", timeout=5, remove=[name])
-        assert said["failed"]
-        assert why in said["msg"]
-    assert not (tenants.tftp / "10.0.2.1").exists()
