@@ -18,6 +18,8 @@ from .errors import FULL, HeteroError, TimedOut
 
 #: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
 UNNAMED = "another process"
+#: What who only looks says of what another works on.
+BUSY = "busy with {who}: not looked at"
 
 
 @contextmanager
@@ -38,6 +40,25 @@ def lock(run_folder, board_name, verb, actor, deadline, waiting=None):
     finally:
         # Closing ends the flock. The file stays: one that is unlinked while another waits would make two locks of one.
         os.close(file)
+
+
+def held_by(run_folder, board_name, instance=None):
+    """Who works on a board just now, for who only looks, in words; None for nobody. Waits for nothing, writes nothing.
+
+    :param instance: whose board it is.
+    """
+    try:
+        file = os.open(os.path.join(run_folder, "locks", board_name), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        name = _named(file)
+        return name.replace(" (", f" of {instance} (", 1) if instance else name
+    finally:
+        os.close(file)
+    return None
 
 
 def _open(run_folder, board_name):

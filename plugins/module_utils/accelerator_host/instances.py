@@ -255,8 +255,13 @@ def held(work, verb, deadline):
     """The lock of an instance. Check mode changes nothing, and needs no turn."""
     if work.change.check:
         return ExitStack()
-    name, waiting = f"instance-{work.claim.instance}", partial(work.report, "wait")
-    return lock(work.host.config["run_folder"], name, verb, work.host.actor, deadline, waiting)
+    waiting = partial(work.report, "wait")
+    return lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting)
+
+
+def lock_name(work):
+    """What the lock of an instance is called."""
+    return f"instance-{work.claim.instance}"
 
 
 def _reporter(host, instance, change, lines):

@@ -16,11 +16,12 @@ from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import HeteroError
 from ..gpus.restoring import begin_anew
+from ..locks import BUSY, held_by
 from ..lxc import creating, folders, identity
 from ..lxc.liblxc import Container, containers
 from . import states
 from .domains import audit
-from .instances import held, work_of
+from .instances import held, lock_name, work_of
 
 PHASE = "reconcile"
 #: How long a container that runs may take to prove its key (seconds): it is on this very machine.
@@ -44,14 +45,26 @@ def reconcile(host, change, timeout, anew=False):
         work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
         try:
             with held(work, PHASE, Deadline(timeout)):
-                work.read()
-                look["recorded"] = work.claim.state
-                _judge(work, look)
+                who = _at_work(work)
+                if not who:
+                    work.read()
+                    look["recorded"] = work.claim.state
+                    _judge(work, look)
+                    who = _at_work(work)
+            if who:
+                look["found"] = []
+                _note(look, BUSY.format(who=who))
         except HeteroError as error:
             _note(look, f"not looked at: {error}")
         looks.append(look)
     found = audit(host, change)
     return dict(change.result, instances=looks, domains=found, others=_others(host), left=left)
+
+
+def _at_work(work):
+    """Who works on an instance while a dry run looks at it, which takes no lock: what it sees says nothing then."""
+    run_folder, instance = work.host.config["run_folder"], work.claim.instance
+    return held_by(run_folder, lock_name(work), instance) if work.change.check else None
 
 
 def _begin(host, change):

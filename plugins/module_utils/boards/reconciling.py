@@ -19,6 +19,7 @@ from ..descriptors import make_room
 from ..errors import HeteroError, Refused
 from ..images.ownership import is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
+from ..locks import BUSY, held_by
 from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
@@ -81,6 +82,15 @@ class Look:
         self.recorded = self.work.record.state if self.work.record else None
         if self.work.over:
             self.note(f"not looked at: {self.work.error}")
+        elif self.work.change.check:
+            self.yield_to_a_verb()
+
+    def yield_to_a_verb(self):
+        """A dry run takes no lock: what it sees of a board that a verb works on says nothing of the board."""
+        who = held_by(self.work.proxy.config["run_folder"], self.work.board.name, self.work.instance)
+        if who:
+            self.found, self.work.over, self.work.changed = [], True, False
+            self.note(BUSY.format(who=who))
 
     def note(self, found, done=None):
         """`done` says what was mended, or would be; None: it is only reported."""
@@ -155,6 +165,8 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
                 except HeteroError as error:
                     look.note(str(error))
             _free(proxy, [look for look in looked if look.nobodys], change)
+        for look in looked if change.check else ():
+            look.yield_to_a_verb()  # it may have begun since
     gone = unnamed.let_go(proxy, forget, change) if ids is None else []
     removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
     ended = [*filter(None, ended), *gone]

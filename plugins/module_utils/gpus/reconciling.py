@@ -14,6 +14,7 @@ from functools import partial
 
 from ..change import Change
 from ..errors import HeteroError
+from ..locks import BUSY, held_by
 from ..lxc import device_nodes, identity, liblxc, persistence
 from . import processes, reach, restoring, users
 from .access import ACCESS, rule_for
@@ -119,6 +120,11 @@ def _container(look, container):
     site = look.site
     try:
         if not container.defined:
+            return
+        # A dry run takes no lock: what it sees of one that is just given a GPU says nothing.
+        who = held_by(site.run_folder, container.lock_name) if look.change.check else None
+        if who:
+            look.note("not looked at", BUSY.format(who=who), container)
             return
         with site.locked(container, "reconcile", look.change, look.deadline):
             holder = reach.key_or_path(container)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from dataclasses import replace
 
@@ -13,8 +14,10 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHING, DETACHING
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.attaching.test_attaching import BLUEPRINT, own_node, working
@@ -117,6 +120,17 @@ def test_what_a_process_uses_is_not_closed(host):
     # lxc-attach ends with it; the other way round it is left to who adopts orphans, and its container waits for that
     os.kill(pid, signal.SIGKILL)
     process.wait(10)
+
+
+def test_a_look_does_not_judge_a_container_that_is_just_given_a_gpu(host):
+    """Lost: another user's attach, shown as one that was cut short, with a repair for it."""
+    box = host.boxes.make()
+    box.allow(f"c 195:{MINORS[FIRST]} rw")
+    with lock(host.run_folder, box.lock_name, "attach", "jo", Deadline(1)):
+        (finding,) = host.reconcile()["findings"]
+    assert (finding["kind"], finding["done"]) == ("not looked at", None)
+    assert re.fullmatch(r"busy with attach \(jo, pid [0-9]+, since [0-9:]+\): not looked at", finding["found"])
+    assert host.found() == {("not allocated", box.name, FIRST)}
 
 
 def test_what_was_cut_short_is_finished(host):

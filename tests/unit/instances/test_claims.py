@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reconciling
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.modules import lxc_instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
@@ -165,3 +169,16 @@ def test_a_container_made_by_hand_is_nobodys_instance(claims):
         claims.claim()
     assert holders(claims) == [None] * 4
     assert (claims.lxcpath / "ml-8" / "config").exists()
+
+
+def test_a_dry_run_of_reconcile_does_not_judge_an_instance_at_work(claims):
+    """Lost: another user's provision, shown as a claim of which nothing is made, with a terminate as the way out."""
+    claims.claim()
+    with claims.host(create=False) as host:
+        with lock(host.config["run_folder"], "instance-ml-8", "start", "jo", Deadline(1)):
+            (look,) = reconciling.reconcile(host, Change(True), 5.0)["instances"]
+        ((found, done),) = [(one["found"], one["done"]) for one in look["found"]]
+        assert re.fullmatch(r"busy with start of ml-8 \(jo, pid [0-9]+, since [0-9:]+\): not looked at", found)
+        assert done is None
+        (look,) = reconciling.reconcile(host, Change(True), 5.0)["instances"]
+        assert "not made yet" in look["found"][0]["found"]

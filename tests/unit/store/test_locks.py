@@ -17,11 +17,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
 
 HOLD = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 with lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
     print("held", flush=True)
@@ -30,7 +30,7 @@ with lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
 
 COUNT = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 for turn in range(20):
     with lock(sys.argv[1], "board3", "count", "test", Deadline(30)):
@@ -199,3 +199,14 @@ def test_a_folder_that_cannot_be_made_is_named():
     what = r"board3: lock cannot be opened in /proc/hetero/locks .*: make /proc/hetero"
     with pytest.raises(HeteroError, match=what), held:
         pytest.fail("there is no such folder")
+
+
+def test_who_only_asks_is_told_at_once_and_changes_nothing(run_folder, hold):
+    """Lost: a dry run that takes a board which is just booting for one that contradicts its record."""
+    assert held_by(run_folder, "board3") is None
+    assert not os.path.exists(run_folder)
+    process = hold("start", "jo")
+    assert held_by(run_folder, "board3").startswith(f"start (jo, pid {process.pid}, since ")
+    process.kill()
+    process.wait()
+    assert held_by(run_folder, "board3") is None

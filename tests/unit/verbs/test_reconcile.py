@@ -6,11 +6,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
+from contextlib import ExitStack
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import reconciling
 from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
@@ -242,6 +247,38 @@ def test_boards_out_of_use_and_boards_at_work_are_only_reported(site):
     assert found(result, 0) == [("kept out of use (maintenance: new fan), its outlet is on", None)]
     assert "not looked at: board1: still held by start (jo" in found(result, 1)[0][0]
     assert site.outlets() == {"1": "on", "2": "on"}
+
+
+BUSY = rf"busy with start of jackie \(jo, pid {os.getpid()}, since [0-9:]+\): not looked at"
+
+
+def test_a_dry_run_does_not_judge_a_board_at_work(jackie):
+    """Lost: another user's provision: it was shown as a contradiction while its board booted, with a repair for it."""
+    jackie.cut(0)
+    with lock(str(jackie.run_folder), "board0", "start", "jo", Deadline(1)):
+        result = reconcile(jackie, check=True)
+    ((text, done),) = found(result)
+    assert re.fullmatch(BUSY, text)
+    assert (done, result["changed"], result["boards"][0]["power"]) == (None, False, None)
+    assert "its outlet is off" in found(reconcile(jackie, check=True))[0][0]
+
+
+def test_nor_one_that_was_taken_up_meanwhile(jackie, monkeypatch):
+    """Lost: the same, where the work began after the first look."""
+    jackie.cut(0)
+    ask, taken = reconciling._ask_boards, ExitStack()
+
+    def asked(*given):
+        taken.enter_context(lock(str(jackie.run_folder), "board0", "start", "jo", Deadline(1)))
+        monkeypatch.setattr(reconciling, "_ask_boards", ask)
+        return ask(*given)
+
+    monkeypatch.setattr(reconciling, "_ask_boards", asked)
+    with jackie.proxy() as proxy, taken:
+        result = reconciling.reconcile(proxy, None, Change(check=True), 5)
+    ((text, done),) = found(result)
+    assert re.fullmatch(BUSY, text)
+    assert (done, result["changed"]) == (None, False)
 
 
 def test_what_is_of_no_board_is_named_and_left(jackie):
