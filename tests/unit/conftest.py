@@ -17,6 +17,7 @@ import pytest
 from hypothesis import configuration
 
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
+from ansible_collections.hetero.compute.tests.machine import Watch
 from ansible_collections.hetero.compute.tests.turns import DAY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,8 @@ COLLECTIONS = ROOT.parents[2] if ROOT.parts[-3:] == ("ansible_collections", "het
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(COLLECTIONS), os.environ.get("PYTHONPATH")]))
 
 configuration.set_hypothesis_home_dir(ROOT / "build" / "hypothesis")
+
+MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"attaching", "gpu_races", "lxc"}
@@ -45,6 +48,15 @@ def pytest_collection_modifyitems(items):
     for item in items if why else []:
         if Path(item.fspath).parent.name in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(autouse=True)
+def machine():
+    """What the machine has of its own, as a node, is touched by no test."""
+    MACHINE.begin()
+    yield
+    touched = MACHINE.touched()
+    assert not touched, f"it touched what is the machine's own: {touched[:5]}"
 
 
 @pytest.fixture(autouse=True)

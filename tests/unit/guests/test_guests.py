@@ -286,7 +286,8 @@ def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
 def test_a_host_of_containers_too_gives_guests_addresses_of_their_own(site):
     """One bridge for both would put guests where no guest is reached; one that says KVM only takes no container."""
     kvm = json.loads(site.config.read_text())["kvm"]
-    lxc = dict(bridge="hetero0", addresses=["10.0.80.10", "10.0.80.10"], lxcpath=str(site.folder / "lxc"))
+    folders = {key: kvm[key] for key in ("state_folder", "run_folder")}
+    lxc = dict(folders, bridge="hetero0", addresses=["10.0.80.10", "10.0.80.10"], lxcpath=str(site.folder / "lxc"))
     site.config.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, bridge="hetero1")}))
     assert site.provision("ml-9")["instances"][0]["ip"] == f"{NETWORK}.10"
     assert site.virt.domain("ml-9").xml(live=False).find("devices/interface/source").get("bridge") == "hetero1"

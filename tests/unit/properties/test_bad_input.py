@@ -10,6 +10,7 @@ Lost if they fail: a slip in a file is a traceback, a wait without end, or a scr
 from __future__ import annotations
 
 import collections
+import ctypes
 import importlib
 import json
 import os
@@ -27,6 +28,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ModuleArgumentSpecValidator
 
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import config as host_config
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.module import run
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import config as proxy_config
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
@@ -73,6 +75,10 @@ ON_HOST = (
     ("kvm_instance", True, dict(WISH, state="present", timeout=1.0)),
     ("host_reconcile", True, {}),
 )
+
+
+CLONE_NEWNS = 0x20000  # linux/sched.h
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Hang(BaseException):
@@ -215,11 +221,31 @@ def wrong_argument(site, random):
     return "arguments", changed, (name, check, changed)
 
 
+@pytest.fixture
+def own_places():
+    """What a configuration that lacks a path means: /var/lib and /run of this test's own, not the machine's."""
+    if os.geteuid() != 0:
+        yield  # the machine's are closed
+        return
+    before = os.open("/proc/thread-self/ns/mnt", os.O_RDONLY)
+    LIBC.unshare(CLONE_NEWNS)
+    try:
+        mounts = "mount --make-rprivate / && mount -t tmpfs none /var/lib && mount -t tmpfs none /run"
+        subprocess.run(mounts, shell=True, check=True)
+        yield
+    finally:
+        deadline = Deadline(5.0)
+        while LIBC.setns(before, 0) != 0:  # a thread of the test's may be about to end
+            assert not deadline.passed, os.strerror(ctypes.get_errno())
+            deadline.nap()
+        os.close(before)
+
+
 HOW_MANY = pytest.mark.parametrize("calls", [500, pytest.param(10000, marks=pytest.mark.long)])
 
 
 @HOW_MANY
-def test_modules(tmp_path, monkeypatch, capsys, calls):
+def test_modules(tmp_path, monkeypatch, capsys, own_places, calls):
     site = Site(tmp_path)
     # what was meant to be a path is made here, if anywhere
     (tmp_path / "here").mkdir()
