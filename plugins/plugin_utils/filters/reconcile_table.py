@@ -5,18 +5,13 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.columns import GAP, aligned
+from ansible_collections.hetero.compute.plugins.plugin_utils.columns import GAP, aligned, left_beside, wrapped
 
 HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
 KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
-#: Columns of the table; what does not fit stands below its row, this far to the right.
-WIDTH = 100
-INDENT = "    "
 WOULD = "would be "
 
 
@@ -41,8 +36,7 @@ def summed_up(kind, records, check=False):
 
 def fitted(rows):
     """Rows as lines of at most WIDTH columns, unless a word is longer; the last two cells of a long one come below."""
-    own = zip(*(row[:-2] for row in rows))
-    left = WIDTH - sum(max(map(len, column)) + len(GAP) for column in own)
+    left = left_beside([row[:-2] for row in rows])
     short = [row for row in rows if len(GAP.join(row[-2:])) <= left]
     found = max((len(row[-2]) for row in short), default=0)
     beside = [row in short and found + len(GAP) + len(row[-1]) <= left for row in rows]
@@ -52,12 +46,6 @@ def fitted(rows):
             yield line
         if not fits:
             yield from wrapped(": ".join(row[-2:]))
-
-
-def wrapped(text, first=INDENT):
-    """A text as lines, which break between words only, so that what is to be typed stays in one piece."""
-    indents = dict(initial_indent=first, subsequent_indent=INDENT)
-    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents)
 
 
 def _called(instances):

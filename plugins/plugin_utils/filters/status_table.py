@@ -12,17 +12,19 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils.images.serving import Promises
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age, gibibytes, left
-from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned
+from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 
 HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
 #: What a host is called in the table, by what it runs.
 KINDS = {"LXC": "gpu", "KVM": "kvm"}
+#: Columns of a row with its note: most notes are short, and are read best beside what they speak of.
+WIDEST = 120
 
 
 def row(board, fits, proxy=None):
-    """A board's cells, as text; its name with its proxy's where that is given."""
+    """A board's cells, as text, and the parts of its note; its name with its proxy's where that is given."""
     since = board.get("since_seconds")
     return (
         f"{board['name']} of {proxy}" if proxy else board["name"],
@@ -32,12 +34,12 @@ def row(board, fits, proxy=None):
         board["state"],
         board.get("instance") or "-",
         "-" if since is None else age(since),
-        ", ".join(filter(None, (lease(board), board.get("note")))),
+        (lease(board), board.get("note")),
     )
 
 
 def host_rows(name, host, fits):
-    """A host's cells: a line for each instance, the host itself in the first; devices that nobody gets last."""
+    """A host's cells, as a board's: a line for each instance, the host itself in the first; last what nobody gets."""
     gpus = devices(host)
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
@@ -47,14 +49,11 @@ def host_rows(name, host, fits):
         ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
         f"{free} of {len(gpus)} free",
     ]
-    seen = [
-        (one["instance"], age(one["since_seconds"]), ", ".join(filter(None, (lease(one), said_of(one)))))
-        for one in host["instances"]
-    ]
-    seen += [("-", "-", f"{gpu['address']}: {why}") for gpu in gpus for why in [trouble(gpu)] if why]
+    seen = [(one["instance"], age(one["since_seconds"]), (lease(one), said_of(one))) for one in host["instances"]]
+    seen += [("-", "-", ("", f"{gpu['address']}: {why}")) for gpu in gpus for why in [trouble(gpu)] if why]
     if host["unsupported"]:
-        seen.append(("-", "-", host["unsupported"]))
-    for number, cells in enumerate(seen or [("-", "-", "")]):
+        seen.append(("-", "-", ("", host["unsupported"])))
+    for number, cells in enumerate(seen or [("-", "-", ("", ""))]):
         yield (*(own if number == 0 else [""] * len(own)), *cells)
 
 
@@ -103,7 +102,20 @@ def status_table(boards, fits=None, hosts=None):
         if not host["error"]:
             rows += host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
-    return aligned([HEADING, *rows]) + promises
+    return _lines(rows) + promises
+
+
+def _lines(rows):
+    """Rows as a table; a note that has no room in its row stands below it, but for what is left of a lease."""
+    room = left_beside([HEADING[:-1], *(cells for *cells, _note in rows)], WIDEST)
+    beside, below = [HEADING], []
+    for *cells, (lent, said) in rows:
+        note = ", ".join(filter(None, (lent, said)))
+        fits = len(note) <= room or not said
+        beside.append((*cells, note if fits else lent))
+        below.append([] if fits else wrapped(said))
+    heading, *lines = aligned(beside)
+    return [heading, *(text for line, more in zip(lines, below) for text in (line, *more))]
 
 
 def roots(proxy, fields):
