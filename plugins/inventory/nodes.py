@@ -136,6 +136,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils.boards.boards_file import COLUMNS, BoardsFileError, geometry, read
+from ..module_utils.plays import play
 from ..plugin_utils import snapshots
 from ..plugin_utils.snapshots import UNKNOWN
 
@@ -303,7 +304,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, OverflowError, RecursionError) as error:
-            self.display.warning(f"{path}: {error}; its nodes are shown as {UNKNOWN}: run hetero.compute.status again")
+            self.display.warning(f"{path}: {error}; its nodes are shown as {UNKNOWN}: run {play('status')} again")
             return {}
 
     def _take(self, taken, name, source):

@@ -17,6 +17,7 @@ from contextlib import closing
 
 from . import reserve
 from .errors import HeteroError
+from .plays import play
 
 #: Copies that are kept: two days of one an hour, for only what changed is copied.
 KEPT = 48
@@ -139,4 +140,4 @@ def how_to_restore(database, copy=None):
     copy = copy or newest_good(database)
     instead = f"copy {copy} in its place and " if copy else ""
     aside = "move it and its -wal and -shm files aside (keep them)"
-    return f"{aside}, then {instead}run the playbook hetero.compute.reconcile, which says what of it is known again"
+    return f"{aside}, then {instead}run {play('reconcile')}, which says what of it is known again"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import resource
 
 from .errors import Refused
+from .this_node import THIS_NODE
 
 #: Open files of a call on boards besides those of its boards: database, job, watches, PDUs, what Python holds.
 BESIDES = 128
@@ -29,6 +30,8 @@ def make_room(boards):
     if hard != resource.RLIM_INFINITY and needed > hard:
         most = max(0, hard - BESIDES) // OF_BOARD
         what = f"need {needed} open files at once, and this process may have {hard}"
-        remedy = f"name at most {most} at once, or raise that limit on this node (ulimit -Hn; LimitNOFILE of its sshd)"
+        remedy = (
+            f"name at most {most} at once, or raise that limit on {THIS_NODE} (ulimit -Hn; LimitNOFILE of its sshd)"
+        )
         raise Refused(what, f"{boards} boards", remedy)
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -14,10 +14,12 @@ from contextlib import closing
 
 from .backups import aside, copies, folder_of, newest_good
 from .errors import HeteroError
+from .plays import play
+from .this_node import THIS_NODE
 
 #: So many of each kind are named.
 SHOWN = 3
-RECONCILE = "ansible-playbook hetero.compute.reconcile"
+RECONCILE = play("reconcile")
 
 
 def must_not_be_lost(database, signs, mark=None):
@@ -32,7 +34,7 @@ def must_not_be_lost(database, signs, mark=None):
         return
     there, besides = signs()
     if there:
-        what = f"is not there, and instances were made on this node ({listed(there)})"
+        what = f"is not there, and instances were made on {THIS_NODE} ({listed(there)})"
         raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
 
 
@@ -73,11 +75,11 @@ def _is_there(database):
 def _way_back(database, mark):
     newest = newest_good(database)
     if newest is None and copies(database):
-        way = f"run on this node: {aside(database)} and then, where the inventory is: {RECONCILE}"
+        way = f"run on {THIS_NODE}: {aside(database)} and then, where the inventory is: {RECONCILE}"
         return f"none of its copies is whole ({listed(copies(database)[::-1])}): {way}, which makes it anew"
     if newest is None:
         return f"no copy of it is there: {RECONCILE} makes it anew, and says what of it is known again"
     logs = [path for path in (f"{database}-wal", f"{database}-shm") if os.path.exists(path)]
     first = f"touch {mark} && " if mark else ""
     first += f"mv {' '.join(logs)} {folder_of(database)}/ && " if logs else ""
-    return f"run on this node: {first}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"
+    return f"run on {THIS_NODE}: {first}cp -p {newest} {database} and then, where the inventory is: {RECONCILE}"

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import BadInput, naming
 from ..flavors.fit import AMOUNTS
 from ..flavors.hosts import KVM, LXC
+from ..plays import play
 from ..typed import (
     ADDRESS,
     FLAG,
@@ -37,7 +38,7 @@ from ..typed import (
 
 #: Where the roles write it.
 CONFIG = "/etc/hetero/host.json"
-SET_UP = "run the set-up playbook hetero.compute.gpu_host (or kvm_host) on this node"
+SET_UP = f"run {play('gpu_host')} (of guests: {play('kvm_host')})"
 MEMINFO = "/proc/meminfo"
 #: Section → what such a host is in lists of hosts. Role gpu_lxc writes the first, kvm_guests the other.
 SECTIONS = {"lxc": LXC, "kvm": KVM}

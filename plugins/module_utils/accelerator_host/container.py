@@ -16,6 +16,7 @@ from ..errors import Refused
 from ..gpus import attaching, reach
 from ..lxc import creating, disks, id_maps, identity, limits, private_nodes
 from ..lxc.liblxc import Container
+from ..plays import play
 from . import states
 from .claiming import free_ids, wanted_of
 from .work import Work
@@ -103,7 +104,8 @@ class ContainerWork(Work):
     @property
     def harm(self):
         if self.is_made and disks.has_errors(self.container) and self.container.running:
-            return "its file system has errors and takes no writes: reboot_instance has it checked"
+            reboot = play("reboot_instance", instance=self.claim.instance)
+            return f"its file system has errors and takes no writes: {reboot} has it checked"
         return None
 
     def _say_put_back(self, missing):

@@ -24,6 +24,8 @@ from ..locks import lock
 from ..lxc import creating
 from ..node_clock import must_not_be_behind
 from ..owners import is_of, must_be_made
+from ..plays import play
+from ..this_node import THIS_NODE
 from . import states
 from .claiming import REAPER, line, shown
 from .container import ContainerWork
@@ -224,7 +226,7 @@ def _each(host, request, verb, options, change, one, must_be=True):
     refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
     if not claims and must_be:
-        raise Refused("no such instance on this host", request, "hetero.compute.status shows who has what")
+        raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
     lines, results = [], []
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)

@@ -19,6 +19,7 @@ from ..gpus.restoring import begin_anew
 from ..locks import BUSY, held_by
 from ..lxc import creating, folders, identity
 from ..lxc.liblxc import Container, containers
+from ..plays import play
 from . import states
 from .domains import audit
 from .instances import held, lock_name, work_of
@@ -93,7 +94,11 @@ def _judge(work, look):
     mend = partial(_mend, work, look)
     state = work.claim.state
     if look["power"] == "off" and state not in (states.STOPPED, states.ERROR):
-        mend(states.STOPPED, f"recorded as {state}, it does not run", "start_instance brings it up")
+        mend(
+            states.STOPPED,
+            f"recorded as {state}, it does not run",
+            f"{play('start_instance', instance=work.claim.instance)} brings it up",
+        )
     elif look["ssh"] == OWN_KEY and state != states.RUNNING:
         mend(states.RUNNING, f"recorded as {state}, it runs and shows its own key")
     elif look["ssh"] == OTHER_KEY:

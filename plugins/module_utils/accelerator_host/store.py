@@ -19,7 +19,9 @@ from ..flavors.fit import AMOUNTS
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
 from ..owners import refuse_taken
+from ..plays import rebuild
 from ..printable import printable
+from ..this_node import THIS_NODE
 from .tables import LAYOUT
 
 STATE_DB = "/var/lib/hetero/host.db"
@@ -214,7 +216,7 @@ class Store(ClaimsStore):
     def _must_have(self, instance):
         claim = self.claim_of(instance)
         if claim is None:
-            raise Refused("is no instance of this host", instance, "provision it first")
+            raise Refused(f"is no instance of {THIS_NODE}", instance, "provision it first")
         return claim
 
     # ---- GPUs and other PCI devices
@@ -285,7 +287,7 @@ def _refuse_other(claim, asked):
     if key_body(claim.ssh_public_key) != key_body(asked["ssh_public_key"]):
         other.append("ssh key")
     if other:
-        remedy = "rebuild it to change that (playbook hetero.compute.rebuild_instance), or terminate it first"
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, asked)}), or terminate it first"
         if "flavor" in other or "kind" in other:
             remedy = "terminate it first, a flavor stays"
         what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..backups import copies, how_to_restore
 from ..database import Layout
+from ..plays import play
 from .config import SET_UP
 
 
@@ -14,7 +15,7 @@ def _restore(path):
     """Without a copy: the kernel knows who can open which GPU, and each container's own files what it asked for."""
     if copies(path):
         return how_to_restore(path)
-    aside = "move it and its -wal and -shm files aside (keep them), then run the playbook hetero.compute.reconcile"
+    aside = f"move it and its -wal and -shm files aside (keep them), then run {play('reconcile')}"
     return f"{aside}; who owned which instance must be claimed again"
 
 

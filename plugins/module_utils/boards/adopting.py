@@ -26,6 +26,7 @@ from ..images.ownership import (
 )
 from ..images.provision import made_ready
 from ..owners import refuse_taken
+from ..plays import play
 from . import states
 from .lost_database import way_by_copy
 from .power_proof import PLUGS
@@ -39,36 +40,33 @@ PUT_BACK = (
     "with state=stopped, board_image with state=absent)"
 )
 NOT = "not adopted, nothing of it is touched"
-ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, reconcile -e adopt={{name}} takes its record's word"
+ADOPT, END = play("reconcile", adopt="{name}"), play("terminate_instance", instance="{name}")
+ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, {ADOPT} takes its record's word"
 FORGET = (
     "nothing is touched: put a newer backup of the database back; correct the boards file, where boards got other "
-    "numbers or MACs; or, where both are right, reconcile -e forget={name} ends {name}'s claim, and touches nothing of "
-    "the board"
+    f"numbers or MACs; or, where both are right, {play('reconcile', forget='{name}')} ends {{name}}'s claim, and "
+    "touches nothing of the board"
 )
-NO_FORGETTING = (
-    "nothing contradicts {name}'s claim, so it is not ended: terminate_instance -e instance={name} does that, and "
-    "switches its board off"
-)
+NO_FORGETTING = f"nothing contradicts {{name}}'s claim, so it is not ended: {END} does that, and switches its board off"
 RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
-    "boards got other numbers or MACs); terminate_instance -e instance={name} ends it"
+    f"boards got other numbers or MACs); {END} ends it"
 )
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
 #: that another board's was copied over.
 WORD = (
     "and the database may be older than what it said: nothing is touched: correct it, or where the database is "
-    "right (see its lease: playbook hetero.compute.status), reconcile -e adopt={name} has it written anew"
+    f"right (see its lease: {play('status')}), {ADOPT} has it written anew"
 )
 LOST = (
     "the record of {name}'s claim is lost, and the database may be older than what it said: nothing is touched, and "
-    "its lease is not ended: where the database is right (see its lease: playbook hetero.compute.status), "
-    "reconcile -e adopt={name} has it written anew"
+    f"its lease is not ended: where the database is right (see its lease: {play('status')}), {ADOPT} has it written "
+    "anew"
 )
-LOST_ENDLESS = "the record of {name}'s claim is lost: reconcile writes it anew"
+LOST_ENDLESS = f"the record of {{name}}'s claim is lost: {play('reconcile')} writes it anew"
 NO_PROOF = (
     "neither it nor made.json of a root bears out that the board is {name}'s, as the database has it: nothing is "
-    "touched: bring either back; or, where the database is right, remove the record; reconcile -e adopt={name} has it "
-    "written anew then"
+    f"touched: bring either back; or, where the database is right, remove the record; {ADOPT} has it written anew then"
 )
 MOVE = (
     "and it may be the only one: nothing of either is touched: move it to {path}, or remove it once it is known that "
@@ -236,7 +234,7 @@ def _by_word(proxy, look, found, wanted):
     if name in wanted:
         _keep_anew(proxy, look, found, "written anew")
     else:
-        _leave(look, f"{found}: {NOT}: {PUT_BACK}; or reconcile -e adopt={name} says that the database is right")
+        _leave(look, f"{found}: {NOT}: {PUT_BACK}; or {ADOPT.format(name=name)} says that the database is right")
 
 
 def _unreadable(proxy, look, error, wanted):

@@ -17,6 +17,7 @@ from ..images.names import default_name, is_source, valid_image
 from ..images.ownership import is_asked, must_never_have_run, refuse_lost
 from ..images.personal import parse_key
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
+from ..plays import play
 from . import states
 from .adopting import catch_up, is_of_nobody_else
 from .claim_records import Claim
@@ -85,7 +86,7 @@ def present(
             _refuse_under_power(proxy, board, claim)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
-            raise Refused(what, board.name, REBUILD)
+            raise Refused(what, board.name, REBUILD.format(name=claim.instance, image=image.name))
         fields = replace(claim, ssh_public_key=key) if key else claim
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
         if boot_source not in (None, source):
@@ -111,7 +112,8 @@ def _refuse_under_power(proxy, board, claim):
     if record.power == "on" or record.state == states.ERROR:
         seen = "its outlet was last seen on" if record.power == "on" else f"is in error: {record.note}"
         what = f"{seen}, and {claim.instance} is to get a new root there"
-        raise Refused(what, board.name, "stop it first (playbook stop_instance), and run this again")
+        remedy = f"stop it first ({play('stop_instance', instance=claim.instance)}), and run this again"
+        raise Refused(what, board.name, remedy)
 
 
 def dry_claim(board, image, key):

@@ -27,6 +27,7 @@ from ..leases import must_be_hours
 from ..locks import lock
 from ..node_clock import must_not_be_behind
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
+from ..plays import play
 from . import states
 from .adopting import catch_up
 from .each import must_own
@@ -41,8 +42,9 @@ from .unclaimed import refuse_unclaimed
 MOST = 10000
 #: What helps an instance whose board is not free to be repaired.
 SOMEBODYS = (
-    "stop_instance and start_instance -e instance={name} bring it up once the fault is mended, terminate_instance -e "
-    "instance={name} ends it; then repair takes the board"
+    f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
+    f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
+    "takes the board"
 )
 GIVEN_BACK = "off and clean, given back"
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
@@ -206,7 +208,7 @@ def _refuse_moved(proxy, claims):
         board, claim = proxy.boards.get(number), claims.get(kept.claim.instance) if kept else None
         if claim and claim.board != number and (board is None or left_by(proxy, board, Record(number))):
             what = f"has board{number} by the record of its claim, and the database has it on board{claim.board}"
-            remedy = "run the playbook reconcile, which adopts what proves itself"
+            remedy = f"run {play('reconcile')}, which adopts what proves itself"
             if board is None:
                 remedy = f"add board{number} to the boards file, then {remedy}"
             raise Refused(what, claim.instance, remedy)
@@ -263,10 +265,9 @@ def _release(proxy, claim, deadline, change, result):
     name = f"board{claim.board}"
     if board is None:
         what = f"has {name}, which is not in the boards file"
-        remedy = (
-            "add it, so that it can be checked; or, where it is gone for good, reconcile -e forget={} ends the claim"
-        )
-        raise Refused(what, claim.instance, remedy.format(claim.instance))
+        forget = play("reconcile", forget=claim.instance)
+        remedy = f"add it, so that it can be checked; or, where it is gone for good, {forget} ends the claim"
+        raise Refused(what, claim.instance, remedy)
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
@@ -275,7 +276,8 @@ def _release(proxy, claim, deadline, change, result):
         with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            remedy = "stop the board and remove its image first (playbook terminate_instance does both)"
+            terminate = play("terminate_instance", instance=claim.instance)
+            remedy = f"stop the board and remove its image first ({terminate} does both)"
             give_back(proxy, board, claim, claim.instance, remedy)
         seconds = round(time.monotonic() - start, 3)
         left = left_by(proxy, board, proxy.store.record(board.id))
@@ -296,13 +298,14 @@ def _unclaimed(proxy, board, deadline, change):
     with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
         record = proxy.store.record(board.id)
         if record.claim:
-            remedy = SOMEBODYS.format(name=record.claim.instance)
+            remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
             raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
         whose = left_by(proxy, board, record)
         if whose:
-            raise Refused(whose, board.name, "have reconcile adopt it, or clean the board by its own module")
+            remedy = f"have {play('reconcile')} adopt it, or clean the board by its own module"
+            raise Refused(whose, board.name, remedy)
         if change.note(board.name, {"state": record.state}, {"state": states.POWER_OFF}) and not change.check:
-            remedy = "stop the board and remove its image first (playbook repair does both)"
+            remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
             give_back(proxy, board, None, board.name, remedy)
     return result
 

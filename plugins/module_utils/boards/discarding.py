@@ -20,6 +20,7 @@ from ..images.exports import exporter
 from ..images.provision import UNMOUNT_TIME
 from ..images.roots import Root
 from ..locks import lock
+from ..plays import play
 from ..printable import brief
 from .outlet_power import statuses
 from .power_proof import LOOK, LOOKS
@@ -92,7 +93,7 @@ def _remove(proxy, board, ended, change, deadline):
 def _must_be_nobodys(proxy, board, ended):
     name, claim = f"board{board}", proxy.store.record(board).claim
     if claim and claim.instance not in ended:
-        remedy = f"reconcile -e forget={claim.instance} ends its claim; then {AGAIN}"
+        remedy = f"{play('reconcile', forget=claim.instance)} ends its claim; then {AGAIN}"
         raise Refused(f"is claimed for {claim.instance}: nothing is removed", name, remedy)
     for other in proxy.store.kept_boards():
         _must_not_be_its(proxy, board, other)
@@ -101,7 +102,7 @@ def _must_be_nobodys(proxy, board, ended):
         raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
     if board in proxy.store.kept_boards() and not _is_ended(proxy, board, ended):
         path = proxy.store.path_of_kept(board)
-        remedy = f"end the claim that it names (reconcile -e forget=NAME), or remove it; then {AGAIN}"
+        remedy = f"end the claim that it names ({play('reconcile', forget='NAME')}), or remove it; then {AGAIN}"
         raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
 
 
@@ -121,7 +122,7 @@ def _must_not_be_its(proxy, board, other):
     except HeteroError as error:
         if error.facts.get("of", board) == board:
             what = f"{error.thing}: {error.what}; it may be of board{board}: nothing is removed"
-            remedy = f"mend that record first (playbook reconcile says how); then {AGAIN}"
+            remedy = f"mend that record first ({play('reconcile')} says how); then {AGAIN}"
             raise Refused(what, f"board{board}", remedy) from error
 
 

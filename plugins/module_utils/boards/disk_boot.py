@@ -21,6 +21,7 @@ from ..errors import HeteroError, Lost, Refused, TimedOut
 from ..images.disk_root import ARCHIVES, own_names
 from ..images.provision import Place, image_of, prepare_files
 from ..images.root_archive import archive_of
+from ..plays import play
 from . import states
 from .blame import IMAGE
 from .board_work import refuse
@@ -39,7 +40,7 @@ TELL = 1.0
 #: What a file system takes beside what lies in it.
 OVERHEAD = 1.1
 MOUNT = "/mnt"
-NOT_READY = "the playbook reconcile restores it from own.tar and its claim; or rebuild the instance for a new root"
+NOT_READY = f"{play('reconcile')} restores it from own.tar and its claim; or rebuild the instance for a new root"
 
 # The mark of a root that is whole is .hetero-root, in the root itself.
 # Answers "there", "other" (files, but not this claim's) or "none".

@@ -17,6 +17,7 @@ import time
 
 from ..errors import HeteroError, naming
 from ..images.used_disks import ACCEPT, DISKS, FOLDER, USED, missing, path_of, read
+from ..plays import play
 from ..whole_file import write_whole
 
 HISTORY = os.path.join(FOLDER, "history")
@@ -44,7 +45,7 @@ def unnamed(proxy, board):
     record = read(proxy, board) or {}
     return [
         f"disk {disk} was used by {record[USED]}, and is not named any more: name it in tftp_proxy_boards and run "
-        f"hetero.compute.proxy; or, where it was taken out, {ACCEPT}: [{os.path.basename(disk)}] there"
+        f"{play('proxy')}; or, where it was taken out, {ACCEPT}: [{os.path.basename(disk)}] there"
         for disk in missing(proxy, board)
     ]
 

@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from ..errors import HeteroError, Refused
 from ..instances import valid_instance
 from ..locks import lock
+from ..plays import play
+from ..this_node import THIS_NODE
 from .store import must_be_of
 from .unclaimed import refuse_unclaimed
 
@@ -56,8 +58,8 @@ def ids_of(proxy, request):
     refuse_unclaimed(proxy, request)
     ids = [claim.board for claim in proxy.store.claims() if request in (claim.instance, claim.request)]
     if not ids:
-        remedy = "hetero.compute.status shows who has what"
-        raise Refused("no such instance on this node", request, remedy)
+        remedy = f"{play('status')} shows who has what"
+        raise Refused(f"no such instance on {THIS_NODE}", request, remedy)
     return ids
 
 

@@ -22,6 +22,7 @@ from ..deadline import Deadline
 from ..errors import HeteroError, Refused
 from ..images.disk_files import DiskFiles
 from ..images.roots import Root
+from ..plays import play
 from . import presence, states
 from .claim_records import Fed
 from .outlet_power import statuses
@@ -42,27 +43,27 @@ HELD = ", by which {names} had power last"
 MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
 REWIRED = "rewired: was {old}, is {new}"
 CORRECT = (
-    "nothing is switched: correct tftp_proxy_boards and run hetero.compute.proxy (hetero.compute.cabling says what the "
-    "outlets of free boards feed)"
+    f"nothing is switched: correct tftp_proxy_boards and run {play('proxy')} ({play('cabling')} says what the outlets "
+    "of free boards feed)"
 )
 WORD = (
-    "; where it was plugged elsewhere, hetero.compute.reconcile notes that once the board runs and its old outlet is "
-    "off, and reconcile -e adopt={name} takes the wiring's word"
+    f"; where it was plugged elsewhere, {play('reconcile')} notes that once the board runs and its old outlet is off, "
+    f"and {play('reconcile', adopt='{name}')} takes the wiring's word"
 )
 ANEW = (
-    "nothing is switched: once it is known that the wiring is right (hetero.compute.cabling says what the outlets of "
-    "free boards feed), reconcile -e adopt={names} takes its word; where a record cannot be read, it is written anew "
-    "first: run it twice"
+    f"nothing is switched: once it is known that the wiring is right ({play('cabling')} says what the outlets of free "
+    f"boards feed), {play('reconcile', adopt='{names}')} takes its word; where a record cannot be read, it is written "
+    "anew first: run it twice"
 )
 GONE = (
-    "; board{board} is not in the boards file: add it, or, where it is gone for good, reconcile -e forget={name} lets "
-    "go of it"
+    "; board{board} is not in the boards file: add it, or, where it is gone for good, "
+    f"{play('reconcile', forget='{name}')} lets go of it"
 )
 UNKNOWN = "what feeds it was not known"
 #: The key alone proves nothing there: by a wiring that was changed by mistake another outlet may be on as well.
 SAY = (
     "what feeds it is not known, as its claim's record was lost or could not be read: once it is known that the wiring "
-    "is right, reconcile -e adopt={name} takes its word; no outlet is switched off meanwhile that may be its"
+    f"is right, {play('reconcile', adopt='{name}')} takes its word; no outlet is switched off meanwhile that may be its"
 )
 NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 
@@ -338,7 +339,8 @@ def compare(proxy, looks, names):
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
             feeds.remember(work, True)
         elif doubt.is_off and look.ssh is None:
-            look.note(f"{doubt}: it is off, and start_instance takes the outlet that its wiring names")
+            start = play("start_instance", instance=work.instance)
+            look.note(f"{doubt}: it is off, and {start} takes the outlet that its wiring names")
         else:
             look.note(f"{doubt}: {doubt.remedy}")
 

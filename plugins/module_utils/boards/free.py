@@ -11,12 +11,13 @@ from __future__ import annotations
 from ..errors import HeteroError, Refused
 from ..images.ownership import whose_archive, whose_root
 from ..images.provision import leftovers
+from ..plays import play
 from . import states
 from .disks import unwiped, used
 
-RECONCILE = "(playbook reconcile)"
+RECONCILE = f"({play('reconcile')})"
 #: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
-WIPE = "(playbook repair wipes it)"
+WIPE = f"({play('repair', node='{board}')} wipes it)"
 
 
 def left_by(proxy, board, record):
@@ -46,7 +47,7 @@ def somebodys(proxy, board, record):
     if record.power == "on":
         return f"its outlet was last seen on, and nobody has it {RECONCILE}"
     disks = used(proxy, board)
-    return f"{disks[0]} {WIPE}" if disks else None
+    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else None
 
 
 def in_the_way(proxy, board):

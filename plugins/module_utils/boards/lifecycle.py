@@ -19,6 +19,7 @@ from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, Refused
 from ..images.ownership import has_root, is_borne_out, must_never_have_run, unproven
 from ..instances import must_be_soft_timeout
+from ..plays import play
 from . import disk_boot, presence, soft_reboot, states
 from .blame import BOARD, IMAGE, INSTANCE
 from .board_work import BoardWork, locked, refuse, summary
@@ -33,7 +34,10 @@ from .store import AGAIN
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
 #: What to do about a board in error; repair is for those that nobody has.
-OUT_OF_USE = "stop_instance, then start_instance or terminate_instance -e instance={name}"
+OUT_OF_USE = (
+    f"{play('stop_instance', instance='{name}')}, then {play('start_instance', instance='{name}')} or "
+    f"{play('terminate_instance', instance='{name}')}"
+)
 #: Note of a board that is off for as long as its instance's owner likes.
 STOPPED = "stopped"
 

@@ -16,6 +16,7 @@ from .. import lost_database
 from ..backups import copies, how_to_restore
 from ..errors import HeteroError
 from ..images.roots import OLDER, ROOT_NAME, ROOTS
+from ..plays import play
 from ..proxy_node.config import read_config
 from .claim_records import FOLDER, ClaimRecords
 
@@ -40,7 +41,9 @@ def _signs(database, state_folder):
     besides = ""
     if unreadable and copies(database):
         unread = lost_database.listed(unreadable)
-        besides = f" (which cannot read {unread}, and takes the copy's word for it by -e adopt=INSTANCE)"
+        besides = (
+            f" (which cannot read {unread}, and takes the copy's word for it by {play('reconcile', adopt='INSTANCE')})"
+        )
     return there, besides
 
 
@@ -60,7 +63,8 @@ def way_by_copy(database, board):
         instance = _who_has(path, board)
         if instance:
             way = how_to_restore(database, path)
-            return f"; or, as the copy {path} says that it is {instance}'s: {way}; reconcile -e adopt={instance} then"
+            adopt = play("reconcile", adopt=instance)
+            return f"; or, as the copy {path} says that it is {instance}'s: {way}; {adopt} then"
     return ""
 
 

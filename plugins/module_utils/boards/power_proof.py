@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..boot.driver import FIRMWARE, SYSTEM, TFTP
 from ..deadline import Deadline
+from ..plays import play
 from . import blame
 
 #: One look (seconds): a board on the same network answers within milliseconds, also one under emulation.
@@ -22,7 +23,7 @@ LOOKS = 2
 LINGER = 4.0
 
 #: What to do about a board that is in use: the cabling test switches outlets, so it takes free boards only.
-PLUGS = "look at its plug (playbook hetero.compute.cabling says what the outlets of free boards feed)"
+PLUGS = f"look at its plug ({play('cabling')} says what the outlets of free boards feed)"
 ANSWERS = "something answers at {ip}"
 GROWS = "its console's log grows"
 UNSEEN = "no own proof of power on: no boot request was seen, and no console said anything"

@@ -14,6 +14,7 @@ import threading
 
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
+from ..plays import play
 
 #: What a look ends with. ALIVE: a machine takes or refuses connections there and has not proven its key.
 OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a key", "no answer"
@@ -21,7 +22,8 @@ OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a k
 ANOTHERS = "another host key than its own answers at its address {ip}"
 HOW_TO_CUT = (
     "see which machine that is, and take another than the board off its address; where it is the board, look at its "
-    "console (playbook hetero.compute.console), or cut its power: reboot_instance -e instance={name} -e how=hard"
+    f"console ({play('console', instance='{name}')}), or cut its power: "
+    f"{play('reboot_instance', instance='{name}', how='hard')}"
 )
 #: One try to have the key proven (seconds): an emulated board takes 1 s when it is idle, one at 300 MHz some seconds.
 PROOF = 6.0

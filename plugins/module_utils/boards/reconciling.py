@@ -20,6 +20,7 @@ from ..errors import HeteroError, Refused
 from ..images.ownership import is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..locks import BUSY, held_by
+from ..plays import play
 from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
@@ -36,14 +37,17 @@ PHASE = "reconcile"
 PATIENCE = 6.0
 #: Boards that are asked at one time.
 MOST_ASKED = 64
-WIPED_BY = "put a newer backup of the database back; or, once nobody wants it, repair -e node={board} wipes it"
+WIPED_BY = (
+    f"put a newer backup of the database back; or, once nobody wants it, {play('repair', node='{board}')} wipes it"
+)
 #: Of an instance without root and power, and the note of its board: a database that was put back brings it back.
 LEFT_OVER = (
     "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its "
-    "root was removed by hand, or what holds the roots is not mounted: terminate_instance -e instance={name} gives the "
-    "board back; rebuild_instance -e instance={name} -e fresh=true makes a new root"
+    "root was removed by hand, or what holds the roots is not mounted: "
+    f"{play('terminate_instance', instance='{name}')} gives the board back; "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} makes a new root"
 )
-ROOT_GONE = "its root is gone (playbook reconcile says more)"
+ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 
 
 class Seen(BoardWork):
@@ -332,7 +336,7 @@ def _power_of_somebodys(look):
     """The record follows what is true; neither the outlet nor the board is touched."""
     work, state = look.work, look.work.state
     if look.power == "off" and state in (states.RUNNING, states.BOOTING):
-        again = f"start_instance -e instance={work.instance} brings it up"
+        again = f"{play('start_instance', instance=work.instance)} brings it up"
         look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
         if work.note(work.board.name, {"state": state}, {"state": states.POWER_OFF}):
             if state == states.BOOTING:

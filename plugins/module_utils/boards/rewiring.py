@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 
+from ..plays import play
+
 #: The verdict on an outlet that feeds another board than the wiring says.
 OTHER = "other"
 
@@ -30,7 +32,7 @@ def headline(findings, wrong, wiring):
     outcome = f": {len(wrong)} not as the wiring says" if wrong else ": all as the wiring says" if tested else ""
     lines = [f"{len(tested)} of {len(findings)} boards tested{outcome}"]
     if wiring:
-        lines.append("Move the cables, or correct tftp_proxy_boards and run hetero.compute.proxy:")
+        lines.append(f"Move the cables, or correct tftp_proxy_boards and run {play('proxy')}:")
         lines += [f"  {board}: {json.dumps(wires, ensure_ascii=False)}" for board, wires in wiring.items()]
     # Of a board whose own outlet turned out to feed another, and which came up by no other.
     lost = [

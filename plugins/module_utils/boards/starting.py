@@ -17,6 +17,7 @@ from functools import partial
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import StepFailed
+from ..plays import play
 from . import blame, console, feeding, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
@@ -32,8 +33,8 @@ SOMEBODYS = (states.RUNNING, states.BOOTING)
 SHORT_PATIENCE = 2.0
 NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
 NOBODYS = (
-    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there (playbook "
-    "hetero.compute.reconcile says who)"
+    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
+    f"({play('reconcile')} says who)"
 )
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"

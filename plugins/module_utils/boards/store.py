@@ -14,6 +14,8 @@ import time
 from ..errors import NoneFree, Refused
 from ..instances import key_body, valid_instance
 from ..owners import must_be_made, refuse_taken
+from ..plays import play, rebuild
+from ..this_node import THIS_NODE
 from . import states
 from .claim_records import Claim
 from .kept_claims import KeptClaims
@@ -21,8 +23,10 @@ from .recorded import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 
 #: What helps an instance whose board or root does not come up again.
 AGAIN = (
-    "when the fault is mended, stop_instance and start_instance -e instance={name} bring it up; rebuild_instance gives "
-    "it a new root, terminate_instance ends it"
+    f"when the fault is mended, {play('stop_instance', instance='{name}')} and "
+    f"{play('start_instance', instance='{name}')} bring it up; "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} gives it a new root, "
+    f"{play('terminate_instance', instance='{name}')} ends it"
 )
 #: For an instance: whoever has a board, it is refused.
 NOBODY = ""
@@ -229,7 +233,7 @@ class Store(KeptClaims):
     def _must_have(self, instance):
         claim = self.claim_of(instance)
         if claim is None:
-            raise Refused("is no instance of this node", instance, "claim a board for it first")
+            raise Refused(f"is no instance of {THIS_NODE}", instance, "claim a board for it first")
         return claim
 
     def _insert(self, claim):
@@ -266,7 +270,7 @@ def _refuse_other(claim, wanted):
         if not same
     ]
     if other:
-        remedy = "rebuild it to change that (playbook hetero.compute.rebuild_instance), or terminate it first"
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, wanted)}), or terminate it first"
         if "flavor" in other:
             remedy = "terminate it first, a flavor stays"
         raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)

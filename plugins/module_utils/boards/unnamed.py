@@ -17,15 +17,17 @@ from ..images.disk_files import DiskFiles
 from ..images.exports import exporter
 from ..images.ownership import made_for
 from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE, Root
+from ..plays import play
 from .recorded import RELEASE_PHASE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
 MOVED = "move it to {path}, where none is; or, where nobody has board{number} any more, remove it"
-LEFT = "add it to the boards file; or, where it is gone for good, reconcile -e forget={name} ends it"
+LEFT = f"add it to the boards file; or, where it is gone for good, {play('reconcile', forget='{name}')} ends it"
 ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
 STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
-UNWANTED = "once nobody wants it, reconcile -e remove=board{number} removes it, with all that lies here of that board"
+REMOVE = play("reconcile", remove="board{number}")
+UNWANTED = f"once nobody wants it, {REMOVE} removes it, with all that lies here of that board"
 BOOT_FILES = "copies of what a board boots, and no data: remove it once no board has that address"
 BOARDS_PATH = re.compile(r"/fs_(\d+)/root$")
 #: Folders of boards under the TFTP root, by name.

@@ -21,6 +21,7 @@ from ..images.ownership import must_never_have_run
 from ..images.provision import made_ready
 from ..images.ram import has_ram_image
 from ..images.used_disks import ACCEPT
+from ..plays import play
 from . import disks, states, wipe_disk
 from .blame import BOARD, PROXY
 from .board_work import BoardWork, locked, summary
@@ -155,7 +156,8 @@ def _plan(work, wish, drivers, never_ran):
             raise Refused(f"is {work.state}", board.name, "stop it first: tilera_boot with state stopped")
         if ready and not check:
             what = f"is made ready for {work.instance or 'somebody'} ({'; '.join(ready)})"
-            raise Refused(what, board.name, "remove its image first (playbook terminate_instance does)")
+            terminate = play("terminate_instance", instance=work.instance or "NAME")
+            raise Refused(what, board.name, f"remove its image first ({terminate} does)")
         work.driver = drivers.of(board)
         if work.needed:
             names = ", ".join(proxy.disks(board))

@@ -19,6 +19,7 @@ from ..images.exports import board_export, exporter
 from ..images.ram import own_key
 from ..images.roots import Root
 from ..images.tftp import read_entry
+from ..plays import play
 from ..proxy_node.config import SET_UP
 from . import neighbours, phases, ssh, strangers, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS, RAM_ROOT, BootDriver
@@ -125,7 +126,7 @@ class Pxe(BootDriver):
         try:
             if self.needed(board) and not tftp_client.get(server, self.shared_file, Deadline(SELF_TEST)):
                 thing = f"TFTP {server}:{self.shared_file}"
-                faults.append(f"{thing}: is empty: run the set-up playbook hetero.compute.proxy")
+                faults.append(f"{thing}: is empty: run {play('proxy')}")
         except HeteroError as error:
             faults.append(str(error))
         entries = [read_entry(path) for path in self.entry_paths(board)]

@@ -18,6 +18,7 @@ import subprocess
 from contextlib import contextmanager
 
 from ..errors import BadInput, HeteroError
+from ..this_node import THIS_NODE
 
 SSH_PORT = 22
 #: A board without a neighbour entry swallows connects for a second or more; short ones see it as soon as it is up
@@ -139,7 +140,7 @@ def _said(argv, limit, cancelled):
             errors="replace",
         )
     except FileNotFoundError as error:
-        raise HeteroError("the ssh client is not installed", "ssh", "install openssh-client on this node") from error
+        raise HeteroError("the ssh client is not installed", "ssh", f"install openssh-client on {THIS_NODE}") from error
     with client:
         waited = 0.0
         while True:

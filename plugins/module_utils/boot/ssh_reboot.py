@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from ..errors import HeteroError
 from ..output import text
+from ..this_node import THIS_NODE
 from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
 #: Seconds for connecting and logging in; an emulated board takes 1 s, a board at 300 MHz some seconds.
@@ -100,4 +101,4 @@ def _start(argv):
     try:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError as error:
-        raise HeteroError("the ssh client is not installed", "ssh", "install openssh-client on this node") from error
+        raise HeteroError("the ssh client is not installed", "ssh", f"install openssh-client on {THIS_NODE}") from error

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from ..errors import HeteroError, Lost, TimedOut
 from ..output import MOST_OF_OTHERS, TooMuch, collect
 from ..ready import writable
+from ..this_node import THIS_NODE
 from .shell import Shell
 from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
@@ -101,7 +102,7 @@ class SshShell(Shell):
                 process = subprocess.Popen(words, **pipes)
             except FileNotFoundError as error:
                 what = "the ssh client is not installed"
-                raise HeteroError(what, "ssh", "install openssh-client on this node") from error
+                raise HeteroError(what, "ssh", f"install openssh-client on {THIS_NODE}") from error
             with process:
                 try:
                     yield process

@@ -10,6 +10,7 @@ import struct
 from typing import NamedTuple
 
 from ..errors import HeteroError, TimedOut
+from ..plays import play
 
 RRQ, WRQ, DATA, ACK, ERROR = 1, 2, 3, 4, 5
 BLOCK = 512
@@ -61,5 +62,5 @@ def get(server, name, deadline, port=69):
     answer = ask(server, name, deadline, port=port)
     if answer.error is not None:
         thing = f"TFTP {server}:{name}"
-        raise HeteroError(f"refused ({answer.error})", thing, "run the set-up playbook hetero.compute.proxy")
+        raise HeteroError(f"refused ({answer.error})", thing, f"run {play('proxy')}")
     return answer.data

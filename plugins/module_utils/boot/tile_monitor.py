@@ -16,6 +16,7 @@ import uuid
 from ..command import ended, last_words
 from ..errors import BadInput, HeteroError
 from ..output import MOST_OF_OTHERS
+from ..this_node import THIS_NODE
 from .shell import Shell
 
 #: What brackets a command and its arguments.
@@ -62,7 +63,7 @@ class TileMonitor:
     def fault(self):
         """Why it cannot be run, as a text; None when it can."""
         if not os.path.isfile(self.path):
-            return f"{self.path}: is missing: install Tilera's MDE on this node, or correct tftp_proxy_tile_monitor"
+            return f"{self.path}: is missing: install Tilera's MDE on {THIS_NODE}, or correct tftp_proxy_tile_monitor"
         if not os.access(self.path, os.X_OK):
             return f"{self.path}: is not executable: chmod +x it, or correct tftp_proxy_tile_monitor"
         return None

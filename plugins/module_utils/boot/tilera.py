@@ -15,6 +15,7 @@ import ipaddress
 from ..errors import BadInput, HeteroError, StepFailed, TimedOut
 from ..images.provision import console_log
 from ..images.tftp import write_entry
+from ..this_node import THIS_NODE
 from . import ssh, ssh_reboot
 from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT
 from .pxe import Pxe, initrd_name, kernel_name
@@ -34,7 +35,7 @@ NAP = 0.2
 
 #: Phase → what to do when it fails.
 REMEDIES = {
-    "monitor": "look at the board's console, and whether this node reaches it",
+    "monitor": f"look at the board's console, and whether {THIS_NODE} reaches it",
     "network": f"see that the image's kernel has {INTERFACE}, and the image ifconfig",
     "sshd": "see that the image has /usr/sbin/sshd and all it needs",
     "firewall": "see that the image has iptables, or set its firewall to open in tftp_proxy_boards",
@@ -201,8 +202,8 @@ class Tilera(Pxe):
             remedy = f"correct firewall in tftp_proxy_boards, or set it to {OPEN}"
             raise BadInput(f"its firewall {wanted!r} is no address or network", board.name, remedy) from error
         if ipaddress.ip_address(self.proxy.server) not in network:
-            what = f"its firewall {wanted} would keep this node ({self.proxy.server}) out, too"
-            raise BadInput(what, board.name, "name an address or network with this node in it")
+            what = f"its firewall {wanted} would keep the proxy node ({self.proxy.server}) out, too"
+            raise BadInput(what, board.name, "name an address or network with the proxy node in it")
         return str(wanted)
 
 

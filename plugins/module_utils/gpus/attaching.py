@@ -17,6 +17,7 @@ from ..cgroup.devices import of_container
 from ..errors import BadInput, HeteroError, Refused
 from ..locks import lock
 from ..lxc import identity, persistence
+from ..plays import play
 from . import libraries, reach, users
 from .access import ACCESS, HOST, Running, refuse_wild
 from .allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone
@@ -83,7 +84,7 @@ def attach(site, container, wanted, change, deadline, persistent=True, method=HO
     """
     _must_be_defined(container)
     if persistent and not os.access(site.host.command, os.X_OK):
-        remedy = "run the set-up playbook hetero.compute.gpu_host, or attach with persistent: false"
+        remedy = f"run {play('gpu_host')}, or attach with persistent: false"
         raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")

@@ -9,6 +9,7 @@ Whether it may have them is allocation.py's to say.
 from __future__ import annotations
 
 from ..errors import Refused
+from ..plays import play
 from .nodes import DeviceNode
 
 #: The display driver's; a program that computes does without it.
@@ -26,7 +27,7 @@ def nodes_for(found, gpus):
     wanted = own + [node for node in found.shared if node.major is not None]
     for node in wanted:
         if not node.present and node.path not in OPTIONAL:
-            raise Refused(node.why_absent, node.path, "or run the set-up playbook hetero.compute.gpu_host")
+            raise Refused(node.why_absent, node.path, f"or run {play('gpu_host')}")
     return [node for node in wanted if node.present]
 
 

@@ -19,6 +19,7 @@ import time
 from ..command import command
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused, naming
+from ..plays import play
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
@@ -85,7 +86,7 @@ def _own(proxy, place, claim, image, change, restored):
     refuse_anothers(proxy, place.board, claim)
     if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
-        remedy = f"nothing is touched: the playbook reconcile restores made.json where own.tar is whole; or {NEW_ROOT}"
+        remedy = f"nothing is touched: {play('reconcile')} restores made.json where own.tar is whole; or {NEW_ROOT}"
         raise Refused(what, place.board.name, remedy)
     if fresh:
         refuse_forgotten(proxy, place.board, claim)

@@ -14,6 +14,7 @@ import os
 
 from ..command import command
 from ..errors import BadInput, HeteroError, TimedOut
+from ..plays import play
 from ..whole_file import write_whole
 from .exporter import Export, Exporter
 
@@ -32,7 +33,7 @@ CALL = [
 #: In the run folder: what the server exports when it starts.
 START = "exports.conf"
 SILENT = "nfs-ganesha does not answer on DBus"
-SET_UP = "look at: systemctl status dbus nfs-ganesha; or run the set-up playbook hetero.compute.proxy"
+SET_UP = f"look at: systemctl status dbus nfs-ganesha; or run {play('proxy')}"
 #: What busctl says when nobody, or nobody in time, answers.
 NO_ANSWER = ("was not provided by any", "Failed to connect to bus", "timed out", "Could not activate remote peer")
 #: What ganesha says of an id that it does not have.

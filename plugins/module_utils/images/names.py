@@ -9,12 +9,13 @@ import os
 import re
 
 from ..errors import BadInput
+from ..plays import play
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 HASH = re.compile(r"[0-9a-f]{64}")
 #: Suffixes that a name does not take over from its archive.
 SUFFIXES = (".tar.gz", ".tar.xz", ".tar.bz2", ".tgz", ".txz", ".tbz2", ".tbz", ".tar")
-IMPORT = "an operator imports images with playbook hetero.compute.image"
+IMPORT = f"an operator imports images with {play('image', nodes='NODE', image='NAME', src='FILE')}"
 
 
 def is_name(text: str) -> bool:

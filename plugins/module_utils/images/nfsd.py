@@ -15,6 +15,7 @@ import re
 
 from ..command import command
 from ..errors import BadInput, HeteroError
+from ..plays import play
 from ..whole_file import write_whole
 from .exporter import Export, Exporter
 
@@ -26,7 +27,7 @@ OPTIONS = "rw,sync,no_root_squash,no_subtree_check,sec=sys,fsid={id}"
 PREFIX, SUFFIX = "hetero-", ".exports"
 #: A line of `exportfs -s`: path, client(options).
 LINE = re.compile(r"(?P<path>/\S*)\s+(?P<client>[^\s(]+)\((?P<options>[^)]*)\)")
-SET_UP = "look at: systemctl status nfs-server; or run the set-up playbook hetero.compute.proxy"
+SET_UP = f"look at: systemctl status nfs-server; or run {play('proxy')}"
 
 
 class Nfsd(Exporter):

@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import HeteroError, Refused
+from ..plays import play
 from .disk_files import DiskFiles
 from .roots import MADE, OLDER, ROOTS, SOURCE, Root, made_of
 from .used_disks import NOBODY_KNOWS, is_wiped, user_of
 
 THEIRS = (
-    "nothing is touched: the database may be older than that (put back from a backup): the playbook reconcile adopts "
-    "what proves itself"
+    "nothing is touched: the database may be older than that (put back from a backup): "
+    f"{play('reconcile')} adopts what proves itself"
 )
 OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
 NOT_THERE = (

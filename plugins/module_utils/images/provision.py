@@ -15,6 +15,7 @@ import time
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, naming
 from ..instances import gibibytes
+from ..plays import play
 from ..proxy_node.config import tenants_paths
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
@@ -34,7 +35,7 @@ PHASE = "image"
 DAMAGED = "no board (it is damaged: {})"
 NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
-REBUILD = "rebuild the instance to change its image (playbook hetero.compute.rebuild_instance)"
+REBUILD = f"rebuild the instance to change its image ({play('rebuild_instance', instance='{name}', image='{image}')})"
 
 
 class Place:
@@ -120,7 +121,7 @@ def check_image(claim, image, board_name):
         raise BadInput(f"image {image.name} is a RAM image, not for instances", board_name, "choose another image")
     if claim.image_hash and claim.image_hash != image.hash:
         what = f"{claim.instance} was made from image {claim.image_hash[:12]}, not from {image.name} {image.hash[:12]}"
-        raise Refused(what, board_name, REBUILD)
+        raise Refused(what, board_name, REBUILD.format(name=claim.instance, image=image.name))
 
 
 def prepare(proxy, board, claim_fields, image, change, report):

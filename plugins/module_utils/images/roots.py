@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 
 from ..errors import BadInput, HeteroError
 from ..removal import remove_tree
+from ..this_node import THIS_NODE
 from ..whole_file import write_whole
 from . import personal
 from .file_system import has_errors, make_empty, mount_file
@@ -78,7 +79,7 @@ class Root:
         shared = os.path.dirname(self._older)
         if os.path.exists(f"{shared}.ext4") and not os.path.ismount(shared):
             what = "is not mounted, and may hold this board's root of an older release"
-            raise HeteroError(what, shared, f"mount {shared}.ext4 there, or restart this node")
+            raise HeteroError(what, shared, f"mount {shared}.ext4 there, or restart {THIS_NODE}")
         return False
 
     @property

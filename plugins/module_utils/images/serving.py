@@ -8,6 +8,8 @@ and whoever asked it judge alike; before a claim it is a hint, and room.py looks
 from __future__ import annotations
 
 from ..instances import gibibytes as shown
+from ..plays import play
+from ..this_node import THIS_NODE
 
 GIB = 1 << 30
 SETTING = "tftp_proxy_roots_overcommit"
@@ -64,12 +66,12 @@ class Promises:
 
     def remedy(self, size: float) -> str:
         """What helps against that."""
-        more = f"add space, or raise {SETTING}, then run the set-up playbook"
+        more = f"add space, or raise {SETTING}, then run {play('proxy')}"
         if self.never(size):
             most = int(self.limit // GIB)
             return f"ending instances does not help: take a flavor with local_gb of {most} at most; or {more}"
         if self.full:
-            return f"a smaller flavor does not help: terminate instances of this node; or {more}"
+            return f"a smaller flavor does not help: terminate instances of {THIS_NODE}; or {more}"
         return f"take a flavor with local_gb of {int(self.left // GIB)} at most, or terminate instances; or {more}"
 
 

@@ -17,6 +17,7 @@ from typing import Callable, Iterable
 
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, TimedOut
+from ..this_node import THIS_NODE
 from .archive import unpack
 from .mounts import Place, place_of, places_below
 from .tree import CHUNK, copy_folder, file_hash, folder_hash
@@ -58,7 +59,7 @@ class Local:
             # else a named pipe would wait for a writer
             self.file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            what = "no such file or folder on this node"
+            what = f"no such file or folder on {THIS_NODE}"
             raise BadInput(what, path, "copy it there, or give a URL with its checksum") from error
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot be read ({error})", path, "check the path") from error
@@ -162,7 +163,9 @@ def _download(url, path, expected, say, deadline):
                 size += len(chunk)
                 chunk = answer.read(CHUNK)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise HeteroError(f"cannot be fetched ({error})", url, "check the URL from this node, and its disk") from error
+        raise HeteroError(
+            f"cannot be fetched ({error})", url, f"check the URL from {THIS_NODE}, and its disk"
+        ) from error
     if digest.hexdigest() != expected:
         what = f"came with sha256 {digest.hexdigest()} ({size} bytes), not {expected}"
         raise BadInput(what, url, "check the checksum, or fetch again")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from ..command import command
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, TimedOut
+from ..plays import play
 from ..removal import remove_tree
 from ..whole_file import write_whole
 from .content import about_of, check_content, damage, note_sizes
@@ -37,7 +38,7 @@ IMPORT_TIME = 1800.0
 LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
 #: Entries of the store that are neither an image nor anybody else's.
 OWN = ("names", ".lock", "lost+found")
-MEND = "have an operator import it again, or remove it (playbook hetero.compute.image)"
+MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
 #: The number of an image that is being taken out, where one that is taken in has its process's.
 OUT = 0
 

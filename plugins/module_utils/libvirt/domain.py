@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from ..command import ended
 from ..errors import BadInput, HeteroError, Refused, TimedOut
+from ..plays import play
 
 URI = "qemu:///system"
 #: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long.
@@ -27,7 +28,7 @@ SAID = (
         r"failed to connect to the hypervisor|Failed to connect socket",
         HeteroError,
         "libvirt does not answer",
-        "see: systemctl status libvirtd (or virtqemud); the playbook hetero.compute.kvm_host installs it",
+        f"see: systemctl status libvirtd (or virtqemud); {play('kvm_host')} installs it",
     ),
     (
         r"must be manually detached from the host",
@@ -52,7 +53,7 @@ SAID = (
         r"does not support passthrough|VFIO.*not supported|IOMMU.*(?:disabled|not supported)",
         HeteroError,
         "this host cannot give devices to guests",
-        "switch its IOMMU on: playbook hetero.compute.kvm_host",
+        f"switch its IOMMU on: {play('kvm_host')}",
     ),
 )
 

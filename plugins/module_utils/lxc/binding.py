@@ -13,6 +13,7 @@ import os
 from ctypes import POINTER, Structure, c_bool, c_char_p, c_int, c_void_p
 
 from ..errors import HeteroError
+from ..plays import play
 
 LIBRARY = "liblxc.so.1"
 #: Characters of an answer that are read; a configuration's value is a line or a few.
@@ -80,7 +81,7 @@ class Library:
         try:
             lxc = ctypes.CDLL(LIBRARY)
         except OSError as error:
-            remedy = "install package lxc, or run playbook hetero.compute.gpu_host"
+            remedy = f"install package lxc, or run {play('gpu_host')}"
             raise HeteroError(f"is not there ({error})", LIBRARY, remedy) from error
         self.new = lxc.lxc_container_new
         self.new.restype, self.new.argtypes = POINTER(Table), [c_char_p, c_char_p]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List
 
 from ..errors import HeteroError, Refused, naming, told
+from ..plays import play
 from ..whole_file import write_whole
 from . import disks, identity, private_nodes
 from .liblxc import Container, containers
@@ -136,7 +137,7 @@ def read_file(path):
             raise ValueError(f"version {data['version']}")
         return Written(**dict(data, nodes=[Node(**node) for node in data["nodes"]]))
     except (ValueError, TypeError, KeyError, StopIteration) as error:
-        remedy = "run the set-up playbook hetero.compute.gpu_host, or move it aside and attach those GPUs again"
+        remedy = f"run {play('gpu_host')}, or move it aside and attach those GPUs again"
         raise HeteroError(f"was not written by this version ({error})", path, remedy) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..deadline import Deadline
 from ..errors import BadInput, Busy, HeteroError, Lost
+from ..this_node import THIS_NODE
 from . import terminal
 from .apc_cli import CommandLine
 from .apc_menus import Menus
@@ -168,7 +169,7 @@ class Apc(PowerDriver):
                 named = dict(
                     before="the one pinned" if pinned else "before",
                     mend="correct its host_key in tftp_proxy_pdus" if pinned else mend,
-                    lack="this node's ssh does not have" if legacy else "are off by default",
+                    lack=f"the ssh of {THIS_NODE} does not have" if legacy else "are off by default",
                     allow=NO_SSH if legacy else "set its legacy_ssh, or update its firmware",
                 )
                 return HeteroError(f"{what.format(**named)}: {words}", self.name, remedy.format(**named), screen=kept)

@@ -19,6 +19,7 @@ except ImportError:
     pexpect = None
 
 from ..errors import BadInput, HeteroError, Lost
+from ..this_node import THIS_NODE
 
 #: Longest wait for one answer (seconds); a real unit needs up to a few seconds for a screen.
 ANSWER = 10.0
@@ -127,7 +128,7 @@ class Line:
 
     def __init__(self, name, argv, password, deadline):
         if pexpect is None:
-            raise HeteroError("Python library pexpect is missing", name, "install python3-pexpect on this node")
+            raise HeteroError("Python library pexpect is missing", name, f"install python3-pexpect on {THIS_NODE}")
         self.name, self._password, self._deadline = name, password, deadline
         self.marks = dict(MARKS)
         self.screen = ""  #: as it came; what is kept or told of it is `masked`

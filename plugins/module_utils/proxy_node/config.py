@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from ..errors import BadInput
+from ..plays import play
 from ..typed import (
     ADDRESS,
     FLAG,
@@ -34,7 +35,7 @@ from ..typed import (
 
 #: Where role tftp_proxy writes it.
 CONFIG = "/etc/hetero/proxy.json"
-SET_UP = "run the set-up playbook hetero.compute.proxy on this node"
+SET_UP = f"run {play('proxy')}"
 
 _SECONDS = Key(number(0, 86400))
 #: How driver fake plays a board's boot (boot/fake.py).

@@ -26,6 +26,7 @@ from ..deadline import Deadline
 from ..errors import HeteroError
 from ..images.ownership import is_lost
 from ..instances import left
+from ..plays import play
 from ..ready import readable
 from .config import CONFIG, files_of
 
@@ -44,7 +45,7 @@ EVERY = 60.0
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
 LEFT = (
     "board{board} is not in the boards file: add it, so that it can be freed; or, where it is gone for good, "
-    "reconcile -e forget={name} ends the claim"
+    f"{play('reconcile', forget='{name}')} ends the claim"
 )
 #: A record that is gone may have said so as well as one that cannot be read.
 LOST = "the record of its claim is lost, and the database may be older: its lease may have been extended"
@@ -82,7 +83,7 @@ def reap(proxy, say, only=None, but=(), later=None):
     doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:
-            _failed(proxy, claim, f"{doubtful[claim.board]} (playbook reconcile)", say)
+            _failed(proxy, claim, f"{doubtful[claim.board]} ({play('reconcile')})", say)
     claims = [claim for claim in claims if claim.board not in doubtful]
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
     unwiped = None if later is None else []

@@ -18,6 +18,7 @@ from ..images.room import GIB, SHARED, SPARE, Room
 from ..images.roots import OLDER, ROOTS, SOURCE, sharing
 from ..instances import gibibytes as shown
 from ..node.machine import existing, mount_of
+from ..plays import play
 
 #: As many devices at once say enough of a machine: the kernel makes them as they are asked for, nodes may be missing.
 MOST_TRIED = 64
@@ -50,7 +51,8 @@ def roots(state, overcommit, root_gb, boards, found):
         names = ", ".join(f"board{name[len(SOURCE) :]} ({_instance(made)})" for name, made in older.items())
         what = "have roots that an older release made on one file system: who is root there reads this proxy's files, "
         what += "all boards' roots among them, and writes those of the boards named here; they run on as they are"
-        found.note(names, what, "rebuild these instances (hetero.compute.rebuild_instance), or terminate them")
+        rebuild = play("rebuild_instance", instance="NAME", fresh="true")
+        found.note(names, what, f"rebuild these instances ({rebuild}), or terminate them")
     found.facts["roots"] = dict(fields, sharing=sorted(older), shared_file=_shared(state, older))
     devices(state, len(boards), found)
 

@@ -348,7 +348,7 @@ def test_a_cancelled_wait_ends(site, tile, answers):
 @pytest.mark.parametrize(
     ("wiring", "said"),
     [
-        ({"firewall": "10.1.1.1"}, "would keep this node .127.0.0.1. out"),
+        ({"firewall": "10.1.1.1"}, "would keep the proxy node .127.0.0.1. out"),
         ({"firewall": "yes"}, "no address or network"),
         ({"kernel_source": "card"}, "no such kernel_source: card"),
     ],

@@ -170,7 +170,7 @@ def test_what_is_known_of_a_disk_is_restored_from_what_proves_it(disks, damage):
     if damage == "lost":
         made_of(disks).unlink()
     disks.cut(0)
-    ways = {"text": "the playbook reconcile restores it from own.tar and its claim", "lost": "make it ready: board"}
+    ways = {"text": "hetero.compute.reconcile restores it from own.tar and its claim", "lost": "make it ready: board"}
     assert ways[damage] in disks.run("start", 0)["msg"]
     assert "reconcile restores made.json where own.tar is whole" in str(disks.ready(0))
     assert ("missing: made.json", "would be put back") in found_by(disks, check=True)

@@ -366,7 +366,8 @@ def mend(disks, check=False):
 
 USED = "disk /dev/sda was used by {}, and is not proven to be wiped since"
 WAY = (
-    "nothing of it is touched: put a newer backup of the database back; or, once nobody wants it, repair -e node=board0"
+    "nothing of it is touched: put a newer backup of the database back; or, once nobody wants it, "
+    "ansible-playbook hetero.compute.repair -e node=board0"
 )
 
 

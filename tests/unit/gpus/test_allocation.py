@@ -249,7 +249,7 @@ def test_what_put_does_not_know_is_a_mistake(store):
     claim(store)
     with pytest.raises(TypeError, match="owner"):
         store.put("ml-8", owner="bob")
-    with pytest.raises(Refused, match="is no instance of this host"):
+    with pytest.raises(Refused, match="is no instance of node "):
         store.put("nobody", state="running")
 
 

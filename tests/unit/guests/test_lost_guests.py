@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.modules import host_reconcile
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK
 
-LOST = "is not there, and instances were made on this node"
+LOST = "is not there, and instances were made on node "
 SMALL = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
 
 

@@ -134,7 +134,7 @@ def test_what_is_said_of_no_room_helps(folder, held, ratio, size, why, remedy):
     assert refused.value.failure["thing"] == f"{folder}/board-roots of {os.uname().nodename}"
     assert why in refused.value.what
     assert remedy in refused.value.remedy
-    assert "raise tftp_proxy_roots_overcommit, then run the set-up playbook" in refused.value.remedy
+    assert "raise tftp_proxy_roots_overcommit, then run ansible-playbook hetero.compute.proxy" in refused.value.remedy
 
 
 def test_a_size_that_no_file_can_have_is_said(folder, image):

@@ -176,8 +176,9 @@ def test_a_disk_with_errors_is_said_while_it_runs_and_checked_at_the_next_start(
     os.sync()
     break_file_system(disks.file_of(box))
     said = site.up()["lines"]
+    reboot = "ansible-playbook hetero.compute.reboot_instance -e instance=ml-8"
     assert [line["text"] for line in said] == [
-        "its file system has errors and takes no writes: reboot_instance has it checked"
+        f"its file system has errors and takes no writes: {reboot} has it checked"
     ]
     with site.host() as host:
         (look,) = reconciling.reconcile(host, Change(False), 10.0)["instances"]

@@ -200,7 +200,8 @@ def test_records_follow_what_is_true(site):
     site.up()
     assert reconcile() == ([], "running")
     site.container().stop()
-    found = [("recorded as running, it does not run", "recorded as stopped (start_instance brings it up)")]
+    start = "ansible-playbook hetero.compute.start_instance -e instance=ml-8"
+    found = [("recorded as running, it does not run", f"recorded as stopped ({start} brings it up)")]
     assert reconcile(check=True) == (found, "running")
     assert reconcile()[1] == "stopped"
     assert reconcile() == ([], "stopped")

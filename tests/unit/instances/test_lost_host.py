@@ -43,7 +43,7 @@ from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADD
 from ansible_collections.hetero.compute.tests.unit.instances.older import MODULES
 
 OWN = ADDRESSES[:2]
-LOST = "is not there, and instances were made on this node"
+LOST = "is not there, and instances were made on node "
 UNFINISHED = "was lost, and not all that containers and guests have is written down in it again"
 VERBS = [
     ("lxc_instance", dict(flavor=CG1, owner="eve", ssh_public_key=KEY, image=IMAGE, instance="ml-9", state="present")),
@@ -80,7 +80,7 @@ def lose(site):
 
 
 def go_the_printed_way(error):
-    command = re.search(r"run on this node: (.+?) and then", str(error))[1]
+    command = re.search(r"run on node \S+: (.+?) and then", str(error))[1]
     subprocess.run(["sh", "-ec", command], check=True)
 
 

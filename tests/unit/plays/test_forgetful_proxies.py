@@ -30,7 +30,7 @@ def test_status_and_terminate_say_that_the_database_is_gone(proxies):
         rc, output = plays.play(playbook, *flags, instance="jackie")
         said = " ".join(output.split())
         assert rc != 0, output
-        assert "/var/lib/hetero/state.db: is not there, and instances were made on this node" in said
+        assert "/var/lib/hetero/state.db: is not there, and instances were made on node " in said
         assert f"cp -p /var/lib/hetero/backups/{copy} /var/lib/hetero/state.db and then" in said
         assert "no such instance" not in said
     assert not path.exists()

@@ -165,6 +165,8 @@ def test_a_board_that_somebody_has_is_not_repaired(jackie):
     assert rc != 0
     said = " ".join(output.split())
     # repair takes no instance: what may be typed is said whole
-    assert "board0: is claimed for jackie: stop_instance and start_instance -e instance=jackie bring it up" in said
-    assert "terminate_instance -e instance=jackie ends it" in said
+    assert "board0: is claimed for jackie: ansible-playbook hetero.compute.stop_instance -e instance=jackie and" in said
+    assert "ansible-playbook hetero.compute.start_instance -e instance=jackie bring it up" in said
+    assert "ansible-playbook hetero.compute.terminate_instance -e instance=jackie ends it" in said
+    assert "then ansible-playbook hetero.compute.repair -e node=board0 takes the board" in said
     assert look() == before

@@ -130,7 +130,7 @@ def test_a_wrong_password(node, tmp_path):
         ({"state": "status"}, "one of the following is required: pdu, host"),
         ({"pdu": "a", "host": "b"}, "mutually exclusive: pdu|host"),
         ({"pdu": "a", "state": "off"}, "all of the following are missing: outlets"),
-        ({"pdu": "a", "config": "/nowhere/proxy.json"}, "run the set-up playbook"),
+        ({"pdu": "a", "config": "/nowhere/proxy.json"}, "run ansible-playbook hetero.compute.proxy"),
     ],
 )
 def test_wrong_arguments_are_told(tmp_path, arguments, words):

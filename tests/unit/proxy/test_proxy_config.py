@@ -29,7 +29,7 @@ def test_a_broken_file_is_named(files, text, what):
     """Without it, a node that was never set up would answer with a traceback."""
     config = files[0]
     config.unlink() if text is None else config.write_text(text)
-    with pytest.raises(BadInput, match=rf"proxy.json: {what}.*: run the set-up playbook"):
+    with pytest.raises(BadInput, match=rf"proxy.json: {what}.*: run ansible-playbook hetero"):
         read_config(str(config))
 
 
@@ -103,7 +103,7 @@ def test_all_mistakes_are_said_at_once(files):
         read_config(str(files[0]))
     lines = str(caught.value).splitlines()
     assert len(lines) == len(said) + 1
-    assert lines[-1].endswith("then run the set-up playbook hetero.compute.proxy on this node")
+    assert lines[-1].endswith("then run ansible-playbook hetero.compute.proxy")
     assert [mistake["thing"].partition(".")[0] for mistake in caught.value.failure["mistakes"]] == list(said)
 
 

@@ -449,9 +449,9 @@ def test_a_damaged_database_is_named_and_kept(path):
 @pytest.mark.parametrize(
     ("number", "release", "said"),
     [
-        (LAYOUT.schema + 1, "4.12.7", "release 4.12.7 .*install release 4.12.7 of hetero.compute and run the set-up"),
-        (LAYOUT.schema + 1, None, "a newer release .*install a newer release of hetero.compute and run the set-up"),
-        (-1, None, "an older release .*: run the set-up"),
+        (LAYOUT.schema + 1, "4.12.7", "4.12.7 .*install release 4.12.7 of hetero.compute and run ansible-playbook"),
+        (LAYOUT.schema + 1, None, "a newer .*install a newer release of hetero.compute and run ansible-playbook"),
+        (-1, None, "an older release .*: run ansible-playbook hetero"),
     ],
 )
 def test_another_schema_names_the_release_that_it_needs(store, path, number, release, said):
@@ -462,7 +462,7 @@ def test_another_schema_names_the_release_that_it_needs(store, path, number, rel
     other.execute(f"PRAGMA user_version = {number}")
     other.execute(f"PRAGMA application_id = {as_number(release) if release else 0}")
     other.close()
-    with pytest.raises(HeteroError, match=f"has schema {number}, written by {said} playbook"):
+    with pytest.raises(HeteroError, match=f"has schema {number}, written by {said}"):
         Store(path)
 
 

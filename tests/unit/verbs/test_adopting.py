@@ -447,7 +447,8 @@ def test_a_disk_that_a_tenant_used_is_wiped_before_the_next_one_gets_its_board(s
     assert not site.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")
     assert not site.module("board_image", boards=[0], state="absent").get("failed")
     assert site.what_is_there() == site.clean()
-    why = "disk /dev/sda was used by jackie, and is not proven to be wiped since (playbook repair wipes it)"
+    why = "disk /dev/sda was used by jackie, and is not proven to be wiped since "
+    why += "(ansible-playbook hetero.compute.repair -e node=board0 wipes it)"
     assert why in site.module("board_info")["boards"][0]["note"]
     claimed = site.provision("carol")[0]
     assert [claim["board"] for claim in claimed["boards"]] == [1]

@@ -339,7 +339,8 @@ def test_a_rebuild_that_could_not_stop_its_board_makes_no_root_under_it(jackie):
     assert jackie.rebuild()[-1]["failed"]
     before = root_file(jackie).stat().st_ino
     result = jackie.module("board_image", boards=[0], instance="jackie")
-    assert "and jackie is to get a new root there: stop it first (playbook stop_instance)" in result["msg"]
+    first = "stop it first (ansible-playbook hetero.compute.stop_instance -e instance=jackie)"
+    assert f"and jackie is to get a new root there: {first}" in result["msg"]
     assert (root_file(jackie).stat().st_ino, jackie.outlets()["1"]) == (before, "on")
     jackie.pdu()
     assert not jackie.module("tilera_boot", boards=[0], state="stopped", keep=True, timeout=10).get("failed")

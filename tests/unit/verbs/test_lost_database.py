@@ -48,7 +48,7 @@ def reconcile(site, **given):
 
 def follow(text):
     """Type what is printed for the node."""
-    command = re.search(r"run on this node: (.+?) and then", text)[1]
+    command = re.search(r"run on node \S+: (.+?) and then", text)[1]
     subprocess.run(["sh", "-ec", command], check=True)
 
 
@@ -59,7 +59,7 @@ def test_no_verb_goes_on_without_it(lost, verb, check):
     name, given = VERBS[verb]
     result = lost.module(name, check=check, **given)
     assert result.get("failed"), result
-    assert result["msg"].startswith(f"{lost.params['state_db']}: is not there, and instances were made on this node")
+    assert result["msg"].startswith(f"{lost.params['state_db']}: is not there, and instances were made on node ")
     assert f"cp -p {backups.copies(lost.params['state_db'])[-1]} {lost.params['state_db']} and then" in result["msg"]
     assert "ansible-playbook hetero.compute.reconcile" in result["msg"]
     assert not Path(lost.params["state_db"]).exists(), "an empty one would hide the loss"
@@ -71,7 +71,7 @@ def test_no_verb_of_the_node_goes_on_without_it(lost, main):
     """Lost: exports of running boards after a restart, for an NFS server that begins with none."""
     lost.tftp.mkdir(exist_ok=True)
     shutil.copy(lost.params["boards_file"], lost.tftp / "tilera_boards")
-    with pytest.raises(HeteroError, match="is not there, and instances were made on this node"):
+    with pytest.raises(HeteroError, match="is not there, and instances were made on node "):
         main(["--config", lost.params["config"]])
 
 
@@ -92,7 +92,7 @@ def test_without_a_copy_reconcile_goes_on_and_says_so(jackie):
     assert "no copy of it is there: ansible-playbook hetero.compute.reconcile makes it anew" in said
     result = reconcile(jackie)
     assert not result.get("failed"), result
-    assert "is not there, and instances were made on this node" in result["warnings"][0]
+    assert "is not there, and instances were made on node " in result["warnings"][0]
     assert jackie.what_is_there() == jackie.running("jackie")
     assert "warnings" not in reconcile(jackie)
 
@@ -111,7 +111,7 @@ def test_the_way_back_also_holds_where_a_record_cannot_be_read(lost):
     record = lost.state / "claims" / "board0.json"
     record.write_text("{")
     said = lost.module("board_info")["msg"]
-    assert f"which cannot read {record}, and takes the copy's word for it by -e adopt=INSTANCE" in said
+    assert f"which cannot read {record}, and takes the copy's word for it by ansible-playbook hetero.compute" in said
     follow(said)
     assert not reconcile(lost, adopt=["jackie"]).get("failed")
     assert lost.what_is_there() == lost.running("jackie")
@@ -126,7 +126,8 @@ def test_status_shows_a_record_that_cannot_be_read(jackie):
     with jackie.proxy() as proxy:
         proxy.store.move(0, "running", "busy")
     note = jackie.module("board_info")["boards"][0]["note"]
-    assert note == f"busy; {record}: what it says of a claim cannot be read: reconcile -e adopt=jackie"
+    typed = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
+    assert note == f"busy; {record}: what it says of a claim cannot be read: {typed}"
     assert not reconcile(jackie, adopt=["jackie"]).get("failed")
     assert jackie.module("board_info")["boards"][0]["note"] == "busy"
 

@@ -93,7 +93,8 @@ def test_no_word_writes_a_record_anew_that_nothing_bears_out(misfiled, how):
     (misfiled.state / "board-roots" / "fs_0").rename(misfiled.folder / "aside")
     for adopt in ([], ["jackie"]):
         ((text, done),) = found(reconcile(misfiled, adopt=adopt))
-        way = "where the database is right, remove the record; reconcile -e adopt=jackie has it written anew then"
+        typed = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
+        way = f"where the database is right, remove the record; {typed} has it written anew then"
         assert (text.endswith(way), done) == (True, None)
     assert record(misfiled).read_text() == rewritten
     record(misfiled).unlink()

@@ -61,7 +61,8 @@ def test_a_rebuild_that_was_cut_off_is_finished_by_a_provision_too(jackie):
     (root / "data").write_text("old")
     rebuild(jackie, ssh_public_key=OTHER_KEY)
     boards = dict(boards=[0], instance="jackie")
-    assert "stop it first (playbook stop_instance), and run this again" in jackie.module("board_image", **boards)["msg"]
+    first = "stop it first (ansible-playbook hetero.compute.stop_instance -e instance=jackie), and run this again"
+    assert first in jackie.module("board_image", **boards)["msg"]
     assert (root / "data").exists(), "its board still runs from it"
     assert not jackie.module("tilera_boot", state="stopped", keep=True, timeout=10, **boards).get("failed")
     assert jackie.module("board_image", **boards)["boards"][0]["restored"][0] == "root"

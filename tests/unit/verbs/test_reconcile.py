@@ -122,7 +122,7 @@ def test_recorded_as_running_but_off(jackie):
     assert found(result) == [
         (
             "recorded as running, its outlet is off",
-            "recorded as power off (start_instance -e instance=jackie brings it up)",
+            "recorded as power off (ansible-playbook hetero.compute.start_instance -e instance=jackie brings it up)",
         ),
         ("a boot entry although it is off", "removed"),
     ]
@@ -156,7 +156,7 @@ def test_outlets_that_were_swapped_are_not_switched(jackie, verb):
         assert "its outlet is off, and it runs jackie and shows its own key: nothing is switched" in own
         assert "it may feed board0: not switched: look at its plug" in other
         # no cabling test switches the outlet of a board in use
-        assert "(playbook hetero.compute.cabling says what the outlets of free boards feed)" in own
+        assert "(ansible-playbook hetero.compute.cabling says what the outlets of free boards feed)" in own
         assert (done, other_done) == (None, None)
     else:
         result = jackie.module("tilera_boot", boards=[0], timeout=10)

@@ -187,7 +187,9 @@ def test_status_names_a_lost_record_and_its_remedy(jackie):
 
 def test_status_names_a_lost_record_without_a_lease(jackie):
     record(jackie).unlink()
-    assert note(jackie) == "the record of jackie's claim is lost: reconcile writes it anew"
+    assert (
+        note(jackie) == "the record of jackie's claim is lost: ansible-playbook hetero.compute.reconcile writes it anew"
+    )
     assert found(reconcile(jackie))[0][1] == "written beside it, too"
     assert "is lost" not in note(jackie)
 
@@ -209,7 +211,7 @@ def test_what_is_named_for_a_damaged_record_beside_a_damaged_root_works(jackie, 
     said = note(jackie)
     ((told, done),) = found(reconcile(jackie, adopt=["jackie"]))
     assert done is None
-    way = re.search(r"neither it nor .* remove the record; reconcile -e adopt=jackie .*", said)[0]
+    way = re.search(r"neither it nor .* remove the record; ansible-playbook \S+reconcile -e adopt=jackie .*", said)[0]
     assert way in told
     # As it says.
     record(jackie).unlink()
