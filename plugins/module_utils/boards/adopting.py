@@ -47,7 +47,9 @@ FORGET = (
     f"numbers or MACs; or, where both are right, {play('reconcile', forget='{name}')} ends {{name}}'s claim, and "
     "touches nothing of the board"
 )
-NO_FORGETTING = f"nothing contradicts {{name}}'s claim, so it is not ended: {END} does that, and switches its board off"
+NO_FORGETTING = (
+    f"nothing on the board is another's, so forget does not end {{name}}'s claim: {END} ends it, and frees the board"
+)
 RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
     f"boards got other numbers or MACs); {END} ends it"

@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
+from ansible_collections.hetero.compute.tests.unit.documents.pages import guide
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop, swap
@@ -116,6 +117,22 @@ def test_swapped_outlets_and_damaged_records_cost_nobody_power(tenants, verb, ho
     result = way.get(verb, lambda: stop(tenants))()
     is_refused(result, "pdu-a outlet 2", "may feed carol on board1", "reconcile -e adopt=jackie")
     assert tenants.outlets() == {"1": "on", "2": "on"}
+
+
+@pytest.mark.parametrize("boards", [[0], [0, 1]])
+def test_terminate_ends_a_lost_record_where_no_other_is_lost(tenants, boards):
+    """Lost: the time of whoever reads the guide to errors, and is refused what it names as the way out."""
+    (row,) = [
+        cells for cells in guide("errors").split("   * - ") if cells.startswith("``the record of its claim is lost``")
+    ]
+    assert "``terminate_instance`` ends the instance all the same, where no other board's record is lost" in " ".join(
+        row.split()
+    )
+    damage(tenants, *boards, how="lost")
+    result = tenants.terminate()[-1]
+    assert bool(result.get("failed")) == (len(boards) > 1)
+    if len(boards) > 1:
+        is_refused(result, "which may feed carol on board1")
 
 
 @pytest.mark.parametrize("how", ["unreadable", "lost"])
