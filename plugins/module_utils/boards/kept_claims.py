@@ -8,10 +8,13 @@ A file says what is to be before that is committed, so it is never older than th
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import HeteroError
+from ..this_node import THIS_NODE
 from . import states
 from .claim_records import Claim, ClaimRecords, Fed, Kept
 from .recorded import STATE_PHASE, UNWATCHED, Recorded
@@ -62,6 +65,12 @@ class KeptClaims(Recorded):
             return "of" in error.facts and self.kept(error.facts["of"]) is not None
         except HeteroError:
             return False
+
+    def way_back(self, error):
+        """What a person types to move a record from another board's place to its own; what lies there is kept."""
+        path = self.path_of_kept(error.facts["of"])
+        keep = "--backup=numbered " if os.path.lexists(path) else ""
+        return f"run on {THIS_NODE}: mv {keep}{shlex.quote(error.thing)} {shlex.quote(path)}"
 
     def feed(self, board, fed):
         """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""

@@ -22,7 +22,7 @@ from .recorded import RELEASE_PHASE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
-MOVED = "move it to {path}, where none is; or, where nobody has board{number} any more, remove it"
+MOVED = "{way}, or, where nobody has board{number} any more, remove it"
 LEFT = f"add it to the boards file; or, where it is gone for good, {play('reconcile', forget='{name}')} ends it"
 ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
 STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
@@ -133,7 +133,7 @@ def _told(proxy, board, name, claim, error):
         return f"record of the claim of {name} on board{board}: {LEFT.format(name=name)}"
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
-        moved = MOVED.format(path=proxy.store.path_of_kept(other), number=other)
+        moved = MOVED.format(way=proxy.store.way_back(error), number=other)
         way = COPY if proxy.store.is_copy(error) else moved
     return f"record on board{board}: {error.thing}: {error.what}: {way}"
 

@@ -7,9 +7,12 @@ back. If these fail, a tenant can do nothing with her board any more, or is give
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -61,27 +64,46 @@ def test_a_record_of_another_board_says_nothing_about_this_one(misfiled):
     assert misfiled.what_is_there() == misfiled.running("carol", "bob")
 
 
-def test_a_record_that_was_moved_to_another_board_is_not_written_over(misfiled):
+@pytest.mark.parametrize("there", ["nothing", "damaged"])
+def test_a_record_that_was_moved_to_another_board_is_not_written_over(misfiled, there):
     """Lost: the only word of an instance that the database does not know, by another one's being put right."""
     record(misfiled, 1).unlink()
     with closing(sqlite3.connect(misfiled.params["state_db"])) as db:
         db.execute("DELETE FROM claims WHERE board = 1")
         db.commit()
-    there = misfiled.what_is_there()
+    if there == "damaged":
+        record(misfiled, 1).write_text("{")
+    before = misfiled.what_is_there()
     for adopt in ([], ["jackie"]):
         ((text, done),) = found(reconcile(misfiled, adopt=adopt))
-        assert (
-            f"it may be the only one: nothing of either is touched: move it to {record(misfiled, 1)}" in text,
-            done,
-        ) == (
-            True,
-            None,
-        )
-    assert misfiled.what_is_there() == there
-    record(misfiled).rename(record(misfiled, 1))
+        assert "it may be the only one: nothing of either is touched: run on node " in text
+        assert done is None
+    assert text in misfiled.module("board_info")["boards"][0]["note"]
+    assert misfiled.what_is_there() == before
+    follow_move(text)
     result = reconcile(misfiled)
     assert [found(result, board)[0][1] for board in (0, 1)] == ["written beside it, too", "adopted"]
+    if there == "damaged":
+        (stray,) = (text for text in result["others"] if "no record of a claim by its name" in text)
+        Path(stray.split()[1].rstrip(":")).unlink()
     assert misfiled.what_is_there() == misfiled.running("jackie", "bob")
+
+
+def test_a_record_that_was_moved_to_a_board_of_no_boards_file_says_how_to_move_it_back(misfiled):
+    """Lost: the same, by another slip of the hand."""
+    with misfiled.proxy() as proxy:
+        proxy.store.keep_anew(0)
+        proxy.store._db.write("DELETE FROM claims WHERE board = 1")
+    record(misfiled, 1).rename(record(misfiled, 99))
+    (text,) = (text for text in reconcile(misfiled)["others"] if text.startswith("record on board99"))
+    follow_move(text)
+    result = reconcile(misfiled)
+    assert (found(result, 1)[0][1], result["others"]) == ("adopted", [])
+
+
+def follow_move(text):
+    """Type what a text says to move a record back."""
+    subprocess.run(["sh", "-ec", re.search(r"run on node \S+: (mv .+?json\S*) *(?:,|$)", text)[1]], check=True)
 
 
 @pytest.mark.parametrize("how", ["another board's", "unreadable"])
