@@ -65,6 +65,11 @@ SAY = (
     "what feeds it is not known, as its claim's record was lost or could not be read: once it is known that the wiring "
     f"is right, {play('reconcile', adopt='{name}')} takes its word; no outlet is switched off meanwhile that may be its"
 )
+#: A word answers one question a run.
+TWICE = (
+    "that was its record, and what feeds it is another question: once it is known that the wiring is right, run it "
+    f"again: {play('reconcile', adopt='{name}')}"
+)
 NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 
 
@@ -324,11 +329,14 @@ def compare(proxy, looks, names):
     for look, doubt in doubts.items():
         work = look.work
         # A word answers one question a run, and none that what is seen answers already.
-        by_word = work.instance in names and not look.found and not look.lives_without_power
+        named = work.instance in names and not look.lives_without_power
+        by_word, again = named and not look.found, TWICE.format(name=work.instance) if named and look.found else None
         if doubt is None:
             if feeds.is_unknown(work.board) and by_word:
                 look.mend(UNKNOWN, f"{'would be ' if work.change.check else ''}noted, by an operator's word")
                 feeds.remember(work, True)
+            elif feeds.is_unknown(work.board) and again:
+                look.note(again)
             elif look.power == "on" and look.ssh == presence.OWN_KEY:
                 if feeds.is_unknown(work.board):
                     look.note(SAY.format(name=work.instance))
@@ -342,7 +350,7 @@ def compare(proxy, looks, names):
             start = play("start_instance", instance=work.instance)
             look.note(f"{doubt}: it is off, and {start} takes the outlet that its wiring names")
         else:
-            look.note(f"{doubt}: {doubt.remedy}")
+            look.note(f"{doubt}: {again or doubt.remedy}")
 
 
 def _seen(work, doubt):

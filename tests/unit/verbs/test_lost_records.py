@@ -162,6 +162,33 @@ def test_an_operators_word_leads_out_of_damaged_records(tenants, how):
     assert not reconcile(tenants)["changed"]
 
 
+@pytest.mark.parametrize("power", ["on", "off"])
+@pytest.mark.parametrize("how", ["unreadable", "lost"])
+def test_the_first_of_two_words_says_that_there_is_a_second(jackie, how, power):
+    """Lost: power over an instance, to who gave the word that was asked for and is refused as before."""
+    jackie.lease(1)
+    if power == "off":
+        assert not stop(jackie).get("failed")
+    damage(jackie, 0, how=how)
+    (written, told) = found(reconcile(jackie, adopt=["jackie"]))
+    assert written[1] == "written anew"
+    typed = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
+    assert told[0].startswith("that was its record, and what feeds it is another question: ")
+    assert told[0].endswith(f"run it again: {typed}")
+    assert told[1] is None
+    (noted,) = found(reconcile(jackie, adopt=["jackie"]))
+    assert noted[1] == "noted, by an operator's word"
+    assert found(reconcile(jackie)) == []
+
+
+def test_the_first_of_two_words_says_so_beside_another_damaged_record(tenants):
+    """Lost: the same: what was printed after the first said to give it twice."""
+    damage(tenants, 0, 1)
+    told = found(reconcile(tenants, adopt=["jackie"]))[-1][0]
+    assert "may feed carol on board1" in told
+    assert told.endswith("run it again: ansible-playbook hetero.compute.reconcile -e adopt=jackie")
+
+
 def test_a_key_proves_no_outlet_that_a_damaged_record_may_name(ten):
     """Lost: Carol's power, by a plug that was moved to a third outlet and written down as moved to hers."""
     for name in ("jackie", "carol"):
