@@ -212,8 +212,8 @@ def test_who_asks_again_gets_no_empty_board_instead(jackie):
     there = jackie.what_is_there()
     lose(jackie)
     (result,) = jackie.provision()
-    assert "jackie: no claim of it is in the database of this node" in result["msg"]
-    assert "run the playbook reconcile" in result["msg"]
+    assert "jackie: no claim of it is in the database of node" in result["msg"]
+    assert "run ansible-playbook hetero.compute.reconcile" in result["msg"]
     assert found(reconcile(jackie))[0][1] == "adopted"
     assert jackie.what_is_there() == there
     assert not any(result["changed"] for result in jackie.provision())
@@ -300,7 +300,7 @@ def test_the_remedy_for_a_damaged_database_is_safe_as_printed(site, copied):
 def follow(text, path):
     """Do what an error about a damaged database says, up to the playbook."""
     assert "move it and its -wal and -shm files aside (keep them), then" in text
-    assert "run the playbook" in text
+    assert "run ansible-playbook" in text
     assert "reconcile" in text
     aside = path.parent / "aside"
     aside.mkdir()
