@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 from contextlib import contextmanager
 
@@ -20,6 +21,7 @@ from .errors import FULL, HeteroError, TimedOut
 UNNAMED = "another process"
 #: What who only looks says of what another works on.
 BUSY = "busy with {who}: not looked at"
+PROCESS = re.compile(r" ?\bpid \d+$")
 
 
 @contextmanager
@@ -102,7 +104,9 @@ def _named(file):
     try:
         held = json.loads(os.pread(file, 4096, 0).decode("utf-8", "replace"))
         since = time.strftime("%H:%M:%S", time.localtime(held["since"]))
-        text = f"{held['verb']} ({held['actor']}, pid {held['pid']}, since {since})"
+        # An actor without a name is called by a process: the one that has the lock, or the one that started that.
+        name = PROCESS.sub("", held["actor"])
+        text = f"{held['verb']} ({f'{name}, ' if name else ''}pid {held['pid']}, since {since})"
         return text if os.path.exists(f"/proc/{int(held['pid'])}") else UNNAMED
     except (ValueError, KeyError, TypeError):
         return UNNAMED

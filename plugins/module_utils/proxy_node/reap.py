@@ -215,9 +215,11 @@ def _unreadable(proxy, claim):
 
 def _failed(proxy, claim, error, say):
     """Say it each time, but write it down once: a broken PDU would fill the events of its boards."""
-    text = f"{claim.instance} of {claim.owner}: its lease is over, and it could not be ended: {error}"
+    name = f"board{claim.board}: "
+    why = str(error)[len(name) :] if str(error).startswith(name) else error
+    text = f"{claim.instance} of {claim.owner}: its lease is over, and it could not be ended: {why}"
     newest = [event.text for event in proxy.store.newest_events(claim.board, RECENT) if event.phase == VERB]
     # Seconds and process ids in it do not make it another error.
     if [NUMBER.sub("", said) for said in newest[-1:]] != [NUMBER.sub("", text)]:
         proxy.store.event(claim.board, VERB, text, instance=claim.instance)
-    say(f"board{claim.board}: {text}; it is tried again")
+    say(f"{name}{text}; it is tried again")

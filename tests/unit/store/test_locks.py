@@ -210,3 +210,17 @@ def test_who_only_asks_is_told_at_once_and_changes_nothing(run_folder, hold):
     process.kill()
     process.wait()
     assert held_by(run_folder, "board3") is None
+
+
+@pytest.mark.parametrize(
+    ("actor", "shown"), [("pid 1", "reboot"), ("user id 0 pid 1", "reboot (user id 0"), ("carol", "reboot (carol")]
+)
+def test_a_holder_without_a_name_is_named_by_one_process(tmp_path, actor, shown):
+    """Lost: the time of who looks for two processes, or ends the wrong one: the first had started the second."""
+    told = []
+    with lock(str(tmp_path), "board3", "reboot", actor, Deadline(5)), pytest.raises(TimedOut):  # noqa: SIM117
+        with lock(str(tmp_path), "board3", "reap", "reap", Deadline(0.05), told.append):
+            pytest.fail("two hold the lock")
+    assert told[0].startswith(f"held by {shown}")
+    assert told[0].count("pid ") == 1
+    assert f"pid {os.getpid()}, since" in told[0]

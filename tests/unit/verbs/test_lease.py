@@ -64,6 +64,7 @@ def test_a_board_that_a_play_works_on_waits_for_the_next_turn(jackie, monkeypatc
         result = jackie.turn()
     assert result["failed"]
     assert "still held by reboot (jo" in result["said"][0]
+    assert result["said"][0].count("board0: ") == 1
     assert jackie.what_is_there() == jackie.running("jackie")
     assert not jackie.turn()["failed"]
     assert jackie.what_is_there() == jackie.clean()
