@@ -30,6 +30,10 @@ def test_a_board_is_called_by_its_name_as_well(proxies):
 def test_adopt_of_a_name_that_nobody_has_names_those_that_wait_for_it(proxies):
     """Lost: the time of who looks for a record of a name that was misspelt."""
     folders, plays = proxies
+    rc, output = plays.play("reconcile", adpot="jackie", site="north")
+    assert rc == 2, output
+    assert "adpot is no option: is adopt meant? A variable of your own needs another name" in said(output)
+    assert "site is" not in output
     rc, output = plays.play("reconcile", adopt="jacky")
     assert rc == 2, output
     assert "Not adopted: jacky. Nothing that is found on a proxy node is to be adopted." in said(output)

@@ -1,0 +1,67 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Misspelt options of playbooks. If these fail, `-e hour=24` gives a lease without an end, or an operator's own
+variable stops each play.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters import misspelt as code
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options, variables
+
+OPTIONS = yaml.safe_load((ROOT / "playbooks" / "vars" / "request.yml").read_text())["_options"]
+#: Playbooks that set something up: their options are variables of roles.
+SET_UP = ("awx", "gpu_host", "kvm_host", "lab_down", "lab_up", "proxy")
+VERBS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml") if path.stem not in SET_UP)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("adpot", "adopt"), ("flavour", "flavor"), ("hour", "hours"), ("imgae", "image"), ("nod", "node"),
+        ("instanse", "instance"), ("forse", None), ("fore", "force"), ("stage", None), ("site", None), ("keys", None),
+        ("mode", None), ("a", None), ("", None), ("ky", None),
+    ],
+)  # fmt: skip
+def test_a_slip_of_one_letter(name, meant):
+    assert code.meant_by(name, OPTIONS) == meant
+
+
+def test_what_was_given_is_looked_at(monkeypatch):
+    given = {"adpot": "jackie", "forget": "bob", "site": "north"}
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: given)
+    said = "adpot is no option: is adopt meant? A variable of your own needs another name"
+    assert code.misspelt(OPTIONS) == said
+    del given["adpot"]
+    assert code.misspelt(OPTIONS) == ""
+
+
+def test_all_options_are_known():
+    """Lost: an option that is refused as another one's misspelling."""
+    assert set().union(*map(options, VERBS)) | {"owner", "title"} == set(OPTIONS)
+    assert sorted(OPTIONS) == OPTIONS
+
+
+def test_no_variable_of_ours_or_of_awx_is_taken_for_a_slip():
+    """Lost: every job of AWX, or a site that gives its roles' variables at the command line."""
+    surveys = re.findall(r"variable: (\w+)", (ROOT / "awx" / "surveys.yml").read_text())
+    own = ["awx_job_id", "awx_user_name", "awx_inventory_name", "tower_job_id", "tower_user_name"]
+    assert len(surveys) > 5
+    taken = {name: code.meant_by(name, OPTIONS) for name in [*surveys, *own, *variables()] if name not in OPTIONS}
+    assert {name: option for name, option in taken.items() if option} == {}
+
+
+@pytest.mark.parametrize("playbook", VERBS)
+def test_each_playbook_looks(playbook):
+    """Lost: the one that a person misspells an option of."""
+    text = (ROOT / "playbooks" / f"{playbook}.yml").read_text()
+    shared = re.findall(r"tasks/(?:require|node)\.yml", text)
+    texts = [text, *((ROOT / "playbooks" / name).read_text() for name in shared)]
+    assert any("_misspelt" in text for text in texts)
