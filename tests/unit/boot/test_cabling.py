@@ -59,7 +59,7 @@ def test_two_swapped_cables(site):
     assert (result["wiring"][2]["pdu"], result["wiring"][2]["outlet"]) == ("pdu-a", "5")
     assert result["lines"][-4:-2] == [
         "3 of 3 boards tested: 2 not as the wiring says",
-        "Move the cables, or correct tftp_proxy_boards and run hetero.compute.proxy:",
+        "Move the cables, or correct tftp_proxy_boards and run ansible-playbook hetero.compute.proxy:",
     ]
     assert result["lines"][-2].startswith('  0: {"pdu": "pdu-b", "outlet": "7", "driver": "fake"')
     for number, wiring in result["wiring"].items():
