@@ -14,11 +14,13 @@ from contextlib import closing
 from ..backups import copies, folder_of, how_to_restore
 from ..errors import Refused
 from ..owners import number_of
+from ..plays import play
+from ..this_node import THIS_NODE
 from .lost_database import made_here
 
-NO_CLAIM = "no claim of it is in the database of this host, which may be older than that (put back from a copy)"
+NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 WAY = (
-    "nothing is touched: put a newer copy of it back ({folder}), then run the playbook reconcile; or, once nobody "
+    f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
 

@@ -12,6 +12,8 @@ import time
 from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import Refused, TimedOut
+from ..plays import play
+from ..this_node import THIS_NODE
 from . import states
 from .claiming import wrong_arch
 from .info import claim_fields
@@ -20,10 +22,11 @@ from .info import claim_fields
 BACK = 60.0
 #: What one of us that was killed leaves never started; what has run is somebody's.
 HAS_RUN = (
-    "{thing} has run, and the database of this host, which may be older than that, knows of none that was made for it"
+    f"{{thing}} has run, and the database of {THIS_NODE}, which may be older than that, knows of none that was made "
+    "for it"
 )
 KEEP = (
-    "nothing of it is touched: put a newer copy of the database back, then run the playbook reconcile; or, once nobody "
+    f"nothing of it is touched: put a newer copy of the database back, then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
 

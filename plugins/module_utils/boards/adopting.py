@@ -253,7 +253,7 @@ def said_of(proxy, board, row, contradiction, error):
     """(what is said of a record that cannot be read, whether a word for the row's instance has it written anew)."""
     found, other = f"{error.thing}: {error.what}", error.facts.get("of")
     if other is not None and not proxy.store.is_copy(error):
-        return f"{found}, {MOVE.format(way=proxy.store.way_back(error), number=other)}", False
+        return f"{found}, {MOVE.format(way=proxy.store.way_back(error.thing, other), number=other)}", False
     if row is None or contradiction:
         return f"{error}{way_by_copy(proxy.store.path, board.id)}", False
     forgotten = forgotten_of(proxy, board, row)

@@ -22,10 +22,11 @@ from ..instances import valid_instance
 from ..owners import is_of, must_be_made, names_of
 from . import board_images, claiming, leasing, lifecycle, rebuilding, wiping
 from .blame import BOARD, IMAGE
-from .each import must_own
+from .each import ids_of, must_own
 from .info import claim_fields
 from .proxy import Proxy
 from .steps import Steps
+from .unclaimed import refuse_unclaimed
 
 #: Seconds for making roots, and for waiting until another verb lets go of a board meanwhile.
 IMAGE_TIME = 1800.0
@@ -89,7 +90,8 @@ class Request:
         return [claim_fields(boards.get(one.board), store.record(one.board), ran=store.has_run(one)) for one in claims]
 
     def ids(self):
-        """The boards of its claims, each of them the asker's. :raises Refused: one is another owner's."""
+        """The boards of its claims. :raises Refused: there is none, or one is another owner's."""
+        ids_of(self.proxy, self.name)
         claims = self.claims
         for claim in claims:
             must_own(claim, self.params["owner"])
@@ -251,9 +253,10 @@ def extended(request):
 
 
 def absent(request):
-    ids = request.ids()
     if request.claims:
-        request.end(ids, never_ran=request.params["never_ran"])
+        request.end(request.ids(), never_ran=request.params["never_ran"])
+    else:
+        refuse_unclaimed(request.proxy, request.name)
     return request.steps.result
 
 

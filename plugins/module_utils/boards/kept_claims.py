@@ -66,11 +66,11 @@ class KeptClaims(Recorded):
         except HeteroError:
             return False
 
-    def way_back(self, error):
-        """What a person types to move a record from another board's place to its own; what lies there is kept."""
-        path = self.path_of_kept(error.facts["of"])
-        keep = "--backup=numbered " if os.path.lexists(path) else ""
-        return f"run on {THIS_NODE}: mv {keep}{shlex.quote(error.thing)} {shlex.quote(path)}"
+    def way_back(self, path, board):
+        """What a person types to move a board's record from where it lies to its place; what lies there is kept."""
+        own = self.path_of_kept(board)
+        keep = "--backup=numbered " if os.path.lexists(own) else ""
+        return f"run on {THIS_NODE}: mv {keep}{shlex.quote(path)} {shlex.quote(own)}"
 
     def feed(self, board, fed):
         """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""

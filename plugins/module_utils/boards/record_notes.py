@@ -12,9 +12,10 @@ import time
 
 from ..errors import HeteroError
 from ..leases import until
-from .adopting import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, said_of
+from ..plays import play
+from .adopting import ADOPT, LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, said_of
 
-NEWER = "the database is older than it: run the playbook reconcile"
+NEWER = f"the database is older than it: run {play('reconcile')}"
 
 
 def told_of_record(proxy, board, record, lost):
@@ -31,7 +32,7 @@ def told_of_record(proxy, board, record, lost):
         kept = proxy.store.kept(board.id)
     except HeteroError as error:
         text, by_word = said_of(proxy, board, claim, contradiction_of(proxy, board, claim), error)
-        return f"{error.thing}: {error.what}: reconcile -e adopt={name}" if by_word else text
+        return f"{error.thing}: {error.what}: {ADOPT.format(name=name)}" if by_word else text
     if kept:
         return _told_of_newer(proxy, board, kept.claim)
     if record.ending or board.id not in lost:

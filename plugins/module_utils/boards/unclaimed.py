@@ -14,16 +14,19 @@ from dataclasses import dataclass
 from ..errors import HeteroError, Refused
 from ..images.ownership import UNREADABLE, has_word, of_token, roots_there
 from ..owners import is_of, number_of
+from ..plays import play
+from ..this_node import THIS_NODE
+from .adopting import ADOPT as BY_ITS_WORD
 from .adopting import PUT_BACK
 from .lost_database import way_by_copy
 from .unnamed import LEFT, MOVED
 
-NO_CLAIM = "no claim of it is in the database of this node, which may be older than that (put back from a copy)"
+NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 ADOPT = (
-    "nothing is touched: run the playbook reconcile, which adopts what proves itself (reconcile -e adopt={name} takes "
-    "the record's word where nothing speaks against it), then this again"
+    f"nothing is touched: run {play('reconcile')}, which adopts what proves itself ({BY_ITS_WORD} takes the "
+    "record's word where nothing speaks against it), then this again"
 )
-MAY_BE = "no claim of it is in the database of this node, and what lies there for {board} may be its: {why}"
+MAY_BE = f"no claim of it is in the database of {THIS_NODE}, and what lies there for {{board}} may be its: {{why}}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def _told(proxy, instance, record, root):
         seen.append(f"the record of its claim {path} (by it {kept.state})")
         way = ADOPT.format(name=instance)
         if path != own:
-            way = f"{MOVED.format(path=own, number=number)}; then {way}"
+            way = f"{MOVED.format(way=proxy.store.way_back(path, number), number=number)}; then {way}"
         elif number not in proxy.boards:
             way = LEFT.format(name=instance)
     text = f"{NO_CLAIM}, and board{number} has {' and '.join(seen)}: {way}"

@@ -35,8 +35,8 @@ UNPROVEN = (
 )
 BY_WORD = (
     "nothing is touched: put a newer copy of the database back; or, by an operator's word: where the database is "
-    "right, reconcile -e adopt={name} has the record written anew (remove one that cannot be read first); where it is "
-    "older, reconcile -e forget={name} ends that claim, and touches nothing of the board"
+    f"right, {play('reconcile', adopt='{name}')} has the record written anew (remove one that cannot be read first); "
+    f"where it is older, {play('reconcile', forget='{name}')} ends that claim, and touches nothing of the board"
 )
 HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
 USED_DISK = "disk {disks} was used by {user}, and neither the database nor the record of its claim know of a root there"

@@ -13,6 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.claiming import present
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
 
 SMALL = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
@@ -29,7 +30,7 @@ def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
     for path in database.parent.glob("host.db*"):
         path.unlink()
     shutil.copy(copy, database)
-    with pytest.raises(Refused, match="no claim of it is in the database of this host") as refused:
+    with pytest.raises(Refused, match=f"no claim of it is in the database of {THIS_NODE}") as refused:
         site.do("absent", "ml-8")
     assert f"and guest {folder} is there" in str(refused.value)
     (found,) = site.info(instance="ml-8")["unclaimed"]
@@ -57,5 +58,5 @@ def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
     for verb in ("running", "absent", "rebuilt"):
         result = site.do(verb, "ml-8")
         assert result["failed"]
-        assert f"guest {folder} has run, and the database of this host, which may be older" in result["msg"]
+        assert f"guest {folder} has run, and the database of {THIS_NODE}, which may be older" in result["msg"]
         assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before

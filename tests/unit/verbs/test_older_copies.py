@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
@@ -44,7 +45,7 @@ def test_status_says_that_a_lease_is_another_by_its_record(jackie):
     put_back(jackie, copy)
     said = note(jackie)
     assert said.startswith("the record of its claim has another lease: until ")
-    assert said.endswith("; the database is older than it: run the playbook reconcile")
+    assert said.endswith("; the database is older than it: run ansible-playbook hetero.compute.reconcile")
     reconcile(jackie)
     assert note(jackie) == ""
 
@@ -57,9 +58,8 @@ def test_status_says_that_a_board_is_anothers_by_its_record(site):
     put_back(site, copy)
     (board, _other) = site.module("board_info")["boards"]
     assert board["instance"] == "alice"
-    assert board["note"] == (
-        "is bob's of jackie by the record of its claim; the database is older than it: run the playbook reconcile"
-    )
+    way = "run ansible-playbook hetero.compute.reconcile"
+    assert board["note"] == f"is bob's of jackie by the record of its claim; the database is older than it: {way}"
     reconcile(site)
     assert note(site) == ""
 
@@ -120,7 +120,7 @@ ASKED = {
     "extend": ("board_lease", dict(instance="dave", hours=1)),
     "rebuild": ("board_rebuild", dict(instance="dave", image="debian-13")),
 }
-CLAIM = "no claim of it is in the database of this node, which may be older than that (put back from a copy)"
+CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 
 
 def seen_of(site, name="dave"):
@@ -141,7 +141,8 @@ def test_an_instance_that_runs_is_not_said_to_be_none(unknown, verb, check):
     root = unknown.state / "board-roots" / "fs_0"
     assert result["msg"].startswith(
         f"dave: {CLAIM}, and board0 has its root {root} and the record of its claim {record(unknown)} (by it running): "
-        "nothing is touched: run the playbook reconcile, which adopts what proves itself (reconcile -e adopt=dave takes"
+        "nothing is touched: run ansible-playbook hetero.compute.reconcile, which adopts what proves itself "
+        "(ansible-playbook hetero.compute.reconcile -e adopt=dave takes"
     )
     assert [one[:2] for one in seen_of(unknown)] == [("dave", "board0")]
     assert unknown.what_is_there() == there
@@ -186,7 +187,7 @@ def test_a_root_or_a_record_alone_is_enough(unknown, how):
         assert "put a newer backup of the database back" in text
     else:
         assert f"the record of its claim {place}" in text
-        assert f"move it to {record(unknown)}, where none is" in text
+        assert f": mv {place} {record(unknown)}, or, where nobody has board0 any more, remove it; then" in text
     assert unknown.module("board_claim", instance="dave", state="absent")["failed"]
 
 
@@ -347,7 +348,10 @@ def test_an_operators_word_for_the_database_ends_it(taken, damaged):
     taken.damage(*damaged)
     if damaged[0] == "unreadable":
         assert found(reconcile(taken.site, adopt=["alice"]))[0][1] is None
-        assert "remove the record; reconcile -e adopt=alice" in found(reconcile(taken.site))[0][0]
+        assert (
+            "remove the record; ansible-playbook hetero.compute.reconcile -e adopt=alice"
+            in found(reconcile(taken.site))[0][0]
+        )
         record(taken.site).unlink()
     assert found(reconcile(taken.site, adopt=["alice"]))[0][1].startswith("written")
     assert not any(result.get("failed") for result in taken.site.terminate("alice"))
