@@ -112,7 +112,8 @@ class Request:
     @property
     def limit(self):
         """The longest that a verb can take (seconds)."""
-        return self.params["attempts"] * (2 * self.options.limit_with_disk + IMAGE_TIME) + wiping.Wish().limit
+        boots = self.params["attempts"] * (2 * self.options.limit_with_disk + IMAGE_TIME)
+        return boots + (wiping.Wish().limit if self.params["state"] in ("running", "absent") else 0.0)
 
     # ---- steps; each is True where it did not fail
 
@@ -231,7 +232,8 @@ def rebuilt(request):
     """Another image or key: written down, then the old root goes and the new one boots."""
     params, change = request.params, Change(request.check)
     wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
-    words = (request.name, *wanted, request.created, change, Deadline(CLAIM_TIME))
+    # a play that was killed has left its verb running: this one goes on where that one ends
+    words = (request.name, *wanted, request.created, change, Deadline(request.options.limit))
     result = rebuilding.rebuild(request.proxy, *words)
     if not request.steps.took(result, "rebuild"):
         return request.steps.result

@@ -10,9 +10,11 @@ though its instance ran.
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
 
 WISH = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
@@ -167,6 +169,19 @@ def test_a_step_that_fails_ends_the_verb(site):
     assert (result["failed"], result["step"]) == (True, "stop")
     assert root(site).exists()
     assert site.board_of("jackie") == 0
+
+
+@pytest.mark.parametrize("state", ["running", "stopped", "rebooted", "rebuilt", "absent"])
+def test_what_another_verb_works_on_is_waited_for(site, monkeypatch, state):
+    """Lost: the way on of whose play was killed: its verb runs on, and a second one gave up before the first ended."""
+    up(site)
+    monkeypatch.setattr(instances, "CLAIM_TIME", 0.1)
+    lock = site.run_folder / "locks" / "board0"
+    with subprocess.Popen(["flock", lock, "-c", "echo held; sleep 1.5"], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        result = verb(site, state, **({"fresh": True} if state == "rebuilt" else {}))
+        assert holder.poll() == 0, "it was waited for"
+    assert not result.get("failed"), result
 
 
 @pytest.mark.parametrize("state", ["running", "absent"])
