@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -55,7 +56,7 @@ def test_no_verb_says_that_there_is_none_of_which_a_record_lies_there(proxies):
         rc, output = plays.end(process, limit=300)
         said = " ".join(output.split())
         assert rc == 2, output
-        assert "dave on p1: no claim of it is in the database of this node, which may be older than that" in said
+        assert f"dave on p1: no claim of it is in the database of {THIS_NODE}, which may be older than that" in said
         assert "board1 has the record of its claim /var/lib/hetero/claims/board1.json" in said
         assert "reconcile -e adopt=dave" in said
         assert "no such instance" not in said
