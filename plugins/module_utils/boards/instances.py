@@ -142,6 +142,10 @@ class Request:
     def boot(self, ids, **given):
         return self.steps.took(lifecycle.start(self.proxy, ids, replace(self.options, **given)), "boot")
 
+    def bring_up(self, ids, **given):
+        """What it boots from, as its claims have it, then power and ssh."""
+        return self.make_ready(ids) and self.boot(ids, **given)
+
     def stop(self, ids, **given):
         return self.steps.took(lifecycle.stop(self.proxy, ids, replace(self.options, **given)), "stop")
 
@@ -186,7 +190,7 @@ def running(request):
     """Bring up what was claimed; what is not claimed yet is, where there is a flavor."""
     if not request.params["flavor"]:
         ids = request.ids()
-        _ = request.make_ready(ids) and request.boot(ids)
+        request.bring_up(ids)
         return request.steps.result
     claims = request.found() if request.created and not request.check else request.claim()
     request.created = tuple(claim["created"] for claim in claims)
@@ -243,7 +247,7 @@ def rebuilt(request):
     if not result["to_rebuild"] or request.stop(result["to_rebuild"]):
         if not request.rebuilt:
             request.params = dict(params, image=None, ssh_public_key=None)  # what the claim names now
-        _ = request.make_ready(ids) and request.boot(ids, image=image)
+        request.bring_up(ids, image=image)
     return request.steps.result
 
 
