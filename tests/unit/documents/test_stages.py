@@ -89,3 +89,9 @@ def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
     assert not stage.folder().exists()
     assert (tmp_path / "machine" / "file").exists()
     assert str(stage.folder()) not in Path("/proc/self/mountinfo").read_text()
+
+
+def test_no_two_test_files_have_one_name():
+    """Lost: all tests of one of both: pytest takes them for the same where their folders are no packages."""
+    names = [path.name for path in (ROOT / "tests" / "unit").rglob("test_*.py")]
+    assert {name for name in names if names.count(name) > 1} == set()
