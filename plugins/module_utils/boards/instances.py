@@ -90,11 +90,15 @@ class Request:
         return [claim_fields(boards.get(one.board), store.record(one.board), ran=store.has_run(one)) for one in claims]
 
     def ids(self):
-        """The boards of its claims. :raises Refused: there is none, or one is another owner's."""
+        """The boards of its claims, which no step takes for others of the name from now on.
+
+        :raises Refused: there is none, or one is another owner's.
+        """
         ids_of(self.proxy, self.name)
         claims = self.claims
         for claim in claims:
             must_own(claim, self.params["owner"])
+        self.created = self.created or tuple(claim.created for claim in claims)
         return [claim.board for claim in claims if claim.board in self.proxy.boards]
 
     @property
@@ -194,7 +198,7 @@ def running(request):
         return request.steps.result
     claims = request.found() if request.created and not request.check else request.claim()
     request.created = tuple(claim["created"] for claim in claims)
-    for left in reversed(range(request.params["attempts"])):
+    for left in reversed(range(max(1, request.params["attempts"]))):
         if not _tried(request, claims, last=not left):
             break
         claims = request.claim(move=True)

@@ -31,7 +31,7 @@ class Steps:
     def took(self, result, name):
         """Add a step's result; True where it did not fail.
 
-        :param name: the step's, for its seconds where it counted none by itself.
+        :param name: the step's, which a failure tells.
         """
         self._lines += result.get("lines", ())
         self._diff += result.get("diff", ())
