@@ -11,7 +11,9 @@ module: node_tools
 short_description: Install the commands of a proxy node or an accelerator host
 version_added: 0.1.0
 description:
-  - Puts the code that this module runs with itself into O(folder), and for each command a script that starts it.
+  - Puts the collection's modules, what they import and the part of Ansible that they need into O(folder), and for each
+    command a script that starts it.
+  - From then on a call of a module of this very release and ansible-core sends its arguments only.
   - C(pdu_mgr PDU_IP OUTLET MODE) switches an outlet and reads it back, mode 1 on, 2 off, 3 reboot, 9 status.
   - C(hetero backup) keeps checked copies of the state database in the folder C(backups) beside it.
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
@@ -43,6 +45,10 @@ options:
     description: Where each command is to lie, as path and name.
     type: dict
     default: {}
+  archive:
+    description: The code, as a tar on the node. The action plugin of this module makes it and gives it.
+    type: path
+    required: true
 author:
   - hetero.compute contributors (@hetero-compute)
 """
@@ -68,43 +74,23 @@ seconds:
   sample: {files: 0.02}
 """
 
-import os
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host import backup as host_backup
-from ..module_utils.accelerator_host import gpu_nodes, gpu_restore, gpu_start, local_fact, pci_restore
-from ..module_utils.accelerator_host import reap as host_reap
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
-from ..module_utils.lxc import settling
 from ..module_utils.module import run
-from ..module_utils.node import hetero
 from ..module_utils.node.files import keep_file, keep_folder
-from ..module_utils.node.tools import PACKAGE, script, sources
-from ..module_utils.proxy_node import backup, pdu_mgr, reap, restore
+from ..module_utils.node.own_copy import keep_copy, remove_others
+from ..module_utils.node.tools import script
 from ..module_utils.spec import ArgumentSpec
 
-#: Name of a command → what runs it. Imported here so that they, and all that they import, come with this module.
-COMMANDS = {"hetero": hetero.main, "pdu_mgr": pdu_mgr.main}
-#: What a command imports only when it is asked for.
-LATER = (
-    backup,
-    gpu_nodes,
-    gpu_restore,
-    gpu_start,
-    host_backup,
-    host_reap,
-    local_fact,
-    pci_restore,
-    reap,
-    restore,
-    settling,
-)
+#: Name of a command → the file of module_utils whose `main` runs it.
+COMMANDS = {"hetero": "node.hetero", "pdu_mgr": "proxy_node.pdu_mgr"}
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),
         commands=dict(type="dict", default={}),
+        archive=dict(type="path", required=True),
     )
 )
 
@@ -115,15 +101,12 @@ def work(params, check):
         what = f"no such command (known: {', '.join(COMMANDS)})"
         raise BadInput(what, ", ".join(sorted(unknown)), "name one of these")
     change = Change(check)
-    package = os.path.join(params["folder"], PACKAGE)
-    files = {os.path.join(package, path): text for path, text in sources().items()}
     with change.step("files"):
-        for folder in sorted({params["folder"], package, *(os.path.dirname(path) for path in files)}):
-            keep_folder(folder, "0755", change)
-        for path, text in files.items():
-            keep_file(path, text.encode(), "0644", change)
+        keep_folder(params["folder"], "0755", change)
+        copy = keep_copy(params["folder"], params["archive"], change)
         for path, name in params["commands"].items():
-            keep_file(path, script(name, COMMANDS[name], params["folder"]).encode(), "0755", change)
+            keep_file(path, script(name, COMMANDS[name], copy).encode(), "0755", change)
+        remove_others(params["folder"], copy, change)
     return dict(change.result, paths=[entry["after_header"] for entry in change.diff])
 
 

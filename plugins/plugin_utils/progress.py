@@ -17,11 +17,11 @@ import signal
 import time
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
 from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls
 
 display = Display()
 
@@ -37,7 +37,7 @@ class Silent(BaseException):
     """The node did not answer. No Exception, for connections that try again catch those."""
 
 
-class ShowsLines(ActionBase):
+class ShowsLines(ShortCalls):
     """Runs the module of the same name, then prints the `lines` of its result."""
 
     TRANSFERS_FILES = False
@@ -58,7 +58,7 @@ class Follows(ShowsLines):
     def run(self, tmp=None, task_vars=None):
         if self._task.check_mode:
             return super().run(tmp, task_vars)
-        result = ActionBase.run(self, tmp, task_vars)
+        result = ShortCalls.run(self, tmp, task_vars)
         started = self._execute_module(module_args=dict(self._task.args, background=True), task_vars=task_vars)
         if "follow" in started:
             result.update(self._follow(started["follow"], started["news"]))

@@ -1,24 +1,25 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The commands that run on a node without Ansible, and how they get there: as a copy of these very files.
+"""Where a node's copies of the collection lie, and the commands that start from one without Ansible.
 
-A module that imports the commands' files brings with it all that they import; `sources` reads it back from there. A
-command starts with its own file and no other, so that a fault in one (a PDU's driver) does not reach another (restore).
+A command starts with its own file and no other, so that a fault in one (a PDU's driver) does not reach another
+(restore).
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from typing import Any
 
 from ..errors import HeteroError
 
-#: Where the files lie on the node, as Python package PACKAGE.
+#: Holds a folder for each copy, called by what is in it (name_of): Python package PACKAGE, and the part of Ansible that
+#: a module needs. Files of a copy never change, so what runs from one runs from one release.
 FOLDER = "/usr/lib/hetero"
 PACKAGE = "hetero"
-#: How the names of all files here begin.
-ROOT = __name__.rsplit(".", 2)[0] + "."
+#: Of module_utils, the file that runs a module from the copy that it is in.
+CALL = f"{PACKAGE}/module_utils/node/call.py"
 #: -I: neither the user's environment nor the current folder says what is imported.
 SCRIPT = """\
 #!/usr/bin/python3 -I
@@ -26,11 +27,23 @@ SCRIPT = """\
 import sys
 
 sys.path.insert(0, {folder!r})
-from {package}.{file} import main
-from {package}.node.tools import start
+from {package}.module_utils.{file} import main
+from {package}.module_utils.node.tools import start
 
 sys.exit(start({name!r}, main, sys.argv[1:]))
 """
+
+
+def name_of(code):
+    """The name of a copy: 16 hexadecimal digits of all that is in it.
+
+    :param code: {path below the copy: bytes}.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(code):
+        whole.update(f"{path} {len(code[path])}\n".encode())
+        whole.update(code[path])
+    return whole.hexdigest()[:16]
 
 
 def start(name, main, arguments):
@@ -42,19 +55,9 @@ def start(name, main, arguments):
         return 1
 
 
-def script(name, main, folder=FOLDER):
-    """The text of the file that is started as a command, which runs `main` of one of the installed files."""
-    return SCRIPT.format(folder=folder, package=PACKAGE, file=main.__module__[len(ROOT) :], name=name)
+def script(name, file, folder):
+    """The text of a command, which runs `main` of one of module_utils' files (`node.hetero`).
 
-
-def sources():
-    """{path below PACKAGE: text} of every file of module_utils that was imported."""
-    found = {}
-    for name, module in sorted(sys.modules.items()):
-        loader: Any = getattr(module, "__loader__", None)
-        text = loader.get_source(name) if name.startswith(ROOT) and hasattr(loader, "get_source") else None
-        text = text.decode() if isinstance(text, bytes) else text  # Ansible's own loader gives bytes
-        if text:
-            # a folder's own __init__.py is empty, and not needed
-            found[name[len(ROOT) :].replace(".", "/") + ".py"] = text
-    return found
+    :param folder: the copy that it runs from.
+    """
+    return SCRIPT.format(folder=folder, package=PACKAGE, file=file, name=name)

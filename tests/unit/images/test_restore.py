@@ -26,9 +26,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.mounts impor
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_of, prepare
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.node import tools
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
 from ansible_collections.hetero.compute.plugins.modules import node_tools
+from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 
 AT_FDCWD = -100
 
@@ -242,13 +242,13 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     """As systemd starts it: from the installed files, with nothing of the user's environment."""
     restart(site)
     shutil.copy(site.params["boards_file"], site.tftp / "tilera_boards")
-    folder, command = site.folder / "lib", site.folder / "hetero"
-    arguments = {"folder": str(folder), "commands": {str(command): "hetero"}}
+    folder, command, archive = site.folder / "lib", site.folder / "hetero", site.folder / "code.tar"
+    archive.write_bytes(packed())
+    arguments = {"folder": str(folder), "commands": {str(command): "hetero"}, "archive": str(archive)}
     assert node_tools.work(arguments, check=True)["changed"]
     assert not folder.exists()
     assert str(command) in node_tools.work(arguments, check=False)["paths"]
     assert not node_tools.work(arguments, check=False)["changed"]
-    assert (folder / "hetero" / "errors.py").read_text() == tools.sources()["errors.py"]
 
     def hetero(*words):
         argv = [sys.executable, "-I", command, *words]
@@ -262,7 +262,7 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     assert missing.stderr.startswith("hetero: /nowhere/proxy.json: cannot be read")
     assert "known: " in hetero("restart").stderr
     with pytest.raises(BadInput, match="no such command"):
-        node_tools.work({"folder": str(folder), "commands": {"/nowhere": "het"}}, check=True)
+        node_tools.work(dict(arguments, commands={"/nowhere": "het"}), check=True)
 
 
 def test_an_export_that_would_come_back_otherwise_is_not_restorable(tmp_path):

@@ -8,6 +8,7 @@ Modules, action plugins and playbooks run as they do on a proxy; PDUs, boots and
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -18,7 +19,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils.node.own_copy import keep_copy
+from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
@@ -50,11 +54,29 @@ def mount(*words):
     subprocess.run(["mount", *map(str, words)], check=True)
 
 
+def kept_copy():
+    """A folder with the copy of the collection that a set-up node has, made once in a test run (tests/builds.py)."""
+    folder = Path(os.environ["HETERO_BUILDS"]) / "node"
+    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            scratch = folder.with_name("node~")
+            lib = scratch / "usr" / "lib" / "hetero"
+            lib.mkdir(parents=True)
+            (scratch / "code.tar").write_bytes(packed())
+            copy = keep_copy(str(lib), str(scratch / "code.tar"), Change())
+            # on a node the first call of each module does that
+            subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", copy], check=True)
+            scratch.rename(folder)
+    return folder
+
+
 class Proxy:
     """One proxy: `root` is what it sees as /."""
 
-    def __init__(self, folder, number, pdu=None, boards=2):
+    def __init__(self, folder, number, pdu=None, boards=2, copy=True):
         self.folder, self.root, self.mounts = folder, folder / "root", []
+        below = f"{kept_copy()}:{BELOW}" if copy and shared() else BELOW
         for name in ("root", "upper", "work", *OWN):
             (folder / name).mkdir(parents=True)
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
@@ -65,7 +87,7 @@ class Proxy:
         shutil.copy(BUSCTL, folder / "upper" / played[1:])
         (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {played} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
-        self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
+        self._mount("-t", "overlay", "-o", f"lowerdir={below},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:
             (self.root / name).mkdir(parents=True, exist_ok=True)
             self._mount("--bind", folder / name, at=name)

@@ -1,0 +1,91 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The copies of the collection on a node: made of what plugin_utils/node_copy.py packs, removed when no command starts
+from them any more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+
+from ..errors import BadInput
+from .tools import PACKAGE, name_of
+
+NAME = re.compile(r"[0-9a-f]{16}(~|\Z)")
+#: Where releases before these had their only one.
+EARLIER = os.path.join(PACKAGE, "node", "tools.py")
+#: Made by Python beside what it reads.
+CACHE = "__pycache__"
+
+
+def keep_copy(folder, archive, change):
+    """Have the copy that an archive holds in `folder`; its path.
+
+    One whose files are not what its name says is made anew. It is there as a whole or not at all.
+
+    :raises BadInput: the archive cannot be read.
+    """
+    code = _unpacked(archive)
+    path = os.path.join(folder, name_of(code))
+    found = _read(path)
+    if change.note(path, dict(files=len(found), whole=found == code), dict(files=len(code), whole=True)):
+        if not change.check:
+            _write(path, code)
+    return path
+
+
+def remove_others(folder, copy, change):
+    """Copies of other releases go; nothing else that may lie in the folder is touched."""
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        path = os.path.join(folder, name)
+        earlier = name == PACKAGE and os.path.exists(os.path.join(folder, EARLIER))
+        if path != copy and (earlier or NAME.match(name)):
+            change.note(path, dict(kind="folder"), {})
+            if not change.check:
+                shutil.rmtree(path)
+
+
+def _unpacked(archive):
+    code = {}
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                file = tar.extractfile(member)
+                if file is not None:
+                    code[member.name] = file.read()
+    except (OSError, tarfile.TarError) as error:
+        raise BadInput(f"cannot be unpacked ({error})", archive, "call this module by a play or by ansible") from error
+    return code
+
+
+def _read(path):
+    """{path below it: bytes} of a copy; empty where there is none."""
+    found = {}
+    for base, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name != CACHE]
+        for name in names:
+            with open(os.path.join(base, name), "rb") as file:
+                found[os.path.relpath(os.path.join(base, name), path)] = file.read()
+    return found
+
+
+def _write(path, code):
+    scratch = tempfile.mkdtemp(prefix=f"{os.path.basename(path)}~", dir=os.path.dirname(path))
+    os.chmod(scratch, 0o755)
+    for name, data in code.items():
+        os.makedirs(os.path.dirname(os.path.join(scratch, name)), mode=0o755, exist_ok=True)
+        with open(os.path.join(scratch, name), "xb", opener=_readable) as file:
+            file.write(data)
+    os.sync()
+    if os.path.lexists(path):
+        shutil.rmtree(path)
+    os.rename(scratch, path)
+
+
+def _readable(path, flags):
+    return os.open(path, flags, 0o644)

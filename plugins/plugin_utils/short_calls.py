@@ -1,0 +1,81 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules run from the copy of the collection on their node: one command over the connection, its arguments by standard
+input, where Ansible sends the module with all that it imports and takes several commands for it.
+
+Where the node has no copy, or another release's, the module is sent as any other; -v says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from ansible import constants
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible.vars.clean import remove_internal_keys
+
+from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER, name_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
+
+try:  # since ansible-core 2.19
+    from ansible.module_utils.common.json import Direction, get_module_encoder
+
+    PROFILE = ("legacy",)
+    ENCODER = get_module_encoder(*PROFILE, Direction.CONTROLLER_TO_MODULE)
+except ImportError:
+    from ansible.module_utils.common import json as older
+
+    PROFILE, ENCODER = (), older.AnsibleJSONEncoder
+
+display = Display()
+
+#: The node's own Python, as its commands take it; where the inventory names another, that one.
+PYTHON = "/usr/bin/python3"
+#: The copy on nodes that is of this very release. Known when a play's process loads an action plugin, so once for all
+#: of its tasks.
+COPY = f"{FOLDER}/{name_of(code())}"
+
+
+class ShortCalls(ActionBase):
+    """Runs the module of the same name from the node's copy where that is this very release's."""
+
+    def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **how):
+        name, given = module_name or self._task.action, self._task.args if module_args is None else module_args
+        said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
+        if said is not None:
+            return said
+        return super()._execute_module(name, given, tmp, task_vars, **how)
+
+    def _can_be_short(self):
+        """Whether the connection takes standard input, and nothing was asked for that only Ansible's own way has."""
+        by_terminal = self._connection.become is not None and self._connection.become.name == "su"
+        asked = self._task.async_val or constants.DEFAULT_KEEP_REMOTE_FILES
+        return self._connection.has_pipelining and not by_terminal and not asked
+
+    def _by_copy(self, name, args, task_vars):
+        """The module's result; None where the node has no copy of this release, and nothing was run."""
+        self._update_module_args(name, args, task_vars)
+        arguments = json.dumps(dict(ANSIBLE_MODULE_ARGS=args), cls=ENCODER)
+        module = name.rpartition(".")[2]
+        request = dict(module=module, arguments=arguments, profile="".join(PROFILE))
+        python = self._python(task_vars)
+        words = [self._compute_environment_string(), shlex.quote(python), "-I", f"{COPY}/{CALL}"]
+        said = self._low_level_execute_command(" ".join(filter(None, words)), in_data=json.dumps(request).encode())
+        _before, begun, result = said["stdout"].partition(f"{BEGUN}\n")
+        if not begun:
+            why = (said["stderr"] or said["stdout"]).strip().splitlines()[-1:]
+            display.v(f"{module} is sent with all that it imports: {COPY} cannot run it ({''.join(why)})")
+            return None
+        self._used_interpreter = python
+        data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)
+        remove_internal_keys(data)
+        return data
+
+    def _python(self, task_vars):
+        delegated = task_vars.get("ansible_delegated_vars", {}).get(self._task.delegate_to, task_vars)
+        named = self._templar.template(delegated.get("ansible_python_interpreter") or "")
+        return PYTHON if not named or named.startswith("auto") else named

@@ -1,0 +1,147 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules called from the copy of the collection on their node. If these fail, each call sends hundreds of kilobytes
+again, one copy answers for another release, or what was cut off is done twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import Playbooks, Proxy
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+#: What Ansible says at -vvv of a module that it sends.
+SENT = "Using module file"
+TOOLS = {"hetero.compute.node_tools": {"commands": {"/usr/local/sbin/hetero": "hetero"}}}
+KILLED = "import os, signal\nopen('/tmp/calls', 'a').write('called\\n')\nos.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+@pytest.fixture
+def node(tmp_path):
+    """(a Proxy p1 without a copy, a function that runs tasks on it and returns the exit code, what was said and the
+    results of those that were registered).
+    """
+    tmp_path.chmod(0o755)
+    proxy = Proxy(tmp_path / "p1", 1, copy=False)
+    plays = Playbooks(tmp_path, ["p1"])
+
+    def run(*tasks, **play):
+        told = {
+            "dest": str(tmp_path / "told.json"),
+            "content": "{{ [one | default({}), two | default({})] | to_json }}",
+        }
+        last = {"ansible.builtin.copy": told, "delegate_to": "localhost", "no_log": True}
+        book = [{"hosts": "p1", "gather_facts": False, "tasks": [*tasks, last], **play}]
+        (tmp_path / "book.json").write_text(json.dumps(book))
+        rc, output = plays.end(plays.start_file("book.json", "-vvv"))
+        return rc, output, json.loads((tmp_path / "told.json").read_text()) if rc == 0 else []
+
+    try:
+        yield proxy, run
+    finally:
+        proxy.remove()
+
+
+def called(output, module="board_info"):
+    """How often a module was sent as a whole."""
+    return sum(SENT in line and f"/{module}.py" in line for line in output.splitlines())
+
+
+def test_a_call_gives_the_same_by_the_copy(node):
+    """Lost: seconds of each call; or a field of its result that plays go on with."""
+    _proxy, run = node
+    rc, output, (sent, short) = run(
+        {"hetero.compute.board_info": {"events": 1}, "register": "one"},
+        TOOLS,
+        {"hetero.compute.board_info": {"events": 1}, "register": "two", "diff": True},
+    )
+    assert rc == 0, output
+    assert called(output) == 1
+    assert output.count("board_info is sent with all that it imports: /usr/lib/hetero/") == 1
+    for result in (sent, short):
+        del result["seconds"], result["roots"]  # as they are at this moment
+    assert short == sent
+    assert len(short["boards"]) == 2
+
+
+def test_what_a_module_refuses_is_refused_in_the_same_words(node):
+    """Lost: which argument was wrong."""
+    _proxy, run = node
+    wrong = {"hetero.compute.board_info": {"boards": ["x"]}, "ignore_errors": True}
+    unknown = {"hetero.compute.board_info": {"boards": [77]}, "ignore_errors": True}
+    for more in ({"register": "one"}, {"register": "two"}):
+        rc, output, told = run(TOOLS, dict(wrong, register="one"), dict(unknown, register="two"))
+        assert rc == 0, output
+        assert called(output) == 0, more
+    short = [result["msg"] for result in told]
+    rc, output, told = run(
+        {"ansible.builtin.command": "rm -r /usr/lib/hetero"}, dict(wrong, register="one"), dict(unknown, register="two")
+    )
+    assert rc == 0, output
+    assert called(output) == 2
+    assert short == [result["msg"] for result in told]
+
+
+def test_check_mode_and_a_verb_in_the_background_are_the_same_by_the_copy(node):
+    """Lost: a dry run that does it; the progress of a boot."""
+    proxy, run = node
+    claim = dict(instance="jackie", owner="jo", flavor={"name": "small"}, image="debian")
+    claim["ssh_public_key"] = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKdMrYVSfzPTDCJvNwB3WKbXWoxIRXHyAbXlrXkVmyzL"
+    rc, output, (planned, done) = run(
+        TOOLS,
+        {"hetero.compute.board_instance": claim, "check_mode": True, "register": "one"},
+        {"hetero.compute.board_instance": claim, "register": "two"},
+    )
+    assert rc == 0, output
+    assert called(output, "board_instance") == 0
+    assert planned["changed"]
+    assert planned["instances"][0]["state"] != "running"
+    assert done["instances"][0]["state"] == "running"
+    assert "jackie  board0  power" in output
+    assert os.path.exists(proxy.state_db)
+
+
+def test_a_copy_of_another_release_is_not_asked(node):
+    """Lost: what a newer controller knows, or its words, to what an older set-up left on the node."""
+    proxy, run = node
+    rc, output, _told = run(TOOLS)
+    assert rc == 0, output
+    (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
+    copy.rename(copy.with_name("0123456789abcdef"))
+    rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one"})
+    assert rc == 0, output
+    assert called(output) == 1
+    assert len(told["boards"]) == 2
+
+
+def test_what_was_begun_is_not_begun_again(node):
+    """Lost: an outlet that is switched twice, for a call that was killed in the middle looks like one never made."""
+    proxy, run = node
+    rc, output, _told = run(TOOLS)
+    assert rc == 0, output
+    (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
+    (copy / "hetero" / "modules" / "board_info.py").write_text(KILLED)
+    rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one", "ignore_errors": True})
+    assert rc == 0, output
+    assert told["failed"]
+    assert called(output) == 0
+    assert (proxy.root / "tmp" / "calls").read_text() == "called\n"
+
+
+def test_the_environment_of_a_task_is_given(node):
+    """Lost: a proxy for downloads, a locale: what `environment:` says of a task."""
+    proxy, run = node
+    rc, output, _told = run(TOOLS)
+    assert rc == 0, output
+    (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
+    module = copy / "hetero" / "modules" / "board_info.py"
+    module.write_text("import os, json\nprint(json.dumps(dict(said=os.environ['WORD'])))\n")
+    rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one"}, environment={"WORD": "a b"})
+    assert rc == 0, output
+    assert told["said"] == "a b"

@@ -1,0 +1,108 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node's copy of the collection. If these fail, a call or a timer runs from a copy that is half of one release, or
+what somebody else keeps beside it is gone.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.node import own_copy
+from ansible_collections.hetero.compute.plugins.module_utils.node.tools import name_of
+
+ONE = {"hetero/module_utils/errors.py": b"1\n", "ansible/release.py": b"2\n"}
+OTHER = dict(ONE, **{"ansible/release.py": b"3\n"})
+
+
+def archive(folder, code):
+    path = folder / f"{name_of(code)}.tar"
+    with tarfile.open(path, "w") as tar:
+        for name, data in code.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return str(path)
+
+
+def kept(folder, code, check=False):
+    """(the copy's path, whether anything was changed) of one run of module node_tools."""
+    (folder / "lib").mkdir(exist_ok=True)
+    change = Change(check)
+    path = own_copy.keep_copy(str(folder / "lib"), archive(folder, code), change)
+    own_copy.remove_others(str(folder / "lib"), path, change)
+    return path, change.changed
+
+
+def there(path):
+    found = (os.path.join(base, name) for base, _folders, names in os.walk(path) for name in names)
+    return {os.path.relpath(name, path): open(name, "rb").read() for name in found}
+
+
+def test_it_is_made_once(tmp_path):
+    path, changed = kept(tmp_path, ONE, check=True)
+    assert changed
+    assert not os.path.exists(path)
+    assert kept(tmp_path, ONE) == (path, True)
+    assert there(path) == ONE
+    assert {os.stat(os.path.join(path, name)).st_mode & 0o777 for name in ONE} == {0o644}
+    assert kept(tmp_path, ONE) == (path, False)
+
+
+@pytest.mark.parametrize("wrong", [{"ansible/release.py": b"by hand\n"}, {"ansible/more.py": b""}])
+def test_one_that_somebody_changed_is_made_anew(tmp_path, wrong):
+    """Lost: what a fault of the disk, or a hand, did to it would run as root for ever."""
+    path, _changed = kept(tmp_path, ONE)
+    for name, data in wrong.items():
+        with open(os.path.join(path, name), "wb") as file:
+            file.write(data)
+    assert kept(tmp_path, ONE) == (path, True)
+    assert there(path) == ONE
+
+
+def test_what_python_keeps_beside_it_is_no_change(tmp_path):
+    path, _changed = kept(tmp_path, ONE)
+    os.mkdir(os.path.join(path, "ansible", "__pycache__"))
+    assert kept(tmp_path, ONE) == (path, False)
+
+
+def test_an_upgrade_leaves_one_and_nothing_of_others(tmp_path):
+    """Lost: room on the node with each upgrade; or a file of the site's own in that folder."""
+    first, _changed = kept(tmp_path, ONE)
+    for name in ("hetero/node/tools.py", "site/tools.py", "0123456789abcdef~99/cut_off.py"):
+        (tmp_path / "lib" / name).parent.mkdir(parents=True)
+        (tmp_path / "lib" / name).write_text("")
+    path, changed = kept(tmp_path, OTHER, check=True)
+    assert changed
+    assert os.path.exists(first)
+    assert kept(tmp_path, OTHER) == (path, True)
+    assert sorted(os.listdir(tmp_path / "lib")) == sorted([os.path.basename(path), "site"])
+
+
+def test_one_that_is_being_written_is_not_there_yet(tmp_path, monkeypatch):
+    """Lost: a call in the middle of a set-up runs from half a release; after a kill, all that come."""
+    path = str(tmp_path / "lib" / name_of(ONE))
+
+    def killed():
+        assert not os.path.exists(path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own_copy.os, "sync", killed)
+    with pytest.raises(KeyboardInterrupt):
+        kept(tmp_path, ONE)
+    monkeypatch.undo()
+    assert kept(tmp_path, ONE) == (path, True)
+    assert os.listdir(tmp_path / "lib") == [os.path.basename(path)]
+
+
+def test_what_is_no_archive_is_told(tmp_path):
+    (tmp_path / "code.tar").write_text("no tar")
+    with pytest.raises(BadInput, match=r"code\.tar: cannot be unpacked"):
+        own_copy.keep_copy(str(tmp_path / "lib"), str(tmp_path / "code.tar"), Change())
