@@ -22,6 +22,7 @@ from pathlib import Path
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils.node.own_copy import keep_copy
+from ansible_collections.hetero.compute.plugins.module_utils.node.tools import FOLDER
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
@@ -46,6 +47,8 @@ done
 """
 #: The machine that the roots begin as: this one, unless tests/versions says another.
 BELOW = os.environ.get("HETERO_NODE", "/")
+#: Where a node that was set up keeps copies of the collection.
+LIB = FOLDER[1:]
 #: What a proxy writes lies on this machine's own file system: an overlay cannot be the upper layer of another.
 OWN = ("var/lib/hetero", "etc/hetero", "tftpboot", "run/hetero")
 
@@ -55,16 +58,15 @@ def mount(*words):
 
 
 def kept_copy():
-    """A folder with the copy of the collection that a set-up node has, made once in a test run (tests/builds.py)."""
+    """The folder that a set-up node has copies of the collection in, made once in a test run (tests/builds.py)."""
     folder = Path(os.environ["HETERO_BUILDS"]) / "node"
     with open(f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            scratch = folder.with_name("node~")
-            lib = scratch / "usr" / "lib" / "hetero"
-            lib.mkdir(parents=True)
-            (scratch / "code.tar").write_bytes(packed())
-            copy = keep_copy(str(lib), str(scratch / "code.tar"), Change())
+            scratch, archive = folder.with_name("node~"), folder.with_name("code.tar")
+            scratch.mkdir()
+            archive.write_bytes(packed())
+            copy = keep_copy(str(scratch), str(archive), Change())
             # on a node the first call of each module does that
             subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", copy], check=True)
             scratch.rename(folder)
@@ -76,7 +78,6 @@ class Proxy:
 
     def __init__(self, folder, number, pdu=None, boards=2, copy=True):
         self.folder, self.root, self.mounts = folder, folder / "root", []
-        below = f"{kept_copy()}:{BELOW}" if copy and shared() else BELOW
         for name in ("root", "upper", "work", *OWN):
             (folder / name).mkdir(parents=True)
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
@@ -87,13 +88,16 @@ class Proxy:
         shutil.copy(BUSCTL, folder / "upper" / played[1:])
         (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {played} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
-        self._mount("-t", "overlay", "-o", f"lowerdir={below},upperdir={folder}/upper,workdir={folder}/work", "proxy")
+        self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:
             (self.root / name).mkdir(parents=True, exist_ok=True)
             self._mount("--bind", folder / name, at=name)
         self._mount("-t", "proc", "proc", at="proc")
         self._mount("--rbind", "/dev", at="dev")
         self._mount("--make-rslave", at="dev")
+        if copy and shared():
+            (self.root / LIB).mkdir(exist_ok=True)
+            self._mount("--bind", kept_copy(), at=LIB)
         # containers of other tests run there, and this one sees the machine's processes
         self._mount("-t", "tmpfs", "own", at="var/tmp")
         self._write(number, pdu, boards)
