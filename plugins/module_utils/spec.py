@@ -48,8 +48,8 @@ PROXY = ArgumentSpec(
 CREATED = ArgumentSpec(dict(created=dict(type="list", elements="float", default=[])))
 #: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))
-#: Both, for those of boards and for those of accelerator hosts.
-PROXY_CLAIMS, HOST_CLAIMS = PROXY + CREATED, HOST + CREATED
+#: Both.
+PROXY_CLAIMS = PROXY + CREATED
 #: Options of the modules that give GPUs to containers (doc fragment `hetero.compute.gpu_host`), beside HOST's.
 GPU_HOST = HOST + ArgumentSpec(
     dict(lxcpath=dict(type="path"), overrides=dict(type="dict"), state_db=dict(type="path")),

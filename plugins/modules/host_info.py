@@ -38,7 +38,7 @@ options:
     type: int
     default: 0
 seealso:
-  - module: hetero.compute.lxc_instance
+  - module: hetero.compute.instance
   - module: hetero.compute.gpu_facts
 """
 

@@ -76,7 +76,7 @@ options:
 seealso:
   - module: hetero.compute.pci_info
   - module: hetero.compute.pci_driver
-  - module: hetero.compute.kvm_instance
+  - module: hetero.compute.instance
 """
 
 EXAMPLES = r"""

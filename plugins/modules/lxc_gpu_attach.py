@@ -95,7 +95,7 @@ options:
 seealso:
   - module: hetero.compute.gpu_facts
   - module: hetero.compute.gpu_reconcile
-  - module: hetero.compute.lxc_instance
+  - module: hetero.compute.instance
 """
 
 EXAMPLES = r"""

@@ -33,6 +33,7 @@ from .guest import GuestWork
 from .unclaimed import refuse_unclaimed
 
 SOFT, HARD, AUTO = "soft", "hard", "auto"
+RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 #: What an instance runs in → what is done with one.
 KINDS = {"lxc": ContainerWork, "kvm": GuestWork}
 
@@ -51,6 +52,7 @@ class Options:
     :param fresh: make it anew although neither changes.
     :param lease_hours: hours from now, 0 for no end (extended).
     :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
+    :param never_ran: refuse what ever ran (absent).
     :param over: end only what has a lease that is over at this time when its turn has come (absent).
     """
 
@@ -65,6 +67,7 @@ class Options:
     lease_hours: float | None = None
     over: float | None = None
     numbers: tuple = ()
+    never_ran: bool = False
 
 
 def running(host, request, options, change):
@@ -150,6 +153,8 @@ def absent(host, request, options, change):
     def one(work):
         if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
             return
+        if options.never_ran and work.is_made and work.claim.state not in states.NEVER_RAN:
+            raise Refused(RUNS_NOW, work.claim.instance, "run this again")
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
         gpus = [row.address for row in host.store.allocations(work.claim.holder)]

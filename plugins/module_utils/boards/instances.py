@@ -36,7 +36,7 @@ CLAIM_TIME = 30.0
 
 def work(params, check):
     """Do what `state` says; the module's result."""
-    actor = f"{params['owner'] or 'board_instance'} pid {os.getpid()}"
+    actor = f"{params['owner'] or 'instance'} pid {os.getpid()}"
     with Proxy(params, actor, create=not check) as proxy:
         return VERBS[params["state"]](Request(proxy, params, check))
 

@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import sys
+from importlib.util import find_spec
 
 #: The line that it says before the module runs: from then on the call was made.
 BEGUN = "hetero.compute: begun"
@@ -23,13 +24,16 @@ def main():
     The module prints its result and ends the process.
     """
     request = json.load(sys.stdin)
+    module = f"hetero.modules.{request['module']}"
+    if find_spec(module) is None:
+        sys.exit(f"no module {request['module']} here")
     from ansible.module_utils import basic
 
     basic._ANSIBLE_ARGS = request["arguments"].encode()
     basic._ANSIBLE_PROFILE = request["profile"]
     sys.stdout.write(f"{BEGUN}\n")
     sys.stdout.flush()
-    runpy.run_module(f"hetero.modules.{request['module']}", run_name="__main__", alter_sys=True)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module, reap
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reap, verbs
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
@@ -26,7 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation imp
 from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import has_errors
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests, hostdev
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
-from ansible_collections.hetero.compute.plugins.modules import kvm_instance
+from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, IMAGE, KG1
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -269,17 +269,17 @@ def test_an_alias_without_type_is_no_physical_function(site):
 
 def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a guest, all that is shown of guests here would be nobody's to use."""
-    monkeypatch.setattr(instance_module, "Host", partial(Host, pci=site.virt.paths))
-    given = {name: option.get("default") for name, option in kvm_instance.SPEC.options.items()}
-    given.update(config=str(site.config), instance="ml-9", timeout=60)
+    monkeypatch.setattr(verbs, "Host", partial(Host, pci=site.virt.paths))
+    given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
+    given.update(kind="guest", config=str(site.config), instance="ml-9", timeout=60)
     asked = dict(given, owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, devices=[CARD])
-    planned = kvm_instance.work(asked, True)
+    planned = instance.work(asked, True)
     assert planned["lines"][-1]["text"] == f"disk would be made from {IMAGE}, guest started with its devices"
     assert site.info()["instances"] == []
-    (one,) = kvm_instance.work(asked, False)["instances"]
+    (one,) = instance.work(asked, False)["instances"]
     assert (one["kind"], one["state"], one["devices"], one["owner"]) == ("kvm", "running", [CARD], "alice")
-    assert kvm_instance.work(asked, False)["changed"] is False
-    assert kvm_instance.work(dict(given, state="absent"), False)["changed"] is True
+    assert instance.work(asked, False)["changed"] is False
+    assert instance.work(dict(given, state="absent"), False)["changed"] is True
     assert (site.info()["instances"], site.drivers()[CARD]) == ([], "pci-stub")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import verbs
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile, libvirt_hostdev
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import IMAGE, KG1
@@ -16,13 +16,17 @@ from ansible_collections.hetero.compute.tests.unit.instances.older import as_bef
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, OTHER
 
 SMALL = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
-NEW = dict(flavor=SMALL, owner="alice", ssh_public_key=KEY, image=IMAGE, instance="ml-9")
+GUEST = dict(kind="guest")
+NEW = dict(GUEST, flavor=SMALL, owner="alice", ssh_public_key=KEY, image=IMAGE, instance="ml-9")
 LOOKS = [
-    *(("kvm_instance", dict(NEW, flavor=KG1, instance="ml-8", state=state)) for state in ("present", "running")),
-    *(("kvm_instance", dict(NEW, state=state)) for state in ("present", "running")),
-    *(("kvm_instance", dict(instance="ml-8", state=state)) for state in ("stopped", "rebooted", "rebuilt", "absent")),
-    ("kvm_instance", dict(instance="ml-8", state="rebuilt", fresh=True)),
-    ("kvm_instance", dict(instance="ml-8", state="extended", lease_hours=2.0)),
+    *(("instance", dict(NEW, flavor=KG1, instance="ml-8", state=state)) for state in ("present", "running")),
+    *(("instance", dict(NEW, state=state)) for state in ("present", "running")),
+    *(
+        ("instance", dict(GUEST, instance="ml-8", state=state))
+        for state in ("stopped", "rebooted", "rebuilt", "absent")
+    ),
+    ("instance", dict(GUEST, instance="ml-8", state="rebuilt", fresh=True)),
+    ("instance", dict(GUEST, instance="ml-8", state="extended", lease_hours=2.0)),
     ("host_reconcile", {}),
     ("host_info", dict(events=5)),
     ("libvirt_hostdev", dict(domain="ml-8", devices=[CARD], state="detached")),
@@ -32,7 +36,7 @@ LOOKS = [
 
 def test_check_mode_leaves_an_older_database_as_it_is(site, monkeypatch):
     """As it runs, and as it is where somebody ended the guest by hand."""
-    for module in (instance_module, host_info, host_reconcile):
+    for module in (verbs, host_info, host_reconcile):
         monkeypatch.setattr(module, "Host", partial(Host, pci=site.virt.paths))
     monkeypatch.setattr(libvirt_hostdev, "Paths", lambda state_db: site.virt.paths._replace(state_db=state_db))
     site.provision("ml-8")

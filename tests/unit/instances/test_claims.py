@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.modules import lxc_instance
+from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
 
@@ -78,11 +78,13 @@ def test_a_path_is_no_image(claims):
     for path in (f"{claims.lxcpath}/ml-8/rootfs/box.tar", "file:///srv/x.tar", "../box", "0" * 64):
         with pytest.raises(BadInput, match="is no name for an image: give the name of one in the store"):
             claims.claim(image=path)
-    given = {name: option.get("default") for name, option in lxc_instance.SPEC.options.items()}
-    given.update(config=str(claims.config), instance="ml-8", owner="jo", flavor=CG1, ssh_public_key=KEY)
+    given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
+    given.update(
+        kind="container", config=str(claims.config), instance="ml-8", owner="jo", flavor=CG1, ssh_public_key=KEY
+    )
     claims.config.write_text(json.dumps(dict(claims.settings, default_image="/srv/images/box.tar")))
     with pytest.raises(BadInput, match=r"default_image is '/srv/images/box.tar'.*hetero.compute.gpu_host.* imports it"):
-        lxc_instance.work(given, False)
+        instance.work(given, False)
     assert claims.nothing_is_left()
 
 

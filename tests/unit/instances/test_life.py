@@ -20,15 +20,15 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import pinning
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
-    instance_module,
     instances,
     reap,
     reconciling,
+    verbs,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
-from ansible_collections.hetero.compute.plugins.modules import lxc_instance
+from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE, MINORS
 
@@ -240,16 +240,16 @@ def test_a_container_that_was_made_before_there_were_pins_gets_its_port_back(sit
 
 def test_the_module_claims_a_container_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a container, all that is shown of these would be nobody's to use."""
-    monkeypatch.setattr(instance_module, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
-    given = {name: option.get("default") for name, option in lxc_instance.SPEC.options.items()}
-    given.update(config=str(site.config), instance="ml-8", timeout=60.0)
+    monkeypatch.setattr(verbs, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
+    given.update(kind="container", config=str(site.config), instance="ml-8", timeout=60.0)
     asked = dict(given, owner="jo", flavor=CG1, ssh_public_key=KEY)
-    planned = lxc_instance.work(asked, True)
+    planned = instance.work(asked, True)
     text = f"root would be made from {IMAGE}, container started, its GPUs opened"
     assert planned["lines"][-1]["text"] == text
     assert site.info()["instances"] == []
-    (one,) = lxc_instance.work(asked, False)["instances"]
+    (one,) = instance.work(asked, False)["instances"]
     assert (one["kind"], one["state"], one["gpus"], one["owner"]) == ("lxc", "running", OWN, "jo")
-    assert lxc_instance.work(asked, False)["changed"] is False
-    assert lxc_instance.work(dict(given, state="absent"), False)["changed"] is True
+    assert instance.work(asked, False)["changed"] is False
+    assert instance.work(dict(given, state="absent"), False)["changed"] is True
     assert site.nothing_is_left()

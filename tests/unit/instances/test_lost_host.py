@@ -25,10 +25,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host im
     backup,
     config,
     gpu_restore,
-    instance_module,
     instances,
     reap,
     reconciling,
+    verbs,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
@@ -44,10 +44,16 @@ from ansible_collections.hetero.compute.tests.unit.instances.older import MODULE
 OWN = ADDRESSES[:2]
 LOST = "is not there, and instances were made on node "
 UNFINISHED = "was lost, and not all that containers and guests have is written down in it again"
+BOX = dict(kind="container")
 VERBS = [
-    ("lxc_instance", dict(flavor=CG1, owner="eve", ssh_public_key=KEY, image=IMAGE, instance="ml-9", state="present")),
-    *(("lxc_instance", dict(instance="ml-8", state=state)) for state in ("running", "stopped", "rebuilt", "absent")),
-    ("lxc_instance", dict(instance="ml-8", state="extended", lease_hours=2.0)),
+    (
+        "instance",
+        dict(
+            kind="container", flavor=CG1, owner="eve", ssh_public_key=KEY, image=IMAGE, instance="ml-9", state="present"
+        ),
+    ),
+    *(("instance", dict(BOX, instance="ml-8", state=state)) for state in ("running", "stopped", "rebuilt", "absent")),
+    ("instance", dict(BOX, instance="ml-8", state="extended", lease_hours=2.0)),
     ("host_info", {}),
     ("lxc_gpu_attach", dict(container="ml-8", state="detached")),
     ("lxc_gpu_attach", dict(container="ml-8", count=1)),
@@ -58,7 +64,7 @@ VERBS = [
 def here(site, monkeypatch):
     """The host, where modules look for one; ml-8 runs there with two GPUs."""
     mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
-    for module in (instance_module, host_info, host_reconcile, reap):
+    for module in (verbs, host_info, host_reconcile, reap):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))
     begin = attaching.Site.__init__

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instance_module
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import verbs
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
@@ -20,13 +20,14 @@ from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1, IMAGE
 from ansible_collections.hetero.compute.tests.unit.instances.older import as_before, looked_at
 
-ONE = dict(flavor=dict(CG1, memory_mb=64, vcpus=1, local_gb=1), owner="jo", ssh_public_key=KEY, image=IMAGE)
+BOX = dict(kind="container")
+ONE = dict(BOX, flavor=dict(CG1, memory_mb=64, vcpus=1, local_gb=1), owner="jo", ssh_public_key=KEY, image=IMAGE)
 LOOKS = [
-    *(("lxc_instance", dict(ONE, instance="ml-8", state=state)) for state in ("present", "running")),
-    *(("lxc_instance", dict(ONE, instance="ml-9", state=state)) for state in ("present", "running")),
-    *(("lxc_instance", dict(instance="ml-8", state=state)) for state in ("stopped", "rebooted", "rebuilt", "absent")),
-    ("lxc_instance", dict(instance="ml-8", state="rebuilt", fresh=True)),
-    ("lxc_instance", dict(instance="ml-8", state="extended", lease_hours=2.0)),
+    *(("instance", dict(ONE, instance="ml-8", state=state)) for state in ("present", "running")),
+    *(("instance", dict(ONE, instance="ml-9", state=state)) for state in ("present", "running")),
+    *(("instance", dict(BOX, instance="ml-8", state=state)) for state in ("stopped", "rebooted", "rebuilt", "absent")),
+    ("instance", dict(BOX, instance="ml-8", state="rebuilt", fresh=True)),
+    ("instance", dict(BOX, instance="ml-8", state="extended", lease_hours=2.0)),
     ("host_reconcile", {}),
     ("host_info", dict(events=5)),
     ("gpu_reconcile", dict(repair=True)),
@@ -40,7 +41,7 @@ LOOKS = [
 def here(site, monkeypatch):
     """The host, where modules look for one."""
     mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
-    for module in (instance_module, host_info, host_reconcile):
+    for module in (verbs, host_info, host_reconcile):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))
     return site

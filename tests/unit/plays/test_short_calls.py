@@ -95,11 +95,11 @@ def test_check_mode_and_a_verb_in_the_background_are_the_same_by_the_copy(node):
     claim["ssh_public_key"] = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKdMrYVSfzPTDCJvNwB3WKbXWoxIRXHyAbXlrXkVmyzL"
     rc, output, (planned, done) = run(
         TOOLS,
-        {"hetero.compute.board_instance": claim, "check_mode": True, "register": "one"},
-        {"hetero.compute.board_instance": claim, "register": "two"},
+        {"hetero.compute.instance": claim, "check_mode": True, "register": "one"},
+        {"hetero.compute.instance": claim, "register": "two"},
     )
     assert rc == 0, output
-    assert called(output, "board_instance") == 0
+    assert called(output, "instance") == 0
     assert planned["changed"]
     assert planned["instances"][0]["state"] != "running"
     assert done["instances"][0]["state"] == "running"

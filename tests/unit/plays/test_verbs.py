@@ -11,6 +11,7 @@ import json
 import os
 
 import pytest
+import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.tests.turns import in_turns
@@ -62,20 +63,17 @@ def test_another_owners_instance_is_refused_and_left(jackie):
     assert look() == before
 
 
-#: The last half of a verb, which has looked the instance up before it was given back and claimed by this user.
-SECOND_HALF = """
-- hosts: localhost
-  gather_facts: false
-  vars_files: [{playbooks}/vars/request.yml]
-  vars:
-    instance: jackie
-    force: true
-    _verb: {verb}
-    _parts: [{{item: p1, kind: board, boards: [0], numbers: [], claims: [{{owner: jo, created: {created!r}}}]}}]
-    _part: "{{{{ _parts[0] }}}}"
-  tasks:
-    - ansible.builtin.include_tasks: {playbooks}/tasks/part.yml
-"""
+def second_half(verb, created):
+    """The last half of a verb, which has looked the instance up before it was given back and claimed by this user."""
+    (play,) = yaml.safe_load((PROJECT / "playbooks" / f"{verb}_instance.yml").read_text(encoding="utf-8"))
+    claim = {"owner": "jo", "created": created}
+    part = {"item": "p1", "kind": "board", "boards": [0], "numbers": [], "claims": [claim]}
+    return dict(
+        play,
+        vars_files=[f"{PROJECT}/playbooks/vars/request.yml"],
+        vars={"instance": "jackie", "force": True, "_parts": [part]},
+        tasks=[task for task in play["tasks"] if "hetero.compute.instance" in task],
+    )
 
 
 @pytest.mark.parametrize("verb", in_turns(["terminate", "stop", "reboot", "rebuild", "extend"], 5))
@@ -83,9 +81,8 @@ def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, 
     """Also by force, which was meant for the one before."""
     plays, look = jackie
     before = look()
-    created = before[0].claim.created - 1
-    text = SECOND_HALF.format(playbooks=PROJECT / "playbooks", verb=verb, created=created)
-    (tmp_path / "second_half.yml").write_text(text)
+    book = second_half(verb, before[0].claim.created - 1)
+    (tmp_path / "second_half.yml").write_text(json.dumps([book]))
     rc, output = plays.end(plays.start_file(str(tmp_path / "second_half.yml"), "-e", "fresh=true", "-e", "hours=1"))
     assert (rc, look()) == (2, before), output
     assert "jackie: was given back meanwhile, and claimed anew by jo" in output

@@ -70,9 +70,9 @@ ON_PROXY = (
 ON_HOST = (
     ("host_info", False, dict(events=5)),
     ("gpu_facts", False, {}),
-    ("lxc_instance", True, dict(WISH, state="present", timeout=1.0)),
-    ("lxc_instance", True, dict(instance="jackie", owner="jo", state="absent", timeout=1.0)),
-    ("kvm_instance", True, dict(WISH, state="present", timeout=1.0)),
+    ("instance", True, dict(WISH, kind="container", state="present", timeout=1.0)),
+    ("instance", True, dict(kind="container", instance="jackie", owner="jo", state="absent", timeout=1.0)),
+    ("instance", True, dict(WISH, kind="guest", state="present", timeout=1.0)),
     ("host_reconcile", True, {}),
 )
 
@@ -215,7 +215,7 @@ def wrong_argument(site, random):
     options = dict(importlib.import_module(MODULES + name).SPEC.options)
     for taken in ("background", "host", "limit"):  # what asks for a real machine, or a longer wait
         options.pop(taken, None)
-    if name in ("board_image", "lxc_instance", "kvm_instance"):
+    if name in ("board_image", "instance"):
         options.pop("state")  # as it is: nothing is to be made
     changed = mutated.arguments(random, options, site.arguments(name, given))
     return "arguments", changed, (name, check, changed)

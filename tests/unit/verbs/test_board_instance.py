@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module board_instance: each verb on a board as one call, on a played proxy.
+"""Module instance on boards: each verb on a board as one call, on a played proxy.
 
 Lost where these fail: an instance that a second run boots anew, a board that stays claimed for nobody, a root that goes
 though its instance ran.
@@ -20,7 +20,7 @@ WISH = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
 def verb(site, state="running", **given):
-    return site.module("board_instance", instance="jackie", state=state, timeout=10, **given)
+    return site.module("instance", kind="board", instance="jackie", state=state, timeout=10, **given)
 
 
 def up(site, **given):
@@ -217,7 +217,7 @@ def test_killed_anywhere_and_run_again(site, state, part):
         if state == "absent":
             up(site)
         site.points.reset(point)
-        result = site._module("board_instance", instance="jackie", state=state, timeout=10, **given)
+        result = site._module("instance", kind="board", instance="jackie", state=state, timeout=10, **given)
         site.points.reset(0)
         if result is not None:
             break

@@ -95,7 +95,7 @@ def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
     mine = surplus(site.module("board_info", instance="jackie"), before=[])
     assert whole(site.provision())
     there = site.what_is_there()
-    result = site.module("board_instance", state="absent", never_ran=True, owner="jackie", **mine)
+    result = site.module("instance", kind="board", state="absent", never_ran=True, owner="jackie", **mine)
     assert "runs jackie, or ran it, since it was looked at: nothing of it is taken back" in result["msg"]
     assert site.what_is_there() == there
 
@@ -106,7 +106,7 @@ def test_surplus_by_an_older_database_alone_is_not_given_back(jackie):
     other = dict(seen["claims"][0], created=seen["claims"][0]["created"] - 1, board=7)
     mine = surplus(seen, [dict(item="proxy1", boards=[], claims=[other])])
     there = jackie.what_is_there()
-    result = jackie.module("board_instance", state="absent", never_ran=True, owner="jackie", **mine)
+    result = jackie.module("instance", kind="board", state="absent", never_ran=True, owner="jackie", **mine)
     assert "has a root of which neither the database nor the record of its claim know" in result["msg"]
     assert jackie.what_is_there() == there
 
@@ -115,20 +115,19 @@ def test_every_give_back_of_surplus_asks_whether_it_ran():
     """Lost: all of the above, by one loop that forgets to ask."""
     for name in ("release", "place", "oldest"):
         tasks = yaml.safe_load((PLAYBOOKS / "tasks" / f"{name}.yml").read_text(encoding="utf-8"))
-        backs = [task for task in tasks if "terminate.yml" in str(task.get("ansible.builtin.include_tasks"))]
-        assert backs
-        assert all(task["vars"] == {"_surplus": True} for task in backs)
-    (task,) = yaml.safe_load((PLAYBOOKS / "tasks" / "board" / "terminate.yml").read_text(encoding="utf-8"))
-    assert task["hetero.compute.board_instance"]["never_ran"] == "{{ _surplus }}"
+        assert any(task.get("ansible.builtin.include_tasks") == "give_back.yml" for task in tasks)
+        assert not any("hetero.compute.instance" in task for task in tasks)
+    (task,) = yaml.safe_load((PLAYBOOKS / "tasks" / "give_back.yml").read_text(encoding="utf-8"))
+    assert task["hetero.compute.instance"]["never_ran"] is True
 
 
 def test_a_refusal_that_touches_nothing_is_not_followed_by_a_take_back(jackie):
     """Asked again after an older backup was put back, with the record lost: what was never ready is taken back."""
     older(jackie)
     there = jackie.what_is_there()
-    claimed = jackie.module("board_instance", **wish(), state="present")
+    claimed = jackie.module("instance", kind="board", **wish(), state="present")
     assert not claimed["instances"][0]["ran"]
-    refused = jackie.module("board_instance", **wish(), timeout=10)
+    refused = jackie.module("instance", kind="board", **wish(), timeout=10)
     assert "has a root of which neither the database nor the record of its claim know" in refused["msg"]
     assert "nothing is touched: put a newer backup back" in refused["msg"]
     assert jackie.what_is_there() == there

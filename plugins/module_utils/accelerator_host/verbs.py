@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules lxc_instance and kvm_instance have in common: options, verbs, and the claim that comes before a verb.
+"""The verbs of module `instance` on containers and guests: the claim that comes before a verb, and how one is followed.
 
-The claim is claiming.py's, the verbs are instances.py's.
+The claim is claiming.py's, what a verb does is instances.py's.
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 
+from .. import job
 from ..change import Change
 from ..errors import BadInput
 from ..images.names import is_source
 from ..instances import must_be_soft_timeout
-from ..spec import HOST_CLAIMS, INSTANCE
+from ..owners import names_of
 from . import instances
-from .claiming import Wish, line, present
-from .config import SET_UP
+from .claiming import MOST, Wish, line, present
+from .config import SET_UP, state_db
 from .host import Host
 
-SPEC = HOST_CLAIMS + INSTANCE
+#: Kind → what the host's tables call it, and what check mode says of one that is not there yet; {image} is its image.
+RUNS_IN = {
+    "container": ("lxc", "root would be made from {image}, container started, its GPUs opened"),
+    "guest": ("kvm", "disk would be made from {image}, guest started with its devices"),
+}
+#: What a verb may take beyond the timeout of each instance: an image that is taken in (images/store.py; seconds).
+BESIDES = 1800.0
 VERBS = {
     "running": instances.running,
     "stopped": instances.stopped,
@@ -32,14 +39,11 @@ VERBS = {
 }
 
 
-def work(params, check, kind, planned):
-    """Claim where that is asked for, then do what `state` says; returns the module's result.
-
-    :param kind: what an instance claimed here runs in, one of instances.KINDS.
-    :param planned: what check mode says would be made of a new claim; {image} in it is its image.
-    """
+def work(params, check):
+    """Claim where that is asked for, then do what `state` says; returns the module's result."""
+    kind, planned = RUNS_IN[params["kind"]]
     change = Change(check)
-    actor = f"{params['owner'] or f'{kind}_instance'} pid {os.getpid()}"
+    actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
     with Host(params["config"], actor, create=not check) as host:
         claimed = {"lines": []}
         if params["flavor"] and params["state"] in ("present", "running"):
@@ -53,6 +57,22 @@ def work(params, check, kind, planned):
             return dict(claimed, **change.result)
         done = VERBS[params["state"]](host, params["instance"], _options(params), change)
         return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+
+
+def in_background(module):
+    """The same, by a process that is followed by what it writes down of the request's instances."""
+    params = module.params
+    request = params["instance"]
+
+    def prepare():
+        with Host(params["config"]) as host:
+            there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
+            names = sorted({*there, *names_of(request, min(params["count"], MOST))})
+            newest = [event.id for event in host.store.newest_events(None, 1)]
+            follow = dict(state_db=state_db(host.config), instances=names, node=host.name, after=max(newest, default=0))
+            return host.config["run_folder"], dict(follow, limit=BESIDES + params["timeout"] * len(names))
+
+    job.in_background(module, prepare, lambda: work(params, False))
 
 
 def _options(params):

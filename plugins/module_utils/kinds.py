@@ -1,0 +1,48 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an instance runs in, and who does the verbs of module `instance` there.
+
+A kind's file is imported when it is asked for: a proxy node needs nothing of libvirt, a host nothing of PDUs. It has
+`work(params, check)` and `in_background(module)`, and its configuration is where CONFIGS says.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .errors import BadInput
+
+#: Word of a flavor's `hypervisor` → kind.
+HYPERVISORS = {"LXC": "container", "KVM": "guest"}
+PROXY, HOST = "/etc/hetero/proxy.json", "/etc/hetero/host.json"
+#: Option → the kind that alone has it.
+ONLY = {"board": "board", "devices": "guest"}
+
+
+def kind_of(params):
+    """The file of the kind that is meant; `kind` and `config` of the parameters are what they are by default.
+
+    :raises BadInput: an option is of another kind.
+    """
+    params["kind"] = params["kind"] or _asked(params["flavor"] or {}) or _of_the_node()
+    params["config"] = params["config"] or (PROXY if params["kind"] == "board" else HOST)
+    for option, kind in ONLY.items():
+        if params[option] not in (None, []) and params["kind"] != kind:
+            raise BadInput(f"is of a {kind}, and {params['instance']} is a {params['kind']}", option, "leave it out")
+    if params["kind"] == "board":
+        from .boards import instances
+
+        return instances
+    from .accelerator_host import verbs
+
+    return verbs
+
+
+def _asked(flavor):
+    words = str((flavor.get("extra_specs") or {}).get("hypervisor", "")).upper().split()
+    return next((kind for word, kind in HYPERVISORS.items() if word in words), None)
+
+
+def _of_the_node():
+    return "container" if os.path.exists(HOST) and not os.path.exists(PROXY) else "board"
