@@ -136,6 +136,19 @@ def test_what_never_ran_is_taken_back(site, tmp_path):
     assert site.nothing_is_left()
 
 
+def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
+    """Lost: a container in which somebody is at work, to the other play of its owner that got too little."""
+    site.claim()
+    site.up()
+    refused = site.do(instances.absent, never_ran=True)
+    assert "ml-8: runs, or ran, since it was looked at: nothing of it is taken back" in refused["msg"]
+    assert (site.container().running, site.can_open()) == (True, OWN)
+    site.do(instances.absent)
+    site.claim()
+    assert site.do(instances.absent, never_ran=True)["changed"] is True
+    assert site.nothing_is_left()
+
+
 def test_what_ran_before_keeps_its_claim(site):
     """A container that does not come back after a reboot is its user's to look into, with data and GPUs."""
     site.claim()
