@@ -68,12 +68,14 @@ def test_other_runs_leave_a_runs_folders_alone(stage):
     assert not stage.folder().exists(), "and none is left of one that passed"
 
 
-def test_what_a_failed_test_left_stays(stage):
-    """Lost: what a person needs to see why a test failed."""
+def test_what_a_failed_test_left_stays_and_no_other(stage):
+    """Lost: what a person needs to see why a test failed; or gigabytes of those that passed beside it."""
     (stage.below / "red").write_text("")
+    (stage.below / "test_green.py").write_text("def test_green(tmp_path): (tmp_path / 'large').touch()\n")
     with pytest.raises(stage.failed):
         stage()
     assert stage.folder().is_dir()
+    assert list(stage.folder().parent.glob("test_green*")) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
