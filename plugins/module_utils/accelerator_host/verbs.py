@@ -46,7 +46,8 @@ def work(params, check):
     actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
     with Host(params["config"], actor, create=not check) as host:
         claimed = {"lines": []}
-        if params["flavor"] and params["state"] in ("present", "running"):
+        found = params["created"] and not check  # a play has claimed it before
+        if params["flavor"] and params["state"] in ("present", "running") and not found:
             with change.step("claim"):
                 claimed = present(host, _wish(params, host.config[kind], kind), change)
         # What a dry run only would have claimed is not there to be looked at.

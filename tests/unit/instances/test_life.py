@@ -27,7 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host im
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE, MINORS
@@ -133,6 +133,18 @@ def test_what_never_ran_is_taken_back(site, tmp_path):
     (mute / "image.json").write_text('{"arch": "tilepro64"}')
     with pytest.raises(NoneFree, match="image other is for tilepro64, this host is"):
         site.claim(image=site.take_in(mute, "other"))
+    assert site.nothing_is_left()
+
+
+def test_what_was_given_back_since_it_was_claimed_is_not_claimed_anew(site, monkeypatch):
+    """Lost: GPUs that nobody uses, claimed by a play that then says it was given back."""
+    monkeypatch.setattr(verbs, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
+    given.update(kind="container", config=str(site.config), instance="ml-8", owner="jo", flavor=CG1, ssh_public_key=KEY)
+    (claim,) = instance.work(dict(given, state="present"), False)["instances"]
+    site.do(instances.absent)
+    with pytest.raises(Refused, match="no such instance"):
+        instance.work(dict(given, created=[claim["created"]]), False)
     assert site.nothing_is_left()
 
 
