@@ -26,7 +26,8 @@ def main():
     request = json.load(sys.stdin)
     module = f"hetero.modules.{request['module']}"
     if find_spec(module) is None:
-        sys.exit(f"no module {request['module']} here")
+        sys.stderr.write(f"no module {request['module']} here\n")
+        return
     from ansible.module_utils import basic
 
     basic._ANSIBLE_ARGS = request["arguments"].encode()
