@@ -41,6 +41,8 @@ def claimed(kind, flavor, **more):
 #: (node, module, arguments, what becomes of it), in an order in which one makes what the next needs.
 CALLS = [
     ("p1", "board_info", {}, succeeds(changed=False)),
+    ("p1", "image_store", {"node": "proxy"}, succeeds(changed=False)),
+    ("p1", "instance", {"instance": "nobody", "kind": "board", "state": "absent"}, succeeds(changed=False)),
     ("p1", "board_claim", claimed("jackie", SMALL), succeeds(changed=True)),
     ("p1", "board_image", {"boards": [0]}, succeeds(changed=True)),
     ("p1", "tilera_boot", {"boards": [0], "timeout": 20}, succeeds(changed=True)),
@@ -112,7 +114,7 @@ def test_node_runs_every_module(both_kinds):
         elif not result.get("failed") or outcome not in result["msg"]:
             wrong.append((n, module, result))
     assert wrong == [], json.dumps(wrong, indent=1)
-    assert results["4"]["boards"][0]["state"] == "running"
-    assert results["4"]["boards"][0]["power"] == "on"
+    assert results["6"]["boards"][0]["state"] == "running"
+    assert results["6"]["boards"][0]["power"] == "on"
     (gpus,) = [result["ansible_facts"]["hetero_gpus"] for result in results.values() if "ansible_facts" in result]
     assert len(gpus) == 4
