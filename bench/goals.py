@@ -23,6 +23,7 @@ GOALS = {
     "provision of 1: times its own boot": "≤ 1.3",
     "provision of 8: over 8 own boots at once": "≤ 3.0 s",
     "tasks of a provision, 8 boards beside 1": "as many",
+    "status from the node's copy, beside modules sent": "below modules sent",
     "pdu_power, logins for 8 outlets": "1",
     "pdu_power, 8 outlets, menus that end there": "below fence_apc, 1 outlet",
     "the same, 0.2 s a screen": "below fence_apc, 1 outlet",
