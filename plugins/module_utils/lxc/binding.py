@@ -87,9 +87,8 @@ class Library:
         self.new.restype, self.new.argtypes = POINTER(Table), [c_char_p, c_char_p]
         self.put = lxc.lxc_container_put
         self.put.restype, self.put.argtypes = c_int, [POINTER(Table)]
-        self.names = {"all": lxc.list_defined_containers, "active": lxc.list_active_containers}
-        for function in self.names.values():
-            function.restype, function.argtypes = c_int, [c_char_p, POINTER(POINTER(c_void_p)), c_void_p]
+        self._defined = lxc.list_defined_containers
+        self._defined.restype, self._defined.argtypes = c_int, [c_char_p, POINTER(POINTER(c_void_p)), c_void_p]
         self._free = ctypes.CDLL(None).free
         self._free.restype, self._free.argtypes = None, [c_void_p]
         self._said = os.memfd_create("liblxc")
@@ -113,10 +112,10 @@ class Library:
         finally:
             self._free(pointer)
 
-    def listed(self, which, lxcpath):
-        """Names of the containers below `lxcpath`: "all" that are defined, or the "active" ones."""
+    def defined(self, lxcpath):
+        """Names of all containers that are defined below `lxcpath`."""
         found = POINTER(c_void_p)()
-        number = self.names[which](os.fsencode(lxcpath), ctypes.byref(found), None)
+        number = self._defined(os.fsencode(lxcpath), ctypes.byref(found), None)
         if number < 0:
             raise HeteroError(f"cannot be listed ({self.said() or 'liblxc says no more'})", lxcpath, "check the folder")
         names = [self.text(found[at]) for at in range(number)]

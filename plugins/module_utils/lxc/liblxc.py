@@ -12,8 +12,6 @@ import _thread
 import ctypes
 import os
 import re
-import socket
-import struct
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -22,15 +20,12 @@ from ..cgroup import mounts, trees
 from ..command import ended
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, TimedOut
+from . import monitors
 from .binding import ANSWER, Library
+from .monitors import ANSWER_TIME
 
 LXCPATH = "/var/lib/lxc"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-#: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
-#: is still in a hook of its start.
-ANSWER_TIME = 10.0
-#: Bytes of a socket's name (unix(7), sun_path).
-MOST_OF_ADDRESS = 108
 #: Seconds after which an init is asked to end once more.
 ASK_AGAIN = 5.0
 #: Seconds from the signal that kills a container's init to its monitor's end, and for taking a root away.
@@ -168,10 +163,10 @@ class Container:
 
     def _monitored_by_root(self):
         """HeteroError where another account of this machine answers in the place of its monitor."""
-        owner = monitor_owner(self.name, self.lxcpath)
+        owner = monitors.owner(self.name, self.lxcpath)
         if owner not in (None, 0):
             what = f"user id {owner} of this machine answers in place of its monitor"
-            remedy = f"end who has its socket: ss -xlp | grep {self.lxcpath}/{self.name}/command"
+            remedy = f"end who has its socket: ss -xlp | grep {monitors.address_of(self.name, self.lxcpath)}"
             raise HeteroError(what, self.thing, remedy)
 
     def running_item(self, key):
@@ -345,32 +340,14 @@ class Container:
 
 def containers(lxcpath=LXCPATH):
     """Names of all containers that are defined there, sorted."""
-    return sorted(Library.get().listed("all", lxcpath)) if os.path.isdir(lxcpath) else []
+    return sorted(Library.get().defined(lxcpath)) if os.path.isdir(lxcpath) else []
 
 
 def running(lxcpath=LXCPATH):
     """Names of those that run, sorted; what an account without rights only says to run is none of them."""
-    names = Library.get().listed("active", lxcpath) if os.path.isdir(lxcpath) else []
-    return sorted(name for name in names if monitor_owner(name, lxcpath) == 0)
-
-
-def monitor_owner(name, lxcpath=LXCPATH):
-    """The user id of who answers for a container on its monitor's socket (unix(7), SO_PEERCRED); None for nobody.
-
-    The socket's name is abstract, and any account may take it first; liblxc's client does not look who answers.
-    """
-    address = f"\0{lxcpath}/{name}/command"
-    if len(os.fsencode(address)) > MOST_OF_ADDRESS:
-        # Then liblxc makes a number of it (lxccontainer's commands_utils.c, fnv_64a).
-        return 0 if os.path.isdir(os.path.join(lxcpath, name)) else None
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
-        client.settimeout(ANSWER_TIME)
-        try:
-            client.connect(address)
-        except OSError:
-            return None
-        _pid, uid, _gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    return uid
+    folder = os.path.normpath(lxcpath)
+    found = monitors.of_root() if os.path.isdir(folder) else ()
+    return sorted(name for place, name in found if os.path.normpath(place) == folder)
 
 
 def _words(log):

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import socket
 
-import pytest
-
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
 
 NOBODY = 65534
@@ -45,20 +43,3 @@ def test_what_another_account_says_counts_for_nothing(tmp_path):
         found = in_use()
     assert f"{tmp_path}/roots" in found
     assert f"{tmp_path}/anybodys" not in found
-
-
-@pytest.mark.parametrize(
-    ("title", "uid", "known"),
-    [
-        ("[lxc monitor] /srv/my lxc box\0\0", 0, ["/srv/my lxc"]),
-        ("[lxc monitor] /srv/my lxc box\0", NOBODY, []),
-        ("vi\0[lxc monitor] /srv/lxc box\0", 0, []),
-    ],
-)
-def test_only_a_monitor_of_roots_is_believed_by_its_title(tmp_path, title, uid, known):
-    (tmp_path / "12").mkdir()
-    (tmp_path / "13").mkdir()  # it ended meanwhile
-    (tmp_path / "12" / "cmdline").write_text(title)
-    os.chown(tmp_path / "12", uid, uid)
-    (tmp_path / "unix").write_text(f"0: 2 0 10000 1 1 9 @lxc/{'0a' * 8}/command\n")
-    assert in_use(tmp_path / "unix", tmp_path) == known

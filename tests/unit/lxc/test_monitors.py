@@ -1,0 +1,146 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An account of the host in the place of containers' monitors. If these fail, it has the host read a configuration of
+its own as root, which writes any file as root; or no container of the host is started or given anything any more.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.lxc import liblxc, monitors
+from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
+
+NOBODY = 65534
+#: An abstract name as liblxc makes one of a long path; of which path, whoever listens there says.
+SHORTENED = "lxc/0123456789abcdef/command"
+#: Run as the account: listens at the names of its arguments, says what a monitor would of a container, or nothing at
+#: all; and keeps a program of root's by the name of that container's monitor.
+POSE = """
+import os, socket, struct, subprocess, sys, threading
+folder, name, answers, *places = sys.argv[1:]
+said = {4: None, 8: name.encode() + b"\\0", 9: folder.encode() + b"\\0"}
+def serve(client):
+    while answers == "yes":
+        head = client.recv(16)
+        number = struct.unpack("i", head[:4])[0] if len(head) == 16 else None
+        if number not in said:
+            return client.close()
+        data = said[number]
+        client.sendall(struct.pack("iiq", 0, len(data or b""), 1) + (data or b""))
+    threading.Event().wait()
+def listen(door):
+    while True:
+        threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
+for place in places:
+    door = socket.socket(socket.AF_UNIX)
+    door.bind("\\0" + place)
+    door.listen()
+    threading.Thread(target=listen, args=(door,), daemon=True).start()
+title = f"[lxc monitor] {folder} {name}"
+subprocess.Popen([title], executable="/bin/su", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def account():
+    """A folder of the account's, deep enough for its socket's name to be shortened, and how it poses as monitors."""
+    with tempfile.TemporaryDirectory(prefix="hetero-test-", dir="/var/tmp") as top:
+        os.chown(top, NOBODY, NOBODY)
+        posing = []
+
+        def pose(folder, *places, name="box", answers=True):
+            argv = [sys.executable, "-c", POSE, folder, name, "yes" if answers else "no", *places]
+            who = dict(user=NOBODY, group=NOBODY, extra_groups=[])
+            posing.append(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **who))
+            assert posing[-1].stdout.readline() == "there\n"
+
+        pose.folder = f"{top}/{'deep-' * 20}/lxc"
+        pose.top = top
+        os.makedirs(f"{pose.folder}/box")
+        yield pose
+        for process in posing:
+            process.communicate()
+
+
+def asked(code, seconds=60):
+    """What root's program says that asks for containers that run; None for one that never comes back."""
+    lines = "from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders, liblxc\n"
+    lines += "from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach\n"
+    try:
+        argv, env = [sys.executable, "-c", lines + code], dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+        return subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=True, env=env).stdout
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def test_no_configuration_of_an_accounts_is_read(account, tmp_path):
+    """Lost: the host. liblxc makes the log file that a configuration names, and writes to it, as whoever reads it."""
+    made = tmp_path / "made-by-root"
+    with open(f"{account.folder}/box/config", "w", encoding="utf-8") as config:
+        config.write(f"lxc.rootfs.path = dir:/tmp\nlxc.log.level = 1\nlxc.log.file = {made}\n")
+    account(account.folder, SHORTENED, monitors.address_of("box", account.folder))
+    said = asked(f"reach.look(['/var/lib/lxc', {account.folder!r}], []); print({account.folder!r} in folders.in_use())")
+    assert (said, made.exists()) == ("False\n", False)
+    assert liblxc.running(account.folder) == []
+
+
+def test_an_account_that_says_nothing_is_not_waited_for(account):
+    """Lost: every verb of the host and the hooks of its containers' starts, which would wait for ever."""
+    account(account.folder, SHORTENED, answers=False)
+    assert asked("print(liblxc.running('/var/lib/lxc') is not None, folders.in_use() is not None)") == "True True\n"
+
+
+def test_a_monitor_of_a_long_name_is_roots_or_none(account):
+    """Lost: what is asked of a container deep down is answered by an account."""
+    folder = f"{account.top}/roots/{'deep-' * 20}/lxc"
+    os.makedirs(f"{folder}/box")
+    with open(f"{folder}/box/config", "w", encoding="utf-8") as config:
+        config.write("lxc.rootfs.path = dir:/tmp\n")
+    box = liblxc.Container("box", folder)
+    assert (monitors.owner("box", folder), box.state) == (None, "STOPPED")
+    account(folder, monitors.address_of("box", folder))
+    with pytest.raises(HeteroError, match=f"user id {NOBODY} of this machine answers in place of its monitor"):
+        assert box.state
+
+
+@pytest.mark.parametrize("length", [monitors.LONGEST - 1, monitors.LONGEST, monitors.LONGEST + 1])
+def test_the_name_of_its_socket_is_lxcs(boxes, length):
+    """Lost: a container whose path is just too long for a socket; or its place, to whoever takes a name beside it."""
+    boxes.lxcpath = f"{boxes.top}/"
+    name = "hetero-test-long"
+    boxes.lxcpath += "d" * (length - len(f"{boxes.lxcpath}/{name}/command"))
+    box = boxes.make(name=name)
+    address = monitors.address_of(name, boxes.lxcpath)
+    assert len(address) == (length if length <= monitors.LONGEST else len(SHORTENED))
+    assert monitors.owner(name, boxes.lxcpath) == 0
+    assert (boxes.lxcpath, name) in monitors.of_root()
+    assert liblxc.running(boxes.lxcpath) == [name]
+    assert boxes.lxcpath in in_use()
+    box.stop()
+    assert (monitors.owner(name, boxes.lxcpath), liblxc.running(boxes.lxcpath)) == (None, [])
+
+
+def test_a_monitor_of_roots_that_hangs_is_said(boxes, monkeypatch):
+    """Lost: what a container deep down has, which would look free while its monitor is stopped."""
+    boxes.lxcpath = f"{boxes.top}/{'deep-' * 20}/lxc"
+    os.makedirs(boxes.lxcpath)
+    box = boxes.make()
+    with open(f"/proc/{box.init_pid}/status", encoding="utf-8") as status:
+        monitor = int(status.read().split("PPid:")[1].split()[0])
+    monkeypatch.setattr(monitors, "ANSWER_TIME", 0.3)
+    os.kill(monitor, 19)
+    try:
+        with pytest.raises(TimedOut, match=r"lxc/[0-9a-f]{16}/command: .*did not answer within 0\.3 s"):
+            monitors.of_root()
+    finally:
+        os.kill(monitor, 18)
