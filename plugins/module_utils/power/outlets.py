@@ -9,12 +9,13 @@ How a PDU is spoken to is its driver's business; which board an outlet feeds is 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from ..deadline import LOOK_AGAIN
-from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut
+from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ..locks import lock
 from ..proxy_node.config import DEFAULTS
 from .registry import DRIVERS
@@ -43,10 +44,23 @@ class OutletsFailed(HeteroError):
 
 
 def own_run_folder():
-    """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself)."""
-    return (
-        DEFAULTS["run_folder"] if os.geteuid() == 0 else os.path.join(tempfile.gettempdir(), f"hetero-{os.geteuid()}")
-    )
+    """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself).
+
+    :raises HeteroError: somebody else made it, who could have us write to any file of ours.
+    """
+    account = os.geteuid()
+    if account == 0:
+        return DEFAULTS["run_folder"]
+    folder = os.path.join(tempfile.gettempdir(), f"hetero-{account}")
+    with naming(folder):
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        seen = os.lstat(folder)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != account or stat.S_IMODE(seen.st_mode) & 0o022:
+        what = f"is there, and is no folder of user id {account} alone"
+        remedy = "look who made it (ls -ld), and have it removed; or set TMPDIR to a folder of your own"
+        raise HeteroError(what, folder, remedy)
+    return folder
 
 
 class Session:

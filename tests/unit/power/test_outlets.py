@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import re
 import socket
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.child import in_child
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer, PowerDriver
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 
+#: User ids that nobody has here.
+ACCOUNTS = 64001, 64002
 #: AOS 3, which goes over to its command line for several; AOS 2, which cannot; AOS 5
 DIALECTS = pytest.mark.parametrize("dialect", ["menu", "menu2", "cli"])
 
@@ -325,10 +332,68 @@ def test_who_reads_a_pdu_with_one_place_has_it_to_himself(emulated):
             second.__enter__()
 
 
-def test_users_of_a_controller_have_a_folder_of_locks_each(monkeypatch):
+@pytest.fixture
+def common():
+    """A folder that everybody may write to, as /tmp; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="hetero-test-", dir="/var/tmp") as folder:
+        os.chmod(folder, 0o1777)
+        yield Path(folder)
+
+
+def as_account(uid, work):
+    """What `work` says, a text, as an account of this machine."""
+
+    def there():
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        try:
+            return work()
+        except HeteroError as error:
+            return str(error)
+
+    return in_child(there, Deadline(60.0), "the account's work", "see what it printed")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes two accounts: run as root")
+def test_users_of_a_controller_have_a_folder_of_locks_each(common, monkeypatch):
     """Without it, who is not root could not switch at all, or two users would stop each other."""
-    monkeypatch.setattr(power.os, "geteuid", lambda: 0)
     assert power.own_run_folder() == "/run/hetero"
-    monkeypatch.setattr(power.os, "geteuid", lambda: 1001)
-    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: "/tmp")
-    assert power.own_run_folder() == "/tmp/hetero-1001"
+    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: str(common))
+    for _turn in range(2):
+        assert {as_account(uid, power.own_run_folder) for uid in ACCOUNTS} == {
+            f"{common}/hetero-{uid}" for uid in ACCOUNTS
+        }
+    assert {path.stat().st_mode & 0o777 for path in common.iterdir()} == {0o700}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes two accounts: run as root")
+@pytest.mark.parametrize("placed", ["folder", "link"])
+def test_a_folder_of_locks_that_another_account_made_is_refused(common, monkeypatch, placed):
+    """Without it, an account of the controller empties any file of whoever switches an outlet there next."""
+    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: str(common))
+    mine, other = ACCOUNTS
+    letter, place = common / "letter", common / f"hetero-{mine}"
+    letter.write_text("mine")
+    os.chown(letter, mine, mine)
+
+    def place_it():
+        folder = place if placed == "folder" else common / "theirs"
+        (folder / "locks").mkdir(parents=True, mode=0o777)
+        folder.chmod(0o777)
+        (folder / "locks" / "pdu-t").symlink_to(letter)
+        if placed == "link":
+            place.symlink_to(folder)
+        return "placed"
+
+    def switch():
+        with lock(power.own_run_folder(), "pdu-t", "power", "outlets", Deadline(5.0)):
+            return "switched"
+
+    assert as_account(other, place_it) == "placed"
+    said = as_account(mine, switch)
+    assert letter.read_text() == "mine"
+    assert said == (
+        f"{place}: is there, and is no folder of user id {mine} alone: look who made it (ls -ld), and have it removed; "
+        "or set TMPDIR to a folder of your own"
+    )
