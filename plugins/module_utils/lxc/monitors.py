@@ -9,12 +9,14 @@ and waits for ever. So nothing is asked here but of root, and what others say co
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import socket
 import struct
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from ..deadline import Deadline
 from ..errors import TimedOut
 
 #: Sockets of this network namespace.
@@ -34,6 +36,10 @@ PEER = struct.Struct("@3i")
 #: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
 #: is still in a hook of its start.
 ANSWER_TIME = 10.0
+#: Seconds after which one that takes no call is called again.
+RETRY = 0.02
+#: Flags of a socket that listens (linux/net.h, __SO_ACCEPTCON).
+LISTENS = "00010000"
 
 
 def address_of(name, lxcpath):
@@ -101,12 +107,41 @@ def _received(client, size):
 
 @contextmanager
 def _connected(address):
-    """(socket, uid of who listens there); (socket, None) where nobody does."""
+    """(socket, uid of who listens there); (socket, None) where nobody does.
+
+    :raises TimedOut: root's program there has more callers than it takes; any account may call.
+    """
+    deadline = Deadline(ANSWER_TIME)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
         client.settimeout(ANSWER_TIME)
+        yield client, _call(client, address, deadline)
+
+
+def _call(client, address, deadline):
+    while True:
         try:
             client.connect(b"\0" + os.fsencode(address))
-            _pid, uid, _gid = PEER.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))
+            return PEER.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))[1]
+        except BlockingIOError as error:
+            makers = _makers(address)
+            if 0 not in makers:
+                return next(iter(makers), None)
+            if deadline.passed:
+                what = f"takes no call within {ANSWER_TIME:g} s, for so many call it"
+                raise TimedOut(what, f"socket @{address}", "end who floods it: ss -xp") from error
+            deadline.nap(RETRY)
         except OSError:
-            uid = None
-        yield client, uid
+            return None
+
+
+def _makers(address):
+    """User ids of who made the sockets that listen by this name, by the processes that have them."""
+    pattern = rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$"
+    with open(SOCKETS, encoding="utf-8", errors="surrogateescape") as file:
+        sockets = {f"socket:[{inode}]" for inode in re.findall(pattern, file.read(), re.MULTILINE)}
+    makers = set()
+    for path in glob.iglob("/proc/[0-9]*/fd/*") if sockets else ():
+        with suppress(OSError):  # it was closed meanwhile
+            if os.readlink(path) in sockets:
+                makers.add(os.stat(path).st_uid)
+    return makers

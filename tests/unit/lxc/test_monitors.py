@@ -8,9 +8,12 @@ its own as root, which writes any file as root; or no container of the host is s
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -130,17 +133,63 @@ def test_the_name_of_its_socket_is_lxcs(boxes, length):
     assert (monitors.owner(name, boxes.lxcpath), liblxc.running(boxes.lxcpath)) == (None, [])
 
 
+@contextmanager
+def stopped(box):
+    """The monitor of a container does nothing."""
+    with open(f"/proc/{box.init_pid}/status", encoding="utf-8") as status:
+        monitor = int(status.read().split("PPid:")[1].split()[0])
+    os.kill(monitor, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(monitor, signal.SIGCONT)
+
+
+@contextmanager
+def flooded(address):
+    """So many call that nobody else gets through."""
+    with ExitStack() as calls:
+        while True:
+            call = calls.enter_context(socket.socket(socket.AF_UNIX))
+            call.setblocking(False)
+            try:
+                call.connect(f"\0{address}")
+            except BlockingIOError:
+                break
+        yield
+
+
 def test_a_monitor_of_roots_that_hangs_is_said(boxes, monkeypatch):
     """Lost: what a container deep down has, which would look free while its monitor is stopped."""
     boxes.lxcpath = f"{boxes.top}/{'deep-' * 20}/lxc"
     os.makedirs(boxes.lxcpath)
     box = boxes.make()
-    with open(f"/proc/{box.init_pid}/status", encoding="utf-8") as status:
-        monitor = int(status.read().split("PPid:")[1].split()[0])
     monkeypatch.setattr(monitors, "ANSWER_TIME", 0.3)
-    os.kill(monitor, 19)
+    with stopped(box), pytest.raises(TimedOut, match=r"lxc/[0-9a-f]{16}/command: .*did not answer within 0\.3 s"):
+        monitors.of_root()
+
+
+def test_a_monitor_that_an_account_floods_is_there(box, monkeypatch):
+    """Lost: the GPUs of a container that any account keeps from being seen."""
+    monkeypatch.setattr(monitors, "ANSWER_TIME", 0.3)
+    address = monitors.address_of(box.name, box.lxcpath)
+    said = rf"socket @{address}: takes no call within 0\.3 s, for so many call it"
+    with stopped(box), flooded(address), pytest.raises(TimedOut, match=said):
+        liblxc.running(box.lxcpath)
+    assert liblxc.running(box.lxcpath) == [box.name]
+
+
+def test_an_accounts_socket_that_takes_no_call_holds_up_nobody(account):
+    """Lost: every verb of the host, to an account that has many of them."""
+    address = f"{account.top}/box/command"
+    os.seteuid(NOBODY)
     try:
-        with pytest.raises(TimedOut, match=r"lxc/[0-9a-f]{16}/command: .*did not answer within 0\.3 s"):
-            monitors.of_root()
+        door = socket.socket(socket.AF_UNIX)
     finally:
-        os.kill(monitor, 18)
+        os.seteuid(0)
+    with door:
+        door.bind(f"\0{address}")
+        door.listen(0)
+        with flooded(address):
+            assert monitors.owner("box", account.top) == NOBODY
+            assert (account.top, "box") not in monitors.of_root()
