@@ -15,7 +15,8 @@ options:
       - Where given with other states, another owner's instance is refused.
     type: str
   ssh_public_key:
-    description: The OpenSSH public key that may log in as root. Needed to claim.
+    description: The OpenSSH public key that may log in as root, or several, one a line and 65536 bytes at most. Needed
+      to claim.
     type: str
   count:
     description: How many. With more than one the instances are C(NAME-1) to C(NAME-N).

@@ -20,7 +20,7 @@ from ..flavors.fit import AMOUNTS, describe, summary
 from ..flavors.hosts import LXC, gpu_arch, gpu_count, rejections
 from ..gpus.allocation import Wanted
 from ..images.names import valid_image
-from ..images.personal import parse_key
+from ..images.personal import must_be_keys
 from ..instances import must_be_free_word, valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import id_maps, liblxc
@@ -81,7 +81,7 @@ class Wish:
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
         gpu_count(self.flavor)
-        parse_key(self.ssh_public_key)
+        must_be_keys(self.ssh_public_key)
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
         must_be_numbers(self.numbers, self.count)

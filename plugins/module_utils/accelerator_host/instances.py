@@ -18,6 +18,7 @@ from functools import partial
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused, TimedOut, naming
 from ..images.names import valid_image
+from ..images.personal import must_be_keys
 from ..instances import NOTHING_TO_REBUILD
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..locks import lock
@@ -104,6 +105,8 @@ def rebuilt(host, request, options, change):
     """Made anew, of another image or with another key where one was given; address, flavor, GPUs and lease stay."""
     if options.image is not None:
         valid_image(options.image)
+    if options.ssh_public_key:
+        must_be_keys(options.ssh_public_key)
 
     def one(work):
         old = work.claim

@@ -15,7 +15,7 @@ from ..errors import BadInput, Refused
 from ..images.disk_root import prepare_disk
 from ..images.names import default_name, is_source, valid_image
 from ..images.ownership import is_asked, must_never_have_run, refuse_lost
-from ..images.personal import parse_key
+from ..images.personal import must_be_keys
 from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
 from ..plays import play
 from . import states
@@ -99,7 +99,7 @@ def present(
         return dict(done, changed=bool(done["restored"]))
 
     if key:
-        parse_key(key)
+        must_be_keys(key)
     result = each(proxy, ids, PHASE, one, change, deadline, lines, instance, created)
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}

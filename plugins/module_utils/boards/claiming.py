@@ -18,7 +18,7 @@ from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.checking import validate
 from ..flavors.fit import TOLERANCE, describe, rejections, summary
 from ..images.names import valid_image
-from ..images.personal import parse_key
+from ..images.personal import must_be_keys
 from ..images.provision import images_of
 from ..images.room import room_of, size_of
 from ..images.serving import no_image, without_room
@@ -91,7 +91,7 @@ class Wish:
         validate(self.flavor)
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
-        parse_key(self.ssh_public_key)
+        must_be_keys(self.ssh_public_key)
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
         must_be_numbers(self.numbers, self.count)

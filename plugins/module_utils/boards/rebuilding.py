@@ -16,7 +16,7 @@ from ..boot.registry import BootDrivers
 from ..errors import Refused
 from ..images.names import valid_image
 from ..images.ownership import refuse_anothers, refuse_unproven
-from ..images.personal import fingerprint, parse_key
+from ..images.personal import fingerprint, must_be_keys
 from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
@@ -40,7 +40,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
     :param created: when the claims were made that are meant; none does not ask.
     """
     if key:
-        parse_key(key)
+        must_be_keys(key)
     if image:
         valid_image(image)
     feeds = feeding.Feeds(proxy)

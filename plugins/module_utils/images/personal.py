@@ -23,6 +23,9 @@ from .inside import inside, make_folder, read_file, remove_file, write_file
 FILES_TIME = 30.0
 #: A line of an OpenSSH public key without options.
 KEY = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{16,}={0,2})(?: [^\n]*)?")
+#: Most bytes of a user's keys, which each claim keeps, and of a host's key in a root: one of RSA with 16384 bits has
+#: 2.8 KB.
+MOST_KEYS, MOST_HOST_KEY = 1 << 16, 1 << 13
 HOSTNAME = "/etc/hostname"
 MACHINE_ID = "/etc/machine-id"
 AUTHORIZED = "/root/.ssh/authorized_keys"
@@ -43,6 +46,14 @@ def parse_key(text):
     if not keys:
         raise BadInput("is empty", "ssh_public_key", "give the content of the .pub file")
     return keys
+
+
+def must_be_keys(text):
+    """BadInput for what a claim is not to have for its user's keys."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > MOST_KEYS:
+        raise BadInput(f"has {size} bytes", "ssh_public_key", f"give at most {MOST_KEYS}, all keys together")
+    parse_key(text)
 
 
 def _blob(text):
@@ -81,14 +92,15 @@ def inspect(path, key):
 
 
 def host_key(path):
-    """The public host key in a root; None where it has none."""
+    """The public host key in a root; None where it has none, or one that no host has."""
     return inside(path, _host_key, Deadline(FILES_TIME))
 
 
 def _host_key():
     """The same, in the root."""
     public = (read_file(f"{HOST_KEY}.pub") or "").strip()
-    return " ".join(public.split()[:2]) if KEY.fullmatch(public) and read_file(HOST_KEY) else None
+    key = " ".join(public.split()[:2])
+    return key if len(key) <= MOST_HOST_KEY and KEY.fullmatch(public) and read_file(HOST_KEY) else None
 
 
 def settle(path, hostname):

@@ -27,7 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host im
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE, MINORS
@@ -96,6 +96,19 @@ def test_made_anew_with_another_key(site):
     assert (sorted(path.name for path in root.iterdir()), site.can_open()) == ([".ssh"], OWN)
     assert OTHER_KEY in (root / ".ssh" / "authorized_keys").read_text()
     assert site.claim(key=OTHER_KEY)["changed"] is False, "the claim says what it runs now"
+
+
+@pytest.mark.parametrize("key", ["hello", KEY.split(" j")[0][:-3], f"{KEY}\n" * 1000])
+def test_a_key_that_is_none_costs_nothing(site, key):
+    """Lost: what is in the root, and the only way in, by a key that was pasted without its end."""
+    site.claim()
+    site.up()
+    data = site.lxcpath / "ml-8" / "rootfs" / "root" / "data"
+    data.write_text("work")
+    with pytest.raises(BadInput, match="ssh_public_key: "):
+        site.do(instances.rebuilt, ssh_public_key=key)
+    assert (data.read_text(), site.container().running) == ("work", True)
+    assert site.claim()["changed"] is False, "the claim says what it runs now"
 
 
 def test_what_is_taken_away_by_hand_is_put_back(site):

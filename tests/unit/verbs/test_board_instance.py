@@ -88,6 +88,29 @@ def test_rebuilt(site, given):
     assert not again["changed"]
 
 
+def test_keys_that_fill_the_database_are_refused(site):
+    """Lost: the proxy's database, to whoever may fill in a form: each claim of a request keeps the keys."""
+    keys = f"{KEY}\n" * 1000
+    told = f"ssh_public_key: has {len(keys)} bytes: give at most 65536, all keys together"
+    assert verb(site, **dict(WISH, ssh_public_key=keys))["msg"] == told
+    assert site.record(0).claim is None
+    up(site)
+    (root(site) / "root" / "data").write_text("work")
+    assert verb(site, "rebuilt", ssh_public_key=keys)["msg"] == told
+    assert (root(site) / "root" / "data").read_text() == "work"
+    assert not up(site)["changed"]
+
+
+def test_a_host_key_that_fills_the_database_is_none(site):
+    """Lost: the proxy's database, and all that lists claims, to a tenant who writes a megabyte of key into its root."""
+    up(site)
+    public = root(site) / "etc/ssh/ssh_host_ed25519_key.pub"
+    own, key = public.read_text(), site.record(0).claim.host_key
+    public.write_text(f"ssh-ed25519 {'A' * 1_000_000}")
+    site.module("board_image", boards=[0], state="present")
+    assert (len(site.record(0).claim.host_key), public.read_text() != own) == (len(key), True)
+
+
 def test_ended_in_one_call_and_again(site):
     up(site)
     result = verb(site, "absent")
