@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..cgroup.devices import of_container
 from ..cgroup.rules import MAJORS, MINORS
-from ..errors import naming
+from ..errors import HeteroError, naming
 from ..lxc import device_nodes, folders, identity, liblxc
 from ..pci.paths import Paths
 from .discovery import HELD_FOR_GUESTS
@@ -24,6 +24,8 @@ OPEN = "open"
 #: The device cgroup would let it; only that it has no node and cannot make one keeps it out.
 NODE_ONLY = "node-only"
 CLOSED = "closed"
+#: How often a container is looked at that is started anew each time.
+LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
 #: How the holder begins that is a libvirt domain, and where libvirt keeps a file of each: defined ones, running ones.
@@ -88,11 +90,26 @@ def look(lxcpaths, gpus):
     others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
     for lxcpath in [*lxcpaths, *others]:
         for name in liblxc.running(lxcpath):
-            container = liblxc.Container(name, lxcpath)
-            pid = container.init_pid
-            if pid:  # it may have ended meanwhile
-                reaches += reach_of(container, pid, gpus if lxcpath in lxcpaths else has(container, pid, gpus))
+            reaches += _reach_now(liblxc.Container(name, lxcpath), gpus, lxcpath in lxcpaths)
     return Live(tuple(reaches))
+
+
+def _reach_now(container, gpus, ours):
+    """What a running container can do; nothing of one that has ended. One that is started anew meanwhile, as its root
+    may do again and again, is looked at again.
+
+    :param ours: whether its folder is one of those that are asked for.
+    """
+    pid, looks = container.init_pid, 0
+    while pid:
+        looks += 1
+        try:
+            return reach_of(container, pid, gpus if ours else has(container, pid, gpus))
+        except (HeteroError, FileNotFoundError, ProcessLookupError):
+            seen, pid = pid, container.init_pid
+            if pid == seen or looks == LOOKS:
+                raise
+    return []
 
 
 def has(container, pid, gpus):

@@ -21,6 +21,12 @@ from . import kernel
 
 #: Seconds for the child that finds a folder where the kernel cannot (openat2 came with Linux 5.6), or did not just now.
 FIND_TIME = 5.0
+#: What is said of a path that leads to no folder, whatever its root put there: links to what no file can be called, or
+#: a file system of its own that does not answer.
+NO_FOLDER = (
+    *(errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG),
+    *(errno.ENOTCONN, errno.ESTALE, errno.EIO),
+)
 GONE = "start it, or see why it ended"
 
 
@@ -97,7 +103,7 @@ class ContainerRoot:
             # EAGAIN: a path with ".." while anything on this machine was renamed or mounted (openat2(2))
             if error.errno in (errno.ENOSYS, errno.EAGAIN):
                 return self._open_by_child(path, flags)
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES):
+            if error.errno in NO_FOLDER:
                 return None
             raise
 
