@@ -17,6 +17,8 @@ from ..child import in_child
 
 #: More than any file that is read here has.
 READ_LIMIT = 1 << 20
+#: What is said of a path that leads to no file that can be read.
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EACCES)
 
 
 def inside(root, work, deadline):
@@ -42,7 +44,7 @@ def read_file(path):
         # Not blocking, for a pipe that took the file's place in between.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES):
+        if error.errno in NO_FILE:
             return None
         raise
     with open(file, "rb") as plain:

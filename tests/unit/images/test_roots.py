@@ -226,6 +226,18 @@ def test_a_tenants_pipe_or_device_does_not_hang_the_proxy(root, make):
         assert time.monotonic() - start < 60
 
 
+@pytest.mark.parametrize("target", ["a" * 300, "authorized_keys"], ids=["too long", "itself"])
+def test_a_link_to_no_name_is_replaced(root, target):
+    """Lost: a stop, a start and a look at a container or board, to a link in the place of its keys."""
+    root.put_key(KEY)
+    keys = os.path.join(root.path, "root/.ssh/authorized_keys")
+    os.unlink(keys)
+    os.symlink(target, keys)
+    assert not root.inspect(KEY)["key"]
+    root.put_key(KEY)
+    assert root.inspect(KEY)["key"]
+
+
 def test_a_huge_file_is_not_read_whole(root):
     os.makedirs(os.path.join(root.path, "root/.ssh"))
     with open(os.path.join(root.path, "root/.ssh/authorized_keys"), "w") as file:
