@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
+import locale
 import os
 import signal
 import struct
@@ -114,6 +115,9 @@ def _alone():
 def _child(work, writer):
     """Ends the process, whatever happens: the caller's code must not go on twice."""
     try:
+        # Its root may be a tenant's by the time an error is said: the C library would look there for its words in the
+        # user's language and, where these are in another character set, for a program that converts them.
+        locale.setlocale(locale.LC_ALL, "C")
         try:
             answer = {"done": work()}
         except OSError as error:

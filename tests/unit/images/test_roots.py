@@ -11,6 +11,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 
@@ -236,6 +237,28 @@ def test_a_link_to_no_name_is_replaced(root, target):
     assert not root.inspect(KEY)["key"]
     root.put_key(KEY)
     assert root.inspect(KEY)["key"]
+
+
+#: As a module: the locale is its user's, and no error was said yet whose words the C library would look for.
+READS = """
+import locale, sys
+from ansible_collections.hetero.compute.plugins.module_utils.images import personal
+personal.FILES_TIME = 20.0
+locale.setlocale(locale.LC_ALL, "")
+print(locale.setlocale(locale.LC_MESSAGES), personal.host_key(sys.argv[1]))
+"""
+
+
+def test_no_words_of_a_root_are_read_by_the_c_library(tmp_path):
+    """Lost: the proxy, or the host of a container: words in another character set have the C library load a program
+    from there, as root, to convert them."""
+    for name in ("C.UTF-8", "C.utf8", "C"):
+        folder = tmp_path / "usr/share/locale" / name / "LC_MESSAGES"
+        folder.mkdir(parents=True)
+        os.mkfifo(folder / "libc.mo")  # who opens it hangs
+    env = dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=os.pathsep.join(sys.path))
+    said = subprocess.run([sys.executable, "-c", READS, tmp_path], env=env, capture_output=True, text=True, check=False)
+    assert (said.stdout, said.stderr) == ("C.UTF-8 None\n", "")
 
 
 def test_a_huge_file_is_not_read_whole(root):
