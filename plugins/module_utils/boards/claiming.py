@@ -30,7 +30,7 @@ from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from ..plays import play
 from . import states
 from .adopting import catch_up
-from .each import must_own
+from .each import board_of, must_own
 from .free import give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
 from .leasing import REAPER
@@ -261,13 +261,8 @@ def _claim_and_move(store, wish, fit):
 def _release(proxy, claim, deadline, change, result):
     """Give one board back, under its lock."""
     start = time.monotonic()
-    board = proxy.boards.get(claim.board)
-    name = f"board{claim.board}"
-    if board is None:
-        what = f"has {name}, which is not in the boards file"
-        forget = play("reconcile", forget=claim.instance)
-        remedy = f"add it, so that it can be checked; or, where it is gone for good, {forget} ends the claim"
-        raise Refused(what, claim.instance, remedy)
+    board = board_of(proxy, claim)
+    name = board.name
     if change.check:
         # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from ..errors import HeteroError, Refused
 from ..instances import valid_instance
 from ..locks import lock
+from ..owners import is_of
 from ..plays import play
 from ..this_node import THIS_NODE
 from .store import must_be_of
@@ -50,17 +51,34 @@ def must_own(claim, owner):
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
-def ids_of(proxy, request):
-    """Board ids of an instance, or of all instances of a request; Refused where there is none, and where something of
-    one is there of which the database knows no claim.
+def claims_of(proxy, request, numbers=()):
+    """Claims of an instance, or of the instances of a request.
+
+    :param numbers: which of NAME-1 … NAME-N are meant; none for all.
+    :raises Refused: there is none, or something of one is there of which the database knows no claim.
     """
     valid_instance(request)
     refuse_unclaimed(proxy, request)
-    ids = [claim.board for claim in proxy.store.claims() if request in (claim.instance, claim.request)]
-    if not ids:
+    claims = [claim for claim in proxy.store.claims() if is_of(vars(claim), request, numbers)]
+    if not claims:
         remedy = f"{play('status')} shows who has what"
         raise Refused(f"no such instance on {THIS_NODE}", request, remedy)
-    return ids
+    return claims
+
+
+def ids_of(proxy, request, numbers=()):
+    """The boards' ids of the same; refused, too, where the boards file does not name one of them."""
+    return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers)]
+
+
+def board_of(proxy, claim):
+    """The board of a claim; refused where the boards file does not name it."""
+    board = proxy.boards.get(claim.board)
+    if board is None:
+        forget = play("reconcile", forget=claim.instance)
+        remedy = f"add it, so that it can be checked; or, where it is gone for good, {forget} ends the claim"
+        raise Refused(f"has board{claim.board}, which is not in the boards file", claim.instance, remedy)
+    return board
 
 
 def _lock(proxy, board, verb, change, deadline):

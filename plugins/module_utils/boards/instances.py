@@ -22,7 +22,7 @@ from ..instances import valid_instance
 from ..owners import is_of, must_be_made, names_of
 from . import board_images, claiming, leasing, lifecycle, rebuilding, wiping
 from .blame import BOARD, IMAGE
-from .each import ids_of, must_own
+from .each import board_of, claims_of, must_own
 from .info import claim_fields
 from .proxy import Proxy
 from .steps import Steps
@@ -82,8 +82,10 @@ class Request:
     def found(self):
         """Its claims, as board_claim returns them. :raises Refused: what was looked up was given back since."""
         store, claims = self.proxy.store, self.claims
-        if not claims:
-            raise Refused("was given back meanwhile", self.name, "ask for it anew")
+        gone = len(self.created) - len(claims)  # it is told one time a claim, or one for all
+        if not claims or gone > 0:
+            whose = f"{gone} of its {len(self.created)} instances were" if claims else "was"
+            raise Refused(f"{whose} given back meanwhile", self.name, "ask for it anew")
         for claim in claims:
             must_be_made(claim, self.created)
         boards = self.proxy.boards
@@ -92,14 +94,17 @@ class Request:
     def ids(self):
         """The boards of its claims, which no step takes for others of the name from now on.
 
-        :raises Refused: there is none, or one is another owner's.
+        :raises Refused: there is none, or one is another owner's, or is not in the boards file.
         """
-        ids_of(self.proxy, self.name)
-        claims = self.claims
+        return [board_of(self.proxy, claim).id for claim in self.own_claims()]
+
+    def own_claims(self):
+        """Its claims, whatever the boards file names; refused likewise."""
+        claims = claims_of(self.proxy, self.name, self.params["numbers"])
         for claim in claims:
             must_own(claim, self.params["owner"])
         self.created = self.created or tuple(claim.created for claim in claims)
-        return [claim.board for claim in claims if claim.board in self.proxy.boards]
+        return claims
 
     @property
     def options(self):
@@ -241,7 +246,7 @@ def rebuilt(request):
     params, change = request.params, Change(request.check)
     wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
     # a play that was killed has left its verb running: this one goes on where that one ends
-    words = (request.name, *wanted, request.created, change, Deadline(request.options.limit))
+    words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
     result = rebuilding.rebuild(request.proxy, *words)
     if not request.steps.took(result, "rebuild"):
         return request.steps.result
@@ -257,14 +262,16 @@ def rebuilt(request):
 
 def extended(request):
     params, change = request.params, Change(request.check)
-    words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME))
+    words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME), params["numbers"])
     request.steps.took(leasing.extend(request.proxy, request.name, *words), "lease")
     return request.steps.result
 
 
 def absent(request):
     if request.claims:
-        request.end(request.ids(), never_ran=request.params["never_ran"])
+        # One whose board the boards file does not name is said at the end, and the others' boards are free by then.
+        ids = [claim.board for claim in request.own_claims() if claim.board in request.proxy.boards]
+        request.end(ids, never_ran=request.params["never_ran"])
     else:
         refuse_unclaimed(request.proxy, request.name)
     return request.steps.result

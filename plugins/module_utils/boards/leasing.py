@@ -23,12 +23,13 @@ PHASE = "lease"
 REAPER = "reap"
 
 
-def extend(proxy, request, owner, hours, created, change, deadline):
+def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
     """Let the lease of an instance, or of all instances of a request, end `hours` from now; the module's result.
 
     :param owner: where given, another owner's lease is refused.
     :param hours: 0 takes the end away.
     :param created: when the claims were made that are meant; none does not ask.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
     """
     must_be_hours(hours, "hours", endless=True)
     if hours:
@@ -52,4 +53,4 @@ def extend(proxy, request, owner, hours, created, change, deadline):
             expires = expires if change.check else proxy.store.record(board.id).claim.expires  # read back
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
-    return each(proxy, ids_of(proxy, request), PHASE, one, change, deadline, [], request, created)
+    return each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, [], request, created)

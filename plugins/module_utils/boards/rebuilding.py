@@ -30,7 +30,7 @@ from .presence import ANOTHERS, HOW_TO_CUT, is_others
 PHASE = "rebuild"
 
 
-def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline):
+def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline, numbers=()):
     """Write down what an instance, or all instances of a request, are to run; the module's result.
 
     :param owner: where given, another owner's instance is refused.
@@ -38,6 +38,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
     :param key: the public keys that may log in; None for those of the claim.
     :param fresh: a new root although neither changes.
     :param created: when the claims were made that are meant; none does not ask.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
     """
     if key:
         must_be_keys(key)
@@ -81,7 +82,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline)
             lines.append(dict(instance=claim.instance, node=board.name, phase=PHASE, text=text, seconds=None))
         return dict(changed=before != after, image=after["image"])
 
-    result = each(proxy, ids_of(proxy, request), PHASE, one, change, deadline, lines, request, created)
+    result = each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, lines, request, created)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
 
 

@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests for several instances of which only some are meant, or some cannot be reached any more. If these fail, what
+nobody asked for is done to an instance, or what was asked for is not done, and nobody hears of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
+from ansible_collections.hetero.compute.tests.unit.verbs.test_board_instance import WISH, root
+
+GIVEN = {"rebuilt": dict(fresh=True), "extended": dict(lease_hours=1), "rebooted": dict(how="hard"), "running": {}}
+
+
+@pytest.fixture
+def two(site):
+    """lab-1 on board 0, lab-2 on board 1, both running, with work in their roots."""
+    result = ask(site, **WISH)
+    assert not result.get("failed"), result
+    for board in (0, 1):
+        (root(site, board) / "root" / "data").write_text("work")
+    return site
+
+
+def ask(site, state="running", **given):
+    given = dict({"instance": "lab", "count": 2}, **given)
+    return site.module("board_instance", state=state, timeout=10, **given)
+
+
+def test_a_rebuild_of_some_takes_no_root_of_the_others(two):
+    """Lost: lab-1's work and power, by the rebuild of lab-2."""
+    before = two.record(0)
+    result = ask(two, "rebuilt", numbers=[2], fresh=True)
+    assert not result.get("failed"), result
+    assert [one["instance"] for one in result["instances"]] == ["lab-2"]
+    assert two.record(0) == before
+    assert two.outlets() == {"1": "on", "2": "on"}
+    assert (root(two) / "root" / "data").read_text() == "work"
+    assert not (root(two, 1) / "root" / "data").exists()
+
+
+def test_a_lease_of_some_is_not_that_of_the_others(two):
+    """Lost: lab-1, at the end of a lease that was asked for lab-2."""
+    (lease,) = ask(two, "extended", numbers=[2], lease_hours=1)["instances"]
+    assert lease["instance"] == "lab-2"
+    assert two.record(0).claim.expires is None
+
+
+@pytest.mark.parametrize("state", ["running", "stopped", "rebooted", "rebuilt", "extended"])
+def test_numbers_that_nobody_has_are_no_success(two, state):
+    """Lost: the truth: nothing was done, and it was told as done."""
+    there = two.what_is_there()
+    result = ask(two, state, count=3, numbers=[3], **GIVEN.get(state, {}))
+    assert "no such instance" in result["msg"], state
+    assert two.what_is_there() == there
+
+
+@pytest.mark.parametrize("state", ["running", "stopped", "rebooted", "rebuilt", "extended"])
+def test_a_board_that_the_file_does_not_name_is_no_success(two, state):
+    """Lost: the truth: lab-1 was neither stopped nor started, and it was told as done."""
+    deploy(two, {1})
+    power = two.outlets()
+    for name in ("lab", "lab-1"):
+        result = ask(two, state, instance=name, count=1, **GIVEN.get(state, {}))
+        assert result["failed"], (state, name)
+        assert not result.get("changed")
+        assert "lab-1: has board0, which is not in the boards file: add it" in result["msg"]
+    assert two.outlets() == power
+
+
+def test_what_is_left_of_a_request_is_ended_beside_such_a_board(two):
+    """Lost: lab-2's board, for as long as nobody mends the boards file; or lab-1, to a guess."""
+    deploy(two, {1})
+    result = ask(two, "absent")
+    assert "lab-1: has board0, which is not in the boards file: add it" in result["msg"]
+    assert two.record(1).claim is None
+    assert two.outlets() == {"1": "on", "2": "off"}
+
+
+def test_some_that_were_given_back_since_they_were_looked_up_are_missed(site):
+    """Lost: one instance of two, and it was told as done."""
+    created = [claim["created"] for claim in ask(site, "present", **WISH)["instances"]]
+    assert ask(site, "absent", instance="lab-2", count=1)["changed"]
+    result = ask(site, created=created, **WISH)
+    assert "1 of its 2 instances were given back meanwhile" in result["msg"]
+    assert site.outlets() == {"1": "off", "2": "off"}
