@@ -119,7 +119,7 @@ def switch_off(proxy, works, options):
                 must_never_have_run(proxy, work.board, work.claim)
             except HeteroError as error:
                 work.fail(INSTANCE, error)
-        if not work.over and not options.keep:
+        if not work.over:
             _look_whose(work)
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
@@ -128,7 +128,7 @@ def switch_off(proxy, works, options):
 
 
 def _look_whose(work):
-    """Before an instance is ended: of a claim that only the database has, its board is to show the claim's key."""
+    """Before its power is switched: of a claim that only the database has, a board is to show the claim's key."""
     proxy, board, claim = work.proxy, work.board, work.claim
     if claim is None or is_borne_out(proxy, board, claim) or presence.shown(work) == presence.OWN_KEY:
         return
@@ -146,6 +146,9 @@ def _bring_up(proxy, ids, options, verb, way):
             if not work.over:
                 if options.check and work.board.id in options.rebuilt:
                     _take_as_rebuilt(work, options.image)
+                elif way is Starting or options.how != soft_reboot.SOFT:  # by ssh the board tells whose it is
+                    _look_whose(work)
+            if not work.over:
                 with change.step("boot entries"):
                     _make_ready(work, options)
         with change.step("disk"):
