@@ -15,7 +15,7 @@ from dataclasses import replace
 from .. import job
 from ..change import Change
 from ..deadline import Deadline
-from ..errors import Refused
+from ..errors import HeteroError, Refused
 from ..images.names import valid_image
 from ..images.provision import image_store
 from ..instances import valid_instance
@@ -25,6 +25,7 @@ from .blame import BOARD, IMAGE
 from .each import board_of, claims_of, must_own
 from .info import claim_fields
 from .proxy import Proxy
+from .states import ERROR
 from .steps import Steps
 from .unclaimed import refuse_unclaimed
 
@@ -38,7 +39,12 @@ def work(params, check):
     """Do what `state` says; the module's result."""
     actor = f"{params['owner'] or 'instance'} pid {os.getpid()}"
     with Proxy(params, actor, create=not check) as proxy:
-        return VERBS[params["state"]](Request(proxy, params, check))
+        request = Request(proxy, params, check)
+        try:
+            VERBS[params["state"]](request)
+        except HeteroError as error:
+            request.steps.broke_off(error)
+        return request.steps.result
 
 
 def in_background(module):
@@ -130,8 +136,6 @@ class Request:
         """Claim what is asked for, or find it claimed; the claims as board_claim returns them."""
         given = {name: self.params[name] for name in claiming.Wish.__dataclass_fields__ if name in self.params}
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
-        if move:
-            given["board"] = None
         change = Change(self.check)
         with change.step("claim"):
             result = claiming.present(self.proxy, claiming.Wish(self.name, **given), change)
@@ -185,37 +189,35 @@ class Request:
         )
 
     def take_back(self, ids):
-        """The boards are sound, what was to run on them is not: they go back, and the verb fails by what it did by."""
-        failure = self.steps.failure
-        return self.end(ids, never_ran=True) and self.steps.fail(failure)
+        """The boards are sound, what was to run on them is not: they go back, and the verb fails all the same."""
+        self.end(ids, never_ran=True)
 
 
 def present(request):
     request.claim()
-    return request.steps.result
 
 
 def running(request):
     """Bring up what was claimed; what is not claimed yet is, where there is a flavor."""
     if not request.params["flavor"]:
-        ids = request.ids()
-        request.bring_up(ids)
-        return request.steps.result
+        request.bring_up(request.ids())
+        return
     claims = request.found() if request.created and not request.check else request.claim()
     request.created = tuple(claim["created"] for claim in claims)
     for left in reversed(range(max(1, request.params["attempts"]))):
         if not _tried(request, claims, last=not left):
             break
         claims = request.claim(move=True)
+        request.steps.mend()
         request.created = tuple(claim["created"] for claim in claims)
-    return request.steps.result
 
 
 def _tried(request, claims, last):
     """One try to bring claimed boards up; True where another board is to be tried."""
     ids, steps = [claim["board"] for claim in claims], request.steps
+    sound = [claim["board"] for claim in claims if claim["state"] != ERROR]
     source = request.params["boot_source"]
-    if not request.make_ready(ids, boot_source=source, flavor=request.params["flavor"]):
+    if not request.make_ready(sound, boot_source=source, flavor=request.params["flavor"]):
         if not request.check and not any(claim["image_hash"] or claim["ran"] for claim in claims):
             request.take_back(ids)
         return False
@@ -223,22 +225,19 @@ def _tried(request, claims, last):
         return False
     if steps.blame == IMAGE:
         request.take_back(ids)
-    elif steps.blame == BOARD and not last:
+    elif steps.blame == BOARD and not last and request.params["board"] is None:
         blamed = [board["board"] for board in steps.boards if board["blame"] == BOARD]
-        steps.mend()
         return request.remove(blamed, never_ran=True)
     return False
 
 
 def stopped(request):
     request.stop(request.ids(), keep=True)
-    return request.steps.result
 
 
 def rebooted(request):
     ids = request.ids()
     request.steps.took(lifecycle.reboot(request.proxy, ids, request.options), "boot")
-    return request.steps.result
 
 
 def rebuilt(request):
@@ -249,7 +248,7 @@ def rebuilt(request):
     words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
     result = rebuilding.rebuild(request.proxy, *words)
     if not request.steps.took(result, "rebuild"):
-        return request.steps.result
+        return
     ids = request.ids()
     request.rebuilt = result["to_rebuild"] if request.check else []
     image = params["image"] if request.rebuilt else None
@@ -257,14 +256,12 @@ def rebuilt(request):
         if not request.rebuilt:
             request.params = dict(params, image=None, ssh_public_key=None)  # what the claim names now
         request.bring_up(ids, image=image)
-    return request.steps.result
 
 
 def extended(request):
     params, change = request.params, Change(request.check)
     words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME), params["numbers"])
     request.steps.took(leasing.extend(request.proxy, request.name, *words), "lease")
-    return request.steps.result
 
 
 def absent(request):
@@ -274,7 +271,6 @@ def absent(request):
         request.end(ids, never_ran=request.params["never_ran"])
     else:
         refuse_unclaimed(request.proxy, request.name)
-    return request.steps.result
 
 
 VERBS = dict(

@@ -45,9 +45,16 @@ class Steps:
         return True
 
     def fail(self, failure):
-        """The verb fails by this; always False."""
+        """The verb fails by this, or by this as well: what went wrong first is told first. Always False."""
+        first = self.failure
+        if first:
+            failure = {**failure, **first, "msg": f"{first['msg']}; and then: {failure['msg']}"}
         self.failure = failure
         return False
+
+    def broke_off(self, error):
+        """The verb fails by an error of the proxy or the request as a whole; what was done until then stays told."""
+        self.fail(dict(failed=True, msg=str(error), failure=error.failure, blame=None))
 
     def mend(self):
         """What failed is tried in another way, and is no failure of the verb any more."""
