@@ -74,6 +74,10 @@ _value:
           may be older than that.
       type: list
       elements: str
+    notes:
+      description: Files there that say nothing, beside which nothing of an instance is there, with what to do.
+      type: list
+      elements: str
     surplus:
       description: The same of claims of O(owner) that are one too many and were not made ready.
       type: list

@@ -131,12 +131,22 @@ def unclaimed(results):
     """
     has = {(claim["instance"], str(result["item"])) for result in results for claim in result["claims"]}
     told = []
-    for result in results:
-        item = str(result["item"])
-        for one in result.get("unclaimed", ()):
-            if not any(instance == one["instance"] and other != item for instance, other in has):
-                told.append(f"{one['instance']} on {item}: {one['text']}")
+    for item, one in _unclaimed(results, harmless=False):
+        if not any(instance == one["instance"] and other != item for instance, other in has):
+            told.append(f"{one['instance']} on {item}: {one['text']}")
     return told
+
+
+def notes(results):
+    """What lies there that is no instance's, and is to be looked at, as texts; `results` as of `unclaimed`."""
+    return [f"{one['name']} on {item}: {one['text']}" for item, one in _unclaimed(results, harmless=True)]
+
+
+def _unclaimed(results, harmless):
+    for result in results:
+        for one in result.get("unclaimed", ()):
+            if one.get("harmless", False) == harmless:
+                yield str(result["item"]), one
 
 
 def _add(parts, item, claim, result, request):

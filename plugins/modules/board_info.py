@@ -165,6 +165,9 @@ unclaimed:
     instance: {description: The instance., type: str}
     name: {description: Its board., type: str}
     text: {description: 'What is seen of it, and what to do.', type: str}
+    harmless:
+      description: Whether it is a file that says nothing, of a board that is off and of which nothing else is there.
+      type: bool
 pdu_errors:
   description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
   returned: always

@@ -181,8 +181,8 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     if request is None:
         return _unclaimed(proxy, proxy.board(board), deadline, change)
     valid_instance(request)
-    refuse_unclaimed(proxy, request)
-    result = _nothing_yet()
+    notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
+    result["lines"] += notes
     for claim in proxy.store.claims():
         if not is_of(vars(claim), request, numbers) or board not in (None, claim.board):
             continue

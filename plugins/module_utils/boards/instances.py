@@ -270,7 +270,7 @@ def absent(request):
         ids = [claim.board for claim in request.own_claims() if claim.board in request.proxy.boards]
         request.end(ids, never_ran=request.params["never_ran"])
     else:
-        refuse_unclaimed(request.proxy, request.name)
+        request.steps.took(dict(boards=[], lines=refuse_unclaimed(request.proxy, request.name)), "release")
 
 
 VERBS = dict(

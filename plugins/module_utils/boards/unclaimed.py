@@ -13,12 +13,15 @@ from dataclasses import dataclass
 
 from ..errors import HeteroError, Refused
 from ..images.ownership import UNREADABLE, has_word, of_token, roots_there
+from ..images.provision import made_ready
+from ..images.used_disks import user_of
 from ..owners import is_of, number_of
 from ..plays import play
 from ..this_node import THIS_NODE
 from .adopting import ADOPT as BY_ITS_WORD
 from .adopting import PUT_BACK
 from .lost_database import way_by_copy
+from .states import POWER_OFF
 from .unnamed import LEFT, MOVED
 
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
@@ -26,6 +29,7 @@ ADOPT = (
     f"nothing is touched: run {play('reconcile')}, which adopts what proves itself ({BY_ITS_WORD} takes the "
     "record's word where nothing speaks against it), then this again"
 )
+NOTHING_ELSE = "nothing else is there of {board}, which is off: {why}"
 MAY_BE = f"no claim of it is in the database of {THIS_NODE}, and what lies there for {{board}} may be its: {{why}}"
 
 
@@ -35,21 +39,26 @@ class Unclaimed:
 
     :param name: its board's name.
     :param text: what is seen of it, and what to do.
+    :param harmless: whether that is a file which says nothing, and nothing else of an instance is there.
     """
 
     instance: str
     name: str
     text: str
+    harmless: bool = False
 
 
 def refuse_unclaimed(proxy, request, only=None):
     """Refused where something of an instance, or of instances of a request, lies here of which no claim is known.
 
     :param only: names of instances; what is another's, and what nobody can tell whose it is, counts for nothing then.
+    :returns: lines on what is harmless, for whoever is told that there is none.
     """
     found = [one for one in unclaimed(proxy, request, only is not None) if only is None or one.instance in only]
-    if found:
-        raise Refused("; ".join(one.text for one in found), request)
+    somebodys = [one for one in found if not one.harmless]
+    if somebodys:
+        raise Refused("; ".join(one.text for one in somebodys), request)
+    return [dict(instance=request, node=one.name, phase="claim", text=one.text, seconds=None) for one in found]
 
 
 def unclaimed(proxy, request, sure=False):
@@ -128,5 +137,26 @@ def _doubtful(proxy, request, claimed, there):
         except HeteroError as error:
             if not proxy.store.is_copy(error):
                 why[board] = str(error)
-    names = {board: f"board{board}" for board in sorted(why) if board in proxy.boards and board not in claimed}
-    return [Unclaimed(request, name, MAY_BE.format(board=name, why=why[board])) for board, name in names.items()]
+    boards = [proxy.boards[board] for board in sorted(why) if board in proxy.boards and board not in claimed]
+    harmless = {board.id: _is_bare(proxy, board) for board in boards}
+    return [
+        Unclaimed(
+            request,
+            board.name,
+            (NOTHING_ELSE if harmless[board.id] else MAY_BE).format(board=board.name, why=why[board.id]),
+            harmless[board.id],
+        )
+        for board in boards
+    ]
+
+
+def _is_bare(proxy, board):
+    """Whether nothing of an instance can be on a board: nothing to boot from is there, no disk holds what somebody
+    wrote, and its outlet was seen off.
+    """
+    record = proxy.store.record(board.id)
+    off = record.state == POWER_OFF and record.power == "off"
+    try:
+        return off and not made_ready(proxy, board) and user_of(proxy, board) is None
+    except HeteroError:
+        return False

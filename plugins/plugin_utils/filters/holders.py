@@ -18,4 +18,5 @@ def holders(results, name, count=None, owner=None, keep=None):
     parts, surplus = owners.holders(results, name, count, owner, keep)
     others = owners.taken(results, name, count, owner) if count and owner else []
     told = owners.as_text(others) if others else ""
-    return dict(parts=parts, surplus=surplus, taken=told, unclaimed=owners.unclaimed(results))
+    lost, notes = owners.unclaimed(results), owners.notes(results)
+    return dict(parts=parts, surplus=surplus, taken=told, unclaimed=lost, notes=notes)
