@@ -14,6 +14,7 @@ from typing import Any
 
 from . import reserve
 from .database import Database
+from .errors import HeteroError
 from .images.names import default_name, is_source
 
 
@@ -75,7 +76,17 @@ class ClaimsStore:
 
     def _claims(self, where="", values=()):
         rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)
-        return [self.claim_type(**_read(row)) for row in rows]
+        return [self._claim(row) for row in rows]
+
+    def _claim(self, row):
+        try:
+            return self.claim_type(**_read(row))
+        except (ValueError, TypeError) as error:
+            raise self._damaged(f"what it says of the claim of {row['instance']} cannot be read") from error
+
+    def _damaged(self, why):
+        """The error of a row that SQLite finds whole and that says nothing."""
+        return HeteroError(f"is damaged ({why})", self.path, self.layout.restore(self.path))
 
 
 def _read(row):
@@ -83,4 +94,7 @@ def _read(row):
     the name of the file.
     """
     image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
-    return dict(row, flavor=json.loads(row["flavor"]), image=image)
+    flavor = json.loads(row["flavor"])
+    if not isinstance(flavor, dict):
+        raise ValueError("flavor")
+    return dict(row, flavor=flavor, image=image)

@@ -75,6 +75,9 @@ class Recorded(ClaimsStore):
         with self._db.snapshot():
             rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
             claims = {claim.board: claim for claim in self._claims(where, values)}
+        for row in rows.values():
+            if row["state"] not in states.TRANSITIONS:
+                raise self._damaged(f"board{row['board']} is in no state of ours there")
         return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
 
     def event(self, board, phase, text, seconds=None, instance=None):
