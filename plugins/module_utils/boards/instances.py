@@ -125,9 +125,14 @@ class Request:
         )
 
     @property
+    def attempts(self):
+        """Boards that are tried; one at least."""
+        return max(1, self.params["attempts"])
+
+    @property
     def limit(self):
         """The longest that a verb can take (seconds)."""
-        boots = self.params["attempts"] * (2 * self.options.limit_with_disk + IMAGE_TIME)
+        boots = self.attempts * (2 * self.options.limit_with_disk + IMAGE_TIME)
         return boots + (wiping.Wish().limit if self.params["state"] in ("running", "absent") else 0.0)
 
     # ---- steps; each is True where it did not fail
@@ -189,8 +194,17 @@ class Request:
         )
 
     def take_back(self, ids):
-        """The boards are sound, what was to run on them is not: they go back, and the verb fails all the same."""
-        self.end(ids, never_ran=True)
+        """What was to run on the boards is not sound: they go back, and the verb fails all the same.
+
+        One that is at fault itself stays out of use; who claimed it meanwhile finds that out.
+        """
+        store = self.proxy.store
+        at_fault = {id: record.note for id, record in store.records(ids).items() if record.state == ERROR}
+        if not self.end(ids, never_ran=True) or self.check:
+            return
+        kept = [board for board, note in at_fault.items() if store.keep_out(board, note)]
+        said = [claiming.line(self.name, f"board{id}", "error", f"kept out of use: {at_fault[id]}") for id in kept]
+        self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
 
 
 def present(request):
@@ -204,7 +218,7 @@ def running(request):
         return
     claims = request.found() if request.created and not request.check else request.claim()
     request.created = tuple(claim["created"] for claim in claims)
-    for left in reversed(range(max(1, request.params["attempts"]))):
+    for left in reversed(range(request.attempts)):
         if not _tried(request, claims, last=not left):
             break
         claims = request.claim(move=True)
@@ -247,9 +261,10 @@ def rebuilt(request):
     # a play that was killed has left its verb running: this one goes on where that one ends
     words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
     result = rebuilding.rebuild(request.proxy, *words)
-    if not request.steps.took(result, "rebuild"):
+    # One that is refused does not keep the others from what was written down of them.
+    ids = request.ids() if request.steps.took(result, "rebuild") else result["to_rebuild"]
+    if not ids:
         return
-    ids = request.ids()
     request.rebuilt = result["to_rebuild"] if request.check else []
     image = params["image"] if request.rebuilt else None
     if not result["to_rebuild"] or request.stop(result["to_rebuild"]):

@@ -86,6 +86,15 @@ class Store(KeptClaims):
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
 
+    def keep_out(self, board, note):
+        """Put a board that nobody has into error; whether it was free."""
+        with self._db.transaction():
+            record = self.record(board)
+            free = record.claim is None and record.state == states.POWER_OFF
+            if free:
+                self.move(board, states.ERROR, note)
+            return free
+
     def power_seen(self, board, power):
         """Record what the outlet said: on or off."""
         if power not in ("on", "off"):

@@ -205,6 +205,9 @@ def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypat
 def test_no_attempts_are_one(site):
     """Lost: the truth: nothing was tried, and it was told as done."""
     assert up(site, attempts=0)["instances"][0]["state"] == "running"
+    with site.proxy() as proxy:
+        given = dict(instance="jackie", created=[], state="stopped", how="auto", soft_timeout=30, timeout=300)
+        assert instances.Request(proxy, dict(given, attempts=-1), False).limit > 600, "who follows it gives up at once"
 
 
 def test_a_step_that_fails_ends_the_verb(site):

@@ -119,3 +119,21 @@ def test_another_board_where_none_was_asked_for_by_name_any_more(site):
     fake(site, 0, stall="tftp")
     assert stalls(site, board=0)["failed"]
     assert verb(site, **WISH)["instances"][0]["name"] == "board1"
+
+
+# ---- one at fault beside an image that does not boot
+
+
+def test_a_board_at_fault_stays_out_of_use_where_the_others_image_is_taken_back(site):
+    """Lost: the evidence against a board: the next one to ask gets it."""
+    fake(site, 0, stall="nfs")
+    fake(site, 1, stall="tftp")
+    result = site.module("board_instance", instance="lab", count=2, timeout=SOON, **WISH)
+    assert (result["failed"], result["blame"]) == (True, "image")
+    assert "board1: no boot request within 2 s, twice" in result["msg"]
+    assert (site.record(0).state, site.record(0).claim) == ("power off", None)
+    kept = site.record(1)
+    assert (kept.state, kept.note, kept.claim) == ("error", "no boot request within 2 s, twice", None)
+    assert result["lines"][-1]["text"] == "kept out of use: no boot request within 2 s, twice"
+    assert not root(site, 1).exists()
+    assert site.outlets() == {"1": "off", "2": "off"}

@@ -87,3 +87,26 @@ def test_some_that_were_given_back_since_they_were_looked_up_are_missed(site):
     result = ask(site, created=created, **WISH)
     assert "1 of its 2 instances were given back meanwhile" in result["msg"]
     assert site.outlets() == {"1": "off", "2": "off"}
+
+
+@pytest.mark.parametrize("given", [dict(fresh=True), dict(image="debian-13")])
+def test_a_rebuild_that_is_refused_for_one_is_done_for_the_others(two, given):
+    """Lost: lab-1, which has no root any more by its record, keeps running from it, and is neither rebooted nor rebuilt
+    as long as lab-2 is refused.
+    """
+    with two.proxy() as proxy:
+        proxy.store.move(1, "error", "its fan is loud")
+        before = proxy.store.claim_of("lab-1")
+    for check in (True, False):
+        result = ask(two, "rebuilt", check=check, **given)
+        assert result["failed"]
+        assert result["msg"].startswith("board1: is in error: its fan is loud")
+        assert (result["step"], result["changed"]) == ("rebuild", True)
+        assert (root(two, 1) / "root" / "data").read_text() == "work"
+    with two.proxy() as proxy:
+        claim = proxy.store.claim_of("lab-1")
+    assert claim.image_hash
+    assert claim.host_key != before.host_key
+    assert (two.record(0).state, two.outlets()) == ("running", {"1": "on", "2": "on"})
+    assert not (root(two) / "root" / "data").exists()
+    assert not ask(two, "rebooted", instance="lab-1", count=1, how="hard").get("failed")
