@@ -221,6 +221,8 @@ def running(request):
     for left in reversed(range(request.attempts)):
         if not _tried(request, claims, last=not left):
             break
+        if not request.check:
+            request.found()  # what was ended meanwhile gets no other board
         claims = request.claim(move=True)
         request.steps.mend()
         request.created = tuple(claim["created"] for claim in claims)
@@ -256,13 +258,13 @@ def rebooted(request):
 
 def rebuilt(request):
     """Another image or key: written down, then the old root goes and the new one boots."""
-    params, change = request.params, Change(request.check)
+    params, change, ids = request.params, Change(request.check), request.ids()
     wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
     # a play that was killed has left its verb running: this one goes on where that one ends
     words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
     result = rebuilding.rebuild(request.proxy, *words)
-    # One that is refused does not keep the others from what was written down of them.
-    ids = request.ids() if request.steps.took(result, "rebuild") else result["to_rebuild"]
+    if not request.steps.took(result, "rebuild"):
+        ids = result["to_rebuild"]  # one that is refused does not keep the others from what was written down of them
     if not ids:
         return
     request.rebuilt = result["to_rebuild"] if request.check else []

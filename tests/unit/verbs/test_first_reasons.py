@@ -137,3 +137,20 @@ def test_a_board_at_fault_stays_out_of_use_where_the_others_image_is_taken_back(
     assert result["lines"][-1]["text"] == "kept out of use: no boot request within 2 s, twice"
     assert not root(site, 1).exists()
     assert site.outlets() == {"1": "off", "2": "off"}
+
+
+def test_what_was_ended_while_its_board_was_at_fault_is_not_claimed_anew(site, monkeypatch):
+    """Lost: a board, to an instance that its owner has ended meanwhile."""
+    real = instances.board_images.absent
+
+    def removed_and_ended(proxy, *args):
+        result = real(proxy, *args)
+        proxy.store.forget(proxy.store.claim_of("jackie"), "its owner ended it meanwhile")
+        return result
+
+    monkeypatch.setattr(instances.board_images, "absent", removed_and_ended)
+    fake(site, 0, stall="tftp")
+    result = stalls(site)
+    assert result["msg"] == f"{NO_BOOT}; and then: jackie: was given back meanwhile: ask for it anew"
+    assert site.board_of("jackie") is None
+    assert site.outlets() == {"1": "off", "2": "off"}

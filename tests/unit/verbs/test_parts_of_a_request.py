@@ -7,8 +7,11 @@ nobody asked for is done to an instance, or what was asked for is not done, and 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_board_instance import WISH, root
 
@@ -110,3 +113,21 @@ def test_a_rebuild_that_is_refused_for_one_is_done_for_the_others(two, given):
     assert (two.record(0).state, two.outlets()) == ("running", {"1": "on", "2": "on"})
     assert not (root(two) / "root" / "data").exists()
     assert not ask(two, "rebooted", instance="lab-1", count=1, how="hard").get("failed")
+
+
+def test_a_rebuild_is_of_the_claim_that_was_there_when_it_began(two, monkeypatch):
+    """Lost: the power of an instance that got the name and board of one whose rebuild was written down just before."""
+    rebuild = instances.rebuilding.rebuild
+
+    def written_down_and_claimed_anew(proxy, *args):
+        result = rebuild(proxy, *args)
+        old = proxy.store.claim_of("lab-1")
+        proxy.store.forget(old, "its owner ended it meanwhile")
+        with proxy.store.transaction():
+            proxy.store._insert(replace(old, created=old.created + 1))
+        return result
+
+    monkeypatch.setattr(instances.rebuilding, "rebuild", written_down_and_claimed_anew)
+    result = ask(two, "rebuilt", instance="lab-1", count=1, fresh=True)
+    assert "claimed anew by jackie" in result["msg"]
+    assert two.outlets()["1"] == "on"
