@@ -63,3 +63,18 @@ def test_no_verb_says_that_there_is_none_of_which_a_record_lies_there(proxies):
         assert "There is no instance dave" not in said
     rc, output = plays.play("terminate_instance", instance="dave", without="p1")
     assert (rc, "dave: no such instance on p2" in output) == (0, True), output
+
+
+def test_a_name_that_was_never_here_is_ended_beside_a_record_that_cannot_be_read(proxies):
+    """Lost: the plain answer, in each play of everybody, by one damaged file; or the word by which it is mended."""
+    folders, plays = proxies
+    path = Path(folders["p1"].state_db)
+    with Store(str(path), records=str(path.parent / "claims")) as store:
+        store.power_seen(1, "off")
+    (path.parent / "claims").mkdir(exist_ok=True)
+    (path.parent / "claims" / "board1.json").write_text("{")
+    rc, output = plays.play("terminate_instance", instance="bob")
+    said = " ".join(output.split())
+    assert rc == 0, output
+    assert "bob: no such instance on p1, p2" in said
+    assert "board1 on p1: nothing else is there of board1, which is off: /var/lib/hetero/claims/board1.json" in said
