@@ -263,9 +263,7 @@ def ports(plan, found, server="ganesha"):
 
 def nfs_server(plan, found):
     """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
-    server = plan.exports
-    if server == "auto":
-        server = read_config(plan.config)["exports"] if os.path.exists(plan.config) else "ganesha"
+    server = plan.exports if plan.exports != "auto" else _kept_server(plan, found)
     if server == "ganesha" and not may_open_by_handle():
         found.defect(
             "open_by_handle_at",
@@ -276,6 +274,26 @@ def nfs_server(plan, found):
         what = "this kernel has no NFS server, or it is not this container's"
         found.defect("NFS", what, "set tftp_proxy_exports: ganesha")
     return server
+
+
+def _kept_server(plan, found):
+    """What the configuration that is there names. One that cannot be read is what the role writes anew, so it stops
+    nothing: the server that holds NFS's port says which it is.
+    """
+    if not os.path.exists(plan.config):
+        return "ganesha"
+    try:
+        return read_config(plan.config)["exports"]
+    except HeteroError as error:
+        unread = error
+    holders = port_holders("tcp", 2049, plan.server)
+    running = [name for name, (_packages, programs) in SERVERS.items() if holders & programs]
+    if running:
+        found.note(plan.config, f"{unread.what}, and is written anew", f"its boards' files stay with {running[0]}")
+        return running[0]
+    what = f"{unread.what}, and no NFS server runs here that would tell by which one boards have their files"
+    found.defect(plan.config, what, "say which it was: tftp_proxy_exports: ganesha, or nfsd")
+    return "ganesha"
 
 
 def kernel(found):
