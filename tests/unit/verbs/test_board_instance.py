@@ -142,6 +142,19 @@ def test_the_next_board_where_hardware_is_at_fault(site):
     assert site.board_of("jackie") == 1
 
 
+def test_the_board_that_was_named_or_none(site):
+    """Lost: what `board=` is for, this very board; another one was booted instead, with rc 0."""
+    site.pdu(board0="on")
+    result = verb(site, **WISH, board=0)
+    assert (result["failed"], result["blame"]) == (True, "board")
+    assert "its outlet is on, and jackie was never started here" in result["msg"]
+    assert (site.board_of("jackie"), site.record(0).state, site.record(1).claim) == (0, "error", None)
+    site.pdu(board0="off")
+    assert "stop_instance -e instance=jackie, then " in verb(site, **WISH, board=0)["msg"]
+    assert not verb(site, "stopped").get("failed")
+    assert verb(site)["instances"][0]["name"] == "board0"
+
+
 def test_the_last_board_that_fails_is_said(site):
     for board in (0, 1):
         fake(site, board, stall="tftp")
