@@ -70,7 +70,7 @@ class Child:
             raise HeteroError("work inside it ended without an answer", thing, remedy)
         value = json.loads(answer.decode())
         if "failed" in value:
-            raise HeteroError(value["failed"], thing, remedy)
+            raise HeteroError(value["failed"], thing, remedy if value["bare"] else None)
         return value["done"]
 
 
@@ -121,9 +121,9 @@ def _child(work, writer):
         try:
             answer = {"done": work()}
         except OSError as error:
-            answer = {"failed": f"{error.filename or 'its files'}: {error.strerror or error}"}
+            answer = {"failed": f"{error.filename or 'its files'}: {error.strerror or error}", "bare": True}
         except HeteroError as error:
-            answer = {"failed": str(error)}
+            answer = {"failed": str(error), "bare": False}
         data = json.dumps(answer).encode()
         while data:
             data = data[os.write(writer, data) :]

@@ -152,9 +152,10 @@ def _look(files, wipes):
         try:
             return _apart(files, but=but, later=[]).answer(Deadline(LONGEST), "all boards", UNFORESEEN)
         except HeteroError as error:
-            _say(f"{error}; each board is freed by itself")
+            together = error
         with Proxy(files, VERB, create=False) as proxy:
             over = [claim.instance for claim in proxy.store.claims() if _over(proxy, claim, now)]
+        _say(f"{together}; each board is freed by itself")
         answers = [_alone(files, instance) for instance in over if instance not in but]
     except HeteroError as error:
         if not wipes:

@@ -167,11 +167,15 @@ class Nodes:
         return looked.stdout.startswith("SSH-")
 
     def _keys(self, name, delta):
-        """What lies over the base of a node: its user's key and its own; what else is there is kept."""
+        """What lies over the base of a node: its name, its user's key and its own; what else is there is kept. The base
+        has the name of the machine on which it was built, and messages say on which node a command is to be typed.
+        """
         os.makedirs(os.path.join(delta, "root", ".ssh"), mode=0o700, exist_ok=True)
         os.makedirs(os.path.join(delta, "etc", "ssh"), exist_ok=True)
         for part, mode in (("", 0o755), ("etc", 0o755), ("etc/ssh", 0o755), ("root", 0o700), ("root/.ssh", 0o700)):
             os.chmod(os.path.join(delta, part), mode)
+        with open(os.path.join(delta, "etc", "hostname"), "w", encoding="ascii") as file:
+            file.write(f"{name}\n")
         shutil.copy(
             os.path.join(self.lab["folder"], "ssh", "id_ed25519.pub"),
             os.path.join(delta, "root", ".ssh", "authorized_keys"),

@@ -75,6 +75,20 @@ def test_no_verb_of_the_node_goes_on_without_it(lost, main):
         main(["--config", lost.params["config"]])
 
 
+def test_what_the_timer_could_not_do_is_said_with_its_own_remedy(jackie, monkeypatch, capfd):
+    """Lost: the one remedy that helps, between another one for what nobody foresaw and a promise that does not hold."""
+    jackie.tftp.mkdir(exist_ok=True)
+    shutil.copy(jackie.params["boards_file"], jackie.tftp / "tilera_boards")
+
+    def damaged(*_words):
+        raise HeteroError("is damaged", "state.db", "put a copy back")
+
+    monkeypatch.setattr(reap, "reap", damaged)
+    assert reap.main(["--config", jackie.params["config"]]) == 0
+    said = "".join(capfd.readouterr())
+    assert said == "all boards: state.db: is damaged: put a copy back; each board is freed by itself\n"
+
+
 def test_what_is_printed_brings_everything_back(lost):
     """Lost: what a copy knows and no record does, such as a board that an operator took out of use."""
     lost_there = dict(reconcile(lost))

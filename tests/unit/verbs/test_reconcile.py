@@ -244,9 +244,21 @@ def test_boards_out_of_use_and_boards_at_work_are_only_reported(site):
     with lock(str(site.run_folder), "board1", "start", "jo", Deadline(1)):
         result = reconcile(site, timeout=0.3)
     assert not result["changed"]
-    assert found(result, 0) == [("kept out of use (maintenance: new fan), its outlet is on", None)]
+    said = (
+        "kept out of use (maintenance: new fan), its outlet is on: once it is known that nobody is at work there, "
+        "ansible-playbook hetero.compute.maintenance -e node=board0 -e state=off makes it free again"
+    )
+    assert found(result, 0) == [(said, None)]
     assert "not looked at: board1: still held by start (jo" in found(result, 1)[0][0]
     assert site.outlets() == {"1": "on", "2": "on"}
+
+
+def test_how_a_board_in_error_comes_back_is_said(site):
+    """Lost: the way. The reason that was noted may be over, and then says nothing of what to do."""
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error", "its outlet is on")
+    way = "ansible-playbook hetero.compute.repair -e node=board0 makes it free again"
+    assert found(reconcile(site), 0) == [(f"kept out of use (error: its outlet is on): {way}", None)]
 
 
 BUSY = rf"busy with start of jackie \(jo, pid {os.getpid()}, since [0-9:]+\): not looked at"
