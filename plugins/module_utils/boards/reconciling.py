@@ -26,7 +26,7 @@ from .adopting import PUT_BACK
 from .board_work import BoardWork, locked
 from .boot_entry import ensure_entry, remove_entry
 from .discarding import discard, must_be_gone
-from .lifecycle import Options
+from .lifecycle import OUT_OF_USE, Options
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .recorded import MAY_HAVE_RUN, UNWATCHED
@@ -47,6 +47,11 @@ LEFT_OVER = (
     f"{play('terminate_instance', instance='{name}')} gives the board back; "
     f"{play('rebuild_instance', instance='{name}', fresh='true')} makes a new root"
 )
+#: State of a board that nobody has → what makes it free again.
+WAYS_BACK = {
+    states.ERROR: f"{play('repair', node='{board}')} makes it free again",
+    states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
+}
 ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 
 
@@ -246,8 +251,7 @@ def _judge(proxy, look, crossed):
     if _is_mended(proxy, look):
         _in_use_again(look)
     elif work.state in (states.ERROR, states.MAINTENANCE):
-        why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
-        look.note(f"{why}, its outlet is on" if look.power == "on" else why)
+        look.note(_out_of_use(look))
     elif work.claim is None:
         _nobodys(proxy, look, crossed)
     elif look.lives_without_power:
@@ -265,6 +269,19 @@ def _judge(proxy, look, crossed):
             look.ssh = _answer(look)  # it may have waited for just that
         _power_of_somebodys(look)
         _entry_of_somebodys(look)
+
+
+def _out_of_use(look):
+    """That a board is kept out of use, and how it comes back."""
+    work = look.work
+    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+    if work.claim is not None:
+        way = OUT_OF_USE.format(name=work.instance)
+    else:
+        way = WAYS_BACK[work.state].format(board=work.board.name)
+    if look.power == "on":
+        return f"{why}, its outlet is on: once it is known that nobody is at work there, {way}"
+    return f"{why}: {way}"
 
 
 def _is_mended(proxy, look):
