@@ -72,6 +72,22 @@ def test_a_login_on_a_node_of_the_lab(clone):
     assert typed == "typed\n", "what is typed is the shell's"
 
 
+@pytest.mark.parametrize(("ends", "code"), [(0, 0), (1, 0), (130, 0), (255, 1)])
+def test_a_shell_ends_without_an_error_of_make(clone, ends, code):
+    """A newcomer whose last command found nothing reads `Error 1` of make, and looks for what is broken."""
+    (clone / "bin" / "ssh").write_text(f"#!/bin/sh\nexit {ends}\n")
+    env = dict(os.environ, PATH=f"{clone / 'bin'}:{os.environ['PATH']}")
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run([clone / "tools" / "ssh", "jackie"], env=env, stdin=theirs, check=False)
+        assert done.returncode == code
+        typed = subprocess.run([clone / "tools" / "ssh", "jackie"], env=env, stdin=subprocess.DEVNULL, check=False)
+        assert typed.returncode == ends, "a script's"
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 @pytest.mark.parametrize("name", ["bob", "localhost", "a b", ""])
 def test_what_is_not_there_is_said(clone, name):
     said = login(clone, name)
