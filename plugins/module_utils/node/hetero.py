@@ -9,6 +9,7 @@ work. A verb that is not for this kind of node says that its configuration is mi
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 from ..errors import BadInput
@@ -28,8 +29,18 @@ VERBS = {
 }
 
 
+#: What a person types who knows none of them.
+ASKS = ("--help", "-h", "help")
+MORE = "hetero VERB --help says what it does"
+
+
 def main(arguments):
     verb = arguments[0] if arguments else ""
+    if verb in ASKS:
+        sys.stdout.write("\n  ".join([f"hetero VERB …: what a node does by itself; {MORE}:", *sorted(VERBS)]) + "\n")
+        return 0
     if verb not in VERBS:
-        raise BadInput(f"no such verb (known: {', '.join(sorted(VERBS))})", f"hetero {verb}".strip(), "name one")
+        raise BadInput(
+            f"no such verb (known: {', '.join(sorted(VERBS))})", f"hetero {verb}".strip(), f"name one; {MORE}"
+        )
     return import_module(VERBS[verb], __package__).main(arguments[1:])

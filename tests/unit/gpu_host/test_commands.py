@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tarfile
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.node import hetero
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 
@@ -28,6 +30,24 @@ def test_a_verb_is_called_by_its_own_name():
     """What its messages, locks and events call it is what a person types."""
     for verb, path in hetero.VERBS.items():
         assert verb == importlib.import_module(path, hetero.__package__).VERB
+
+
+@pytest.mark.parametrize("asked", ["--help", "-h", "help"])
+def test_who_knows_no_verb_is_told_them_all(asked, capsys):
+    """Lost: an operator on a node, to whom `hetero --help` said only that there is no such verb."""
+    assert hetero.main([asked]) == 0
+    first, *verbs = capsys.readouterr().out.splitlines()
+    assert "hetero VERB --help" in first
+    assert [verb.strip() for verb in verbs] == sorted(hetero.VERBS)
+
+
+@pytest.mark.parametrize("verb", sorted({*hetero.VERBS} - {"gpu-start"}))
+def test_each_verb_says_what_it_does(verb, capsys):
+    """Lost: what `hetero --help` promises; gpu-start, a hook, says whose it is."""
+    with pytest.raises(SystemExit) as ended:
+        hetero.main([verb, "--help"])
+    assert ended.value.code == 0
+    assert f"usage: hetero {verb} " in capsys.readouterr().out
 
 
 def test_every_verb_is_imported_from_the_copy_and_without_ansible(tmp_path):
