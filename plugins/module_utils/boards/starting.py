@@ -185,11 +185,14 @@ class Starting(PduLoop):
             work.over = True
         elif boot.probe is not None and self._was_ours(boot):
             self._cold_start(boot)
-        elif boot.probe is not None and self.check:
-            work.say("error", NOBODYS.format(name=work.instance))
-            work.over = True
         elif boot.probe is not None:
-            work.quarantine(NOBODYS.format(name=work.instance))
+            nobodys = NOBODYS.format(name=work.instance), ""
+            why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
+            if not self.check:
+                work.quarantine(why, remedy)
+                return
+            work.say("error", why)
+            work.over = True
 
     @staticmethod
     def _leave(boot, why):
