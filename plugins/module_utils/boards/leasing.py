@@ -15,10 +15,12 @@ from ..errors import Refused
 from ..images.ownership import is_gone
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..node_clock import must_not_be_behind
+from ..plays import play
 from .adopting import unknown_lease
 from .each import each, ids_of, must_own
 
 PHASE = "lease"
+NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
 #: Verb of `hetero` that ends leases.
 REAPER = "reap"
 
@@ -46,7 +48,7 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
-            doubt = f"; but {': '.join(unknown)}; until then it is not ended" if unknown else ""
+            doubt = NOT_ENDED.format(what=unknown[0], name=claim.instance) if unknown else ""
             with proxy.store.transaction(dry=change.check):
                 proxy.store.put(claim.instance, expires=expires)
                 report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}")

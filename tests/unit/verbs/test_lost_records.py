@@ -8,6 +8,7 @@ fail, an instance is ended before its lease, or loses its power to a slip in the
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -67,6 +68,18 @@ def test_a_lease_whose_record_is_lost_is_not_ended(extended, meanwhile):
     assert "jackie" in extended.what_is_there()["claims"]
     assert extended.outlets()["1"] == "on"
     assert extended.root_is_whole()
+
+
+@pytest.mark.parametrize("written", [None, "{"])
+def test_who_extends_such_a_lease_reads_in_a_line_what_it_waits_for(extended, written):
+    """Lost among 400 characters: the command that lets the lease end."""
+    if written:
+        record(extended).write_text(written)
+    (said,) = [line["text"] for line in extended.lease(30)["lines"]]
+    what = "what it says of a claim cannot be read" if written else "the record of jackie's claim is lost"
+    way = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
+    assert re.search(rf"; but .*{what}.*: it is not ended until {way} has that written anew$", said), said
+    assert len(said) < 400
 
 
 def test_a_lost_record_is_written_anew_by_an_operators_word(extended):
