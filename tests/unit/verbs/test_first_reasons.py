@@ -19,7 +19,7 @@ NO_BOOT = f"board0: no boot request within {SOON} s, twice"
 
 
 def verb(site, state="running", timeout=10, **given):
-    return site.module("board_instance", instance="jackie", state=state, timeout=timeout, **given)
+    return site.module("instance", kind="board", instance="jackie", state=state, timeout=timeout, **given)
 
 
 def stalls(site, **given):
@@ -128,7 +128,7 @@ def test_a_board_at_fault_stays_out_of_use_where_the_others_image_is_taken_back(
     """Lost: the evidence against a board: the next one to ask gets it."""
     fake(site, 0, stall="nfs")
     fake(site, 1, stall="tftp")
-    result = site.module("board_instance", instance="lab", count=2, timeout=SOON, **WISH)
+    result = site.module("instance", kind="board", instance="lab", count=2, timeout=SOON, **WISH)
     assert (result["failed"], result["blame"]) == (True, "image")
     assert "board1: no boot request within 2 s, twice" in result["msg"]
     assert (site.record(0).state, site.record(0).claim) == ("power off", None)

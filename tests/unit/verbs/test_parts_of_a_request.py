@@ -30,7 +30,7 @@ def two(site):
 
 def ask(site, state="running", **given):
     given = dict({"instance": "lab", "count": 2}, **given)
-    return site.module("board_instance", state=state, timeout=10, **given)
+    return site.module("instance", kind="board", state=state, timeout=10, **given)
 
 
 def test_a_rebuild_of_some_takes_no_root_of_the_others(two):

@@ -185,7 +185,7 @@ def test_a_request_for_such_a_board_says_whose_outlet_its_wiring_names(three):
     """Lost: an hour at the board, which is not at fault; `somebody may be at work there` named neither who nor why."""
     swap(three, 0, 2)
     wish = dict(owner="frank", flavor=FLAVOR, image="debian", ssh_public_key=KEY, board=2)
-    result = three.module("board_instance", instance="frank", state="running", timeout=10, **wish)
+    result = three.module("instance", kind="board", instance="frank", state="running", timeout=10, **wish)
     is_refused(result, "its wiring names pdu-a outlet 1 (on), by which jackie on board0 had power last", board="board2")
     assert three.record(2).note == "its wiring names pdu-a outlet 1 (on), by which jackie on board0 had power last"
     assert [three.outlets()[outlet] for outlet in "123"] == ["on", "on", "off"]

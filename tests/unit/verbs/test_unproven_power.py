@@ -23,7 +23,7 @@ VERBS = {
 
 
 def verb(site, name="alice", **given):
-    return site.module("board_instance", instance=name, timeout=3, **given)
+    return site.module("instance", kind="board", instance=name, timeout=3, **given)
 
 
 def boot(site, name="alice", **given):

@@ -29,7 +29,7 @@ def damaged(jackie):
 
 
 def verb(site, state="absent", **given):
-    return site.module("board_instance", instance="bob", state=state, timeout=5, **given)
+    return site.module("instance", kind="board", instance="bob", state=state, timeout=5, **given)
 
 
 def test_a_name_that_was_never_here_ends_beside_a_damaged_record(damaged):
