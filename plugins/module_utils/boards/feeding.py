@@ -67,8 +67,8 @@ SAY = (
 )
 #: A word answers one question a run.
 TWICE = (
-    "that was its record, and what feeds it is another question: once it is known that the wiring is right, run it "
-    f"again: {play('reconcile', adopt='{name}')}"
+    "it has a record again, which names no outlet yet: once it is known that the wiring is right, run it again: "
+    f"{play('reconcile', adopt='{name}')}"
 )
 NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 

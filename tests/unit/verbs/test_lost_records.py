@@ -186,7 +186,7 @@ def test_the_first_of_two_words_says_that_there_is_a_second(jackie, how, power):
     (written, told) = found(reconcile(jackie, adopt=["jackie"]))
     assert written[1] == "written anew"
     typed = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
-    assert told[0].startswith("that was its record, and what feeds it is another question: ")
+    assert told[0].startswith("it has a record again, which names no outlet yet: ")
     assert told[0].endswith(f"run it again: {typed}")
     assert told[1] is None
     (noted,) = found(reconcile(jackie, adopt=["jackie"]))
