@@ -14,13 +14,14 @@ import subprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
 
 WISH = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
-def verb(site, state="running", **given):
-    return site.module("instance", kind="board", instance="jackie", state=state, timeout=10, **given)
+def verb(site, state="running", timeout=10, **given):
+    return site.module("instance", kind="board", instance="jackie", state=state, timeout=timeout, **given)
 
 
 def up(site, **given):
@@ -158,9 +159,9 @@ def test_the_board_that_was_named_or_none(site):
 def test_the_last_board_that_fails_is_said(site):
     for board in (0, 1):
         fake(site, board, stall="tftp")
-    result = verb(site, **WISH, attempts=1)
+    result = verb(site, **WISH, attempts=1, timeout=3)
     assert (result["failed"], result["blame"], result["step"]) == (True, "board", "boot")
-    result = verb(site, **WISH, attempts=3)
+    result = verb(site, **WISH, attempts=3, timeout=3)
     assert result["failed"]
 
 
@@ -247,7 +248,7 @@ def test_what_another_verb_works_on_is_waited_for(site, monkeypatch, state):
 
 
 @pytest.mark.parametrize("state", ["running", "absent"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", in_turns(range(4), 4))
 def test_killed_anywhere_and_run_again(site, state, part):
     """Every ninth point, in four parts."""
     given = WISH if state == "running" else {}
