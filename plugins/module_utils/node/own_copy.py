@@ -44,10 +44,15 @@ def remove_others(folder, copy, change):
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         path = os.path.join(folder, name)
         earlier = name == PACKAGE and os.path.exists(os.path.join(folder, EARLIER))
-        if path != copy and (earlier or NAME.match(name)):
+        if path != copy and (earlier or (NAME.match(name) and _is_copy(path))):
             change.note(path, dict(kind="folder"), {})
             if not change.check:
                 shutil.rmtree(path)
+
+
+def _is_copy(path):
+    """Whether a folder holds what a copy does, whole or in part, and nothing else."""
+    return os.path.isdir(path) and not os.path.islink(path) and {*os.listdir(path)} <= {PACKAGE, "ansible"}
 
 
 def _unpacked(archive):

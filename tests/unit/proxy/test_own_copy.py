@@ -76,14 +76,15 @@ def test_what_python_keeps_beside_it_is_no_change(tmp_path):
 def test_an_upgrade_leaves_one_and_nothing_of_others(tmp_path):
     """Lost: room on the node with each upgrade; or a file of the site's own in that folder."""
     first, _changed = kept(tmp_path, ONE)
-    for name in ("hetero/node/tools.py", "site/tools.py", "0123456789abcdef~99/cut_off.py"):
+    there = ("hetero/node/tools.py", "0123456789abcdef~99/hetero/cut_off.py", "site/tools.py", "0123456789abcdef/data")
+    for name in there:
         (tmp_path / "lib" / name).parent.mkdir(parents=True)
         (tmp_path / "lib" / name).write_text("")
     path, changed = kept(tmp_path, OTHER, check=True)
     assert changed
     assert os.path.exists(first)
     assert kept(tmp_path, OTHER) == (path, True)
-    assert sorted(os.listdir(tmp_path / "lib")) == sorted([os.path.basename(path), "site"])
+    assert sorted(os.listdir(tmp_path / "lib")) == sorted([os.path.basename(path), "site", "0123456789abcdef"])
 
 
 def test_one_that_is_being_written_is_not_there_yet(tmp_path, monkeypatch):
