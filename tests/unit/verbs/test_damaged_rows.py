@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.verbs.test_board_instance import WISH, verb
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, verb
 
 ASKED = {
     "present": WISH,

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.tests.unit.verbs.test_board_instance import WISH, fake, root
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
 
 #: Seconds that a boot which is to stall may take.
 SOON = 2

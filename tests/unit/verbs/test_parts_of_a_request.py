@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
-from ansible_collections.hetero.compute.tests.unit.verbs.test_board_instance import WISH, root
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, root
 
 GIVEN = {"rebuilt": dict(fresh=True), "extended": dict(lease_hours=1), "rebooted": dict(how="hard"), "running": {}}
 
