@@ -16,8 +16,9 @@ BOARD = {"instance": "anna-1", "name": "board1", "until": "until 2026-11-21 18:3
 
 def said(playbook, **variables):
     """The lines that a playbook ends with."""
-    (play,) = yaml.safe_load((ROOT / "playbooks" / f"{playbook}.yml").read_text())
-    task = next(task for task in play["tasks"] if task["name"] == "Say how it stands")
+    plays = yaml.safe_load((ROOT / "playbooks" / f"{playbook}.yml").read_text())
+    tasks = [task for play in plays for task in play.get("tasks", [])]
+    task = next(task for task in tasks if task["name"] == "Say how it stands")
     words = Environment(autoescape=False)
     return [words.from_string(line).render(**variables) for line in task["hetero.compute.show"]["lines"]]
 

@@ -62,6 +62,6 @@ def test_no_variable_of_ours_or_of_awx_is_taken_for_a_slip():
 def test_each_playbook_looks(playbook):
     """Lost: the one that a person misspells an option of."""
     text = (ROOT / "playbooks" / f"{playbook}.yml").read_text()
-    shared = re.findall(r"tasks/(?:require|node)\.yml", text)
+    shared = re.findall(r"(?:plays/find|tasks/node)\.yml", text)
     texts = [text, *((ROOT / "playbooks" / name).read_text() for name in shared)]
     assert any("_misspelt" in text for text in texts)

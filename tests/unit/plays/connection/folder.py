@@ -4,13 +4,15 @@
 """A connection into the root of a proxy that is only a folder (proxies.py): Ansible's local one, with chroot before.
 
 Beside the root, a file `down` says that the node cannot be reached, and a pipe `silent` that it does not answer while a
-job is followed, as one whose power is gone; with a file `silent_once` it does again by a new connection.
+job is followed, as one whose power is gone; with a file `silent_once` it does again by a new connection. A file
+`together` beside all roots names nodes, each of which says nothing before the others are asked as well.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import time
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection.local import Connection as Local
@@ -36,12 +38,30 @@ class Connection(Local):
     def exec_command(self, cmd, in_data=None, sudoable=True):
         if os.path.exists(f"{os.path.dirname(self._root)}/down"):
             raise AnsibleConnectionFailure(f"Failed to connect to {self._play_context.remote_addr}: No route to host")
+        self._wait_for_others()
         silent = f"{os.path.dirname(self._root)}/silent"
         if in_data and b"One look at a job" in in_data and os.path.exists(silent):
             with open(silent, encoding="utf-8"):  # nobody writes to it
                 raise AnsibleConnectionFailure("somebody wrote to it")
         inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
         return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+
+    def _wait_for_others(self):
+        """Once for a node; for 30 s at most."""
+        folder, name = os.environ["PROXY_ROOTS"], self._play_context.remote_addr
+        if not os.path.exists(f"{folder}/together"):
+            return
+        with open(f"{folder}/together", encoding="ascii") as file:
+            names = file.read().split()
+        if name not in names or os.path.exists(f"{folder}/{name}/asked"):
+            return
+        with open(f"{folder}/{name}/asked", "w", encoding="ascii"):
+            pass
+        until = time.monotonic() + 30
+        while not all(os.path.exists(f"{folder}/{other}/asked") for other in names):
+            if time.monotonic() > until:
+                raise AnsibleConnectionFailure("the others were not asked meanwhile")
+            time.sleep(0.02)
 
     def put_file(self, in_path, out_path):
         return super().put_file(in_path, self._root + out_path)

@@ -1,0 +1,64 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several owners at one time. If these fail, a site of a hundred owners waits for each of them in turn, and the second part
+of a request boots when the first one runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+def asked_together(plays, folders, playbook, **extra):
+    """A play whose proxies say nothing before each was asked; (exit code, output)."""
+    for proxy in folders.values():
+        (proxy.folder / "asked").unlink(missing_ok=True)
+    (plays.folder / "together").write_text(" ".join(folders))
+    try:
+        return plays.play(playbook, **extra)
+    finally:
+        (plays.folder / "together").unlink()
+        assert all((proxy.folder / "asked").exists() for proxy in folders.values())
+
+
+@pytest.mark.parametrize(
+    ("playbook", "words"), [("status", "board0"), ("terminate_instance", "jackie: no such instance on p1, p2")]
+)
+def test_owners_are_asked_at_one_time(proxies, playbook, words):
+    """Lost: a timeout or a slow line of each, one after the other, before anything happens."""
+    folders, plays = proxies
+    rc, output = asked_together(plays, folders, playbook, **({} if playbook == "status" else {"instance": "jackie"}))
+    assert rc == 0, output
+    assert words in output
+
+
+def times(proxy, instance):
+    """When its board got its power and when it ran (seconds since 1970)."""
+    with Store(proxy.state_db, create=False) as store:
+        (claim,) = [claim for claim in store.claims() if claim.instance == instance]
+        found = {event.phase: event.time for event in store.newest_events(claim.board, 50)}
+    return found["power"], found["running"]
+
+
+def test_parts_of_a_request_boot_side_by_side(proxies):
+    """Lost: the sum of all boots, for a request whose parts lie on several owners; also their first look."""
+    folders, plays = proxies
+    for proxy in folders.values():
+        path = proxy.folder / "etc" / "hetero" / "proxy.json"
+        config = json.loads(path.read_text())
+        for wiring in config["boards"].values():
+            wiring["fake"]["running"] = 4.0
+        path.write_text(json.dumps(config))
+    rc, output = asked_together(plays, folders, "provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    assert rc == 0, output
+    first, second = times(folders["p1"], "lab-1"), times(folders["p2"], "lab-3")
+    assert max(first[0], second[0]) < min(first[1], second[1]), output
