@@ -24,8 +24,8 @@ from . import blame, states
 from .board_work import BoardWork, locked, no_outlet
 from .free import left_by
 from .pdu_loop import PDU
+from .recorded import SWITCH
 from .rewiring import OTHER, corrected, headline
-from .starting import SWITCH
 from .store import why_not_free
 
 PHASE = "cabling"

@@ -168,7 +168,7 @@ def present(proxy, wish, change):
         }
 
 
-def absent(proxy, request, owner, board, deadline, change, numbers=(), created=()):
+def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(), left=()):
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
     :param request: None gives back `board`, which was in error and which nobody claims any more.
@@ -176,6 +176,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     :param board: where given, only this board of the request.
     :param numbers: where given, only these of its instances NAME-1 … NAME-N.
     :param created: where given, a claim that was made at another time is refused.
+    :param left: boards that stay claimed.
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
     if request is None:
@@ -184,7 +185,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
     result["lines"] += notes
     for claim in proxy.store.claims():
-        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board):
+        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
             continue
         try:
             must_own(claim, owner)

@@ -177,33 +177,41 @@ class Request:
         options = replace(self.options, never_ran=never_ran)
         return self.steps.took(wiping.wipe(self.proxy, ids, wish, options), "wipe")
 
-    def give_back(self):
+    def give_back(self, left):
+        """End the claims on all boards but those that are `left`."""
         change = Change(self.check)
         with change.step("claim"):
             words = (self.params["owner"], None, Deadline(CLAIM_TIME), change, self.params["numbers"], self.created)
-            result = claiming.absent(self.proxy, self.name, *words)
+            result = claiming.absent(self.proxy, self.name, *words, left)
         return self.steps.took(dict(result, **change.result), "release")
 
-    def end(self, ids, never_ran=False):
-        """From whoever has the boards to nobody; what fails stays claimed, and the next try goes on there."""
-        return (
-            self.stop(ids, never_ran=never_ran)
-            and self.remove(ids, never_ran)
-            and self.wipe(ids, never_ran)
-            and self.give_back()
-        )
+    def end(self, ids, never_ran=False, left=()):
+        """From whoever has the boards to nobody; what fails stays claimed, and the next try goes on there.
+
+        :param left: boards of the request that stay claimed as they are.
+        """
+        failed: list = []
+        for step in (self.stop, self.remove, self.wipe):
+            step(ids, never_ran=never_ran)
+            ids = [board["board"] for board in self.steps.boards if not board["failed"]]
+            failed += [board for board in self.steps.boards if board["failed"]]
+        self.give_back([*left, *(board["board"] for board in failed)])
+        self.steps.boards = sorted([*failed, *self.steps.boards], key=lambda board: board["board"])
 
     def take_back(self, ids):
         """What was to run on the boards is not sound: they go back, and the verb fails all the same.
 
-        One that is at fault itself stays out of use; who claimed it meanwhile finds that out.
+        One that is at fault itself stays out of use; who claimed it meanwhile finds that out. Where it was found so
+        before any power was switched for it, somebody may be at work there: it is left as it is, claimed.
         """
         store = self.proxy.store
-        at_fault = {id: record.note for id, record in store.records(ids).items() if record.state == ERROR}
-        if not self.end(ids, never_ran=True) or self.check:
+        at_fault = {id: record for id, record in store.records(ids).items() if record.state == ERROR}
+        left = [id for id, record in at_fault.items() if record.claim and not store.had_power(record.claim)]
+        self.end([id for id in ids if id not in left], never_ran=True, left=left)
+        if self.check:
             return
-        kept = [board for board, note in at_fault.items() if store.keep_out(board, note)]
-        said = [claiming.line(self.name, f"board{id}", "error", f"kept out of use: {at_fault[id]}") for id in kept]
+        kept = {id: record.note for id, record in at_fault.items() if store.keep_out(id, record.note)}
+        said = [claiming.line(self.name, f"board{id}", "error", f"kept out of use: {kept[id]}") for id in kept]
         self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
 
 

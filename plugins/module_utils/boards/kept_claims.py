@@ -17,7 +17,7 @@ from ..errors import HeteroError
 from ..this_node import THIS_NODE
 from . import states
 from .claim_records import Claim, ClaimRecords, Fed, Kept
-from .recorded import STATE_PHASE, UNWATCHED, Recorded
+from .recorded import STATE_PHASE, SWITCH, UNWATCHED, Recorded
 
 #: Phase of the event that each claim has a record from then on: one that is missing later was lost.
 RECORDS = "records"
@@ -184,6 +184,10 @@ class KeptClaims(Recorded):
         """
         signs = ((states.RUNNING, "%"), (STATE_PHASE, f"% → {states.RUNNING}%"), (UNWATCHED, "%"))
         return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
+
+    def had_power(self, claim):
+        """Whether a board ever had power for its claim."""
+        return self.has_run(claim) or self.first_since_claim(claim, SWITCH) is not None
 
     def _ran_by_record(self, claim):
         """One that cannot be read may say so; where it was lost, what was made may have run."""

@@ -15,8 +15,9 @@ from ..deadline import Deadline
 from . import states
 from .booting import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
 from .presence import ANOTHERS, is_others
+from .recorded import SWITCH
 from .soft_reboot import HARD, SOFT, SoftReboot
-from .starting import SWITCH, Starting
+from .starting import Starting
 
 
 class Rebooting(Starting):

@@ -20,6 +20,8 @@ STATE_PHASE = "state"
 CLAIM_PHASE = "claim"
 #: Phase of the event with which a claim ends.
 RELEASE_PHASE = "release"
+#: Phase of the event that goes before each switching.
+SWITCH = "switch"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: What it says.

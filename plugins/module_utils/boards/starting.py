@@ -24,7 +24,7 @@ from .boot_entry import remove_entry
 from .booting import ASKED, BEGINS, BOOTING, DECIDING, LISTENING, SWITCHING, Boot
 from .pdu_loop import PduLoop
 from .presence import ANOTHERS, HOW_TO_CUT
-from .recorded import MAY_HAVE_RUN, STATE_PHASE, UNWATCHED
+from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, UNWATCHED
 from .soft_reboot import SOFT
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
@@ -36,8 +36,6 @@ NOBODYS = (
     "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
     f"({play('reconcile')} says who)"
 )
-#: Phase of the event that goes before each switching.
-SWITCH = "switch"
 
 
 class Starting(PduLoop):
@@ -202,8 +200,8 @@ class Starting(PduLoop):
 
     def _was_ours(self, boot):
         """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
-        claim, store = boot.work.claim, self.proxy.store
-        return claim is None or store.has_run(claim) or store.first_since_claim(claim, SWITCH) is not None
+        claim = boot.work.claim
+        return claim is None or self.proxy.store.had_power(claim)
 
     def _listen(self, boot):
         """One that had power is listened to as long as one that is switched off; what is new there needs one look."""

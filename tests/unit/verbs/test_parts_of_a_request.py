@@ -7,13 +7,15 @@ nobody asked for is done to an instance, or what was asked for is not done, and 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+from ansible_collections.hetero.compute.plugins.module_utils.images import provision
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
-from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, root
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
 
 GIVEN = {"rebuilt": dict(fresh=True), "extended": dict(lease_hours=1), "rebooted": dict(how="hard"), "running": {}}
 
@@ -29,8 +31,8 @@ def two(site):
 
 
 def ask(site, state="running", **given):
-    given = dict({"instance": "lab", "count": 2}, **given)
-    return site.module("instance", kind="board", state=state, timeout=10, **given)
+    given = dict({"instance": "lab", "count": 2, "timeout": 10}, **given)
+    return site.module("instance", kind="board", state=state, **given)
 
 
 def test_a_rebuild_of_some_takes_no_root_of_the_others(two):
@@ -131,3 +133,45 @@ def test_a_rebuild_is_of_the_claim_that_was_there_when_it_began(two, monkeypatch
     result = ask(two, "rebuilt", instance="lab-1", count=1, fresh=True)
     assert "claimed anew by jackie" in result["msg"]
     assert two.outlets()["1"] == "on"
+
+
+@pytest.mark.parametrize("step", ["stop", "remove"])
+def test_what_can_be_ended_of_a_request_is(two, monkeypatch, step):
+    """Lost: lab-2's board, on or off, for as long as nobody mends lab-1's."""
+    monkeypatch.setattr(provision, "UNMOUNT_TIME", 0.1)
+    before = two.record(0).claim
+    if step == "stop":
+        two.pdu(faults={"stuck": ["1"]})
+    with (root(two) / "root" / "data").open() if step == "remove" else nullcontext():
+        result = ask(two, "absent")
+    assert (result["failed"], result["changed"], result["step"]) == (True, True, step)
+    assert ("and then" in result["msg"], "lab-2" in result["msg"]) == (False, False)
+    assert [(one["instance"], one.get("error")) for one in result["instances"]] == [
+        ("lab-1", result["msg"]),
+        ("lab-2", None),
+    ]
+    assert (two.record(0).claim, two.record(1).claim) == (before, None)
+    assert two.outlets() == {"1": "on" if step == "stop" else "off", "2": "off"}
+    assert (root(two) / "root" / "data").read_text() == "work"
+    assert not root(two, 1).parent.exists()
+    assert two.provision("bob")[0]["boards"][0]["board"] == 1, "what was given back is free"
+    two.terminate("bob")
+    two.pdu()
+    result = ask(two, "absent")
+    assert not result.get("failed"), result
+    assert two.what_is_there() == two.clean()
+
+
+def test_a_board_that_is_on_for_somebody_is_not_cut_for_an_image(site):
+    """Lost: the work of whoever is on board 0, to an image that does not boot on board 1; or board 1, claimed for
+    nobody's use.
+    """
+    fake(site, 1, stall="nfs")
+    site.pdu(board0="on")
+    result = ask(site, timeout=2, **WISH)
+    assert (result["failed"], result["blame"], result["step"]) == (True, "image", "boot")
+    assert site.outlets() == {"1": "on", "2": "off"}
+    board0, board1 = site.record(0), site.record(1)
+    assert (board0.state, board0.claim.instance) == ("error", "lab-1")
+    assert (board1.state, board1.claim) == ("power off", None)
+    assert not root(site, 1).parent.exists()
