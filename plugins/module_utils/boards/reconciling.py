@@ -17,7 +17,7 @@ from ..boot.registry import BootDrivers
 from ..deadline import Deadline
 from ..descriptors import make_room
 from ..errors import HeteroError, Refused
-from ..images.ownership import is_lost, is_of_claim, whose_archive, whose_root
+from ..images.ownership import about_to_go, is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..locks import BUSY, held_by
 from ..plays import play
@@ -399,6 +399,9 @@ def _put_back(proxy, look):
     if not work.claim.image_hash:
         look.note(f"claimed for {work.instance}, not made ready yet")
     missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
+    going = about_to_go(proxy, work.board, work.claim)
+    if going:
+        look.note(going)
     if missing:
         look.mend(f"missing: {', '.join(missing)}", "would be put back" if work.change.check else "put back")
     return bool(missing) and not work.change.check

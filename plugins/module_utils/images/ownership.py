@@ -29,6 +29,11 @@ NOT_THERE = (
     "nothing is made: mount the file system that it is on, or bring it back; or rebuild the instance for a new root, "
     "or terminate it"
 )
+FILE_GONE = (
+    "{file} is gone, and what is in {name}'s root stays only as long as it is mounted: save it: "
+    f"{play('stop_instance', instance='{name}')}, copy its device, which losetup --list shows as deleted, to that "
+    "file (sync; e2image -fra DEVICE FILE), and restart the machine, which mounts it; or rebuild it for a new root"
+)
 UNPROVEN = (
     "neither the record of its claim nor its root bears out that it is {name}'s, as the database has it, which may be "
     "older than they were (put back from a copy)"
@@ -298,10 +303,18 @@ def is_asked(proxy, board, claim):
 
 
 def refuse_lost(proxy, board, claim):
-    """Refused where the folder of a root that an instance ran from is not there: it would get an empty one unasked."""
+    """Refused where the root that an instance ran from, or its file, is not there: it would get an empty one."""
     root = Root(proxy.config["state_folder"], board.id)
-    if claim.boot_source != "disk" and is_made(proxy, claim) and not root.exists() and proxy.store.has_run(claim):
-        raise Refused(f"{claim.instance} ran from {root.folder}, which is not there", board.name, NOT_THERE)
+    lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
+    if lost and claim.boot_source != "disk" and is_made(proxy, claim) and proxy.store.has_run(claim):
+        raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
+
+
+def about_to_go(proxy, board, claim):
+    """What is said of a root whose file is gone while it is mounted; None where it is there."""
+    root = Root(proxy.config["state_folder"], board.id)
+    lost = claim.boot_source != "disk" and root.is_file_lost and root.is_mounted
+    return FILE_GONE.format(file=root.file, name=claim.instance) if lost else None
 
 
 def refuse_forgotten(proxy, board, claim):

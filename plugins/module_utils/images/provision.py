@@ -19,7 +19,7 @@ from ..plays import play
 from ..proxy_node.config import tenants_paths
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
-from .ownership import refuse_anothers, refuse_to_replace, refuse_unproven, token_of
+from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven, token_of
 from .personal import fingerprint, parse_key
 from .reboot_key import reboot_line, wanted
 from .room import room_of, size_of
@@ -168,6 +168,7 @@ def put_back(proxy, board, claim, change):
     """
     place = Place(proxy, board)
     image, made, restored = image_of(proxy, claim), place.root.made(), []
+    refuse_lost(proxy, board, claim)
     if claim.boot_source == "disk":
         if place.disk.made() is None:
             _put_word_back(place, claim, change, restored)
@@ -276,6 +277,7 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     made = root.made()
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
+    fresh = fresh or (root.is_file_lost and not root.is_mounted)
     refuse_to_replace(proxy, place.board, claim, fresh)
     ready = not fresh and root.ready(image)
     before = dict(_root_fields(made), mounted=ready) if root.exists() else {}

@@ -112,6 +112,15 @@ class Root:
         names = os.listdir(self.folder) if os.path.isdir(self.folder) else [MADE]
         return REMOVED in names or not names
 
+    @property
+    def is_file_lost(self):
+        """Whether its folder is there, and the file of its file system is not."""
+        return self.exists() and not self.older and not os.path.lexists(self.file)
+
+    @property
+    def is_mounted(self):
+        return self.path in self.mounts()
+
     def made(self):
         """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
         return made_of(self.folder)
@@ -141,7 +150,7 @@ class Root:
 
     def host_key(self):
         """The public host key in the root; None where there is none, or where it is not mounted."""
-        return personal.host_key(self.path) if self.path in self.mounts() or self.older else None
+        return personal.host_key(self.path) if self.is_mounted or self.older else None
 
     # ---- making and removing
 
