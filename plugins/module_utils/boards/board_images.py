@@ -22,7 +22,7 @@ from . import states
 from .adopting import catch_up, is_of_nobody_else
 from .claim_records import Claim
 from .each import each
-from .rebuilding import rebuilt_claim
+from .rebuilding import must_have_keys, rebuilt_claim
 
 #: What of an image a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
@@ -87,6 +87,8 @@ def present(
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
             what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
             raise Refused(what, board.name, REBUILD.format(name=claim.instance, image=image.name))
+        if not key:
+            must_have_keys(proxy, board, claim)
         fields = replace(claim, ssh_public_key=key) if key else claim
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
         if boot_source not in (None, source):

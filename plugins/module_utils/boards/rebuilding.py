@@ -13,14 +13,15 @@ from dataclasses import replace
 
 from ..boot.driver import DISK_ROOT
 from ..boot.registry import BootDrivers
-from ..errors import Refused
+from ..errors import BadInput, Refused
 from ..images.names import valid_image
 from ..images.ownership import refuse_anothers, refuse_unproven
-from ..images.personal import fingerprint, must_be_keys
+from ..images.personal import fingerprint, must_be_keys, parse_key
 from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import NOTHING_TO_REBUILD, key_body
+from ..plays import play
 from . import feeding, states
 from .adopting import must_know_the_lease
 from .board_work import BoardWork
@@ -57,6 +58,8 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline,
             raise Refused(what, board.name, f"terminate {claim.instance} and ask for it anew")
         found = image_store(proxy).get(image or claim.image)
         check_arch(board, found)
+        if not key:
+            must_have_keys(proxy, board, claim)
         before = _shown(claim.image, claim.image_hash, claim.ssh_public_key)
         # The same key with another comment is the same key.
         same_key = not key or key_body(key) == key_body(claim.ssh_public_key)
@@ -105,8 +108,25 @@ def rebuilt_claim(claim, image=None):
     return replace(claim, image=image or claim.image, image_hash=None, host_key=None)
 
 
+def must_have_keys(proxy, board, claim):
+    """Refused where the keys of a claim are damaged: whoever would get in by them cannot be told."""
+    if not _prints(claim.ssh_public_key):
+        another = play("rebuild_instance", instance=claim.instance, key_file="FILE")
+        what = f"the ssh key of {claim.instance}'s claim in {proxy.store.path} is damaged"
+        raise Refused(what, board.name, f"give a key ({another}), or terminate it")
+
+
 def _shown(image, hash, key):
-    return {"image": image, "hash": hash, "keys": [fingerprint(line) for line in key.strip().splitlines()]}
+    return {"image": image, "hash": hash, "keys": _prints(key)}
+
+
+def _prints(key):
+    """The fingerprints of keys; none of what is damaged."""
+    try:
+        parse_key(key)
+    except BadInput:
+        return []
+    return [fingerprint(line) for line in key.strip().splitlines()]
 
 
 def _text(claim, image, same_key):

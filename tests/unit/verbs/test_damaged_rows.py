@@ -12,6 +12,7 @@ from contextlib import closing
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, verb
 
 ASKED = {
@@ -41,3 +42,23 @@ def test_a_damaged_row_is_said_to_be_damaged(jackie, column):
             assert "reconcile" in result["msg"]
     assert jackie.outlets() == power
     assert jackie.root_is_whole()
+
+
+@pytest.mark.parametrize("key", ["", "ssh-ed25519", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLP=x", "\u00e4 \u00e4"])
+def test_a_damaged_key_of_a_claim_is_said_and_replaced(jackie, key):
+    """Lost: the way out, which is another key; what was found was a traceback."""
+    with jackie.proxy() as proxy:
+        proxy.store.put("jackie", ssh_public_key=key)
+    there = jackie.what_is_there()
+    for state, given in (("rebuilt", dict(fresh=True)), ("rebuilt", dict(image="debian-13")), ("running", {})):
+        result = verb(jackie, state, **given)
+        assert (result["failed"], result["changed"], result["diff"]) == (True, False, [])
+        assert result["msg"] == (
+            f"board0: the ssh key of jackie's claim in {jackie.params['state_db']} is damaged: give a key "
+            "(ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e key_file=FILE), or terminate it"
+        )
+    assert jackie.what_is_there() == there
+    result = verb(jackie, "rebuilt", ssh_public_key=OTHER_KEY)
+    assert not result.get("failed"), result
+    assert jackie.record(0).claim.ssh_public_key == OTHER_KEY
+    assert jackie.what_is_there() == jackie.running("jackie")
