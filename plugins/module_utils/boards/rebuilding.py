@@ -21,7 +21,7 @@ from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import NOTHING_TO_REBUILD, key_body
-from ..plays import play
+from ..plays import rebuild as rebuild_play
 from . import feeding, states
 from .adopting import must_know_the_lease
 from .board_work import BoardWork
@@ -111,7 +111,7 @@ def rebuilt_claim(claim, image=None):
 def must_have_keys(proxy, board, claim):
     """Refused where the keys of a claim are damaged: whoever would get in by them cannot be told."""
     if not _prints(claim.ssh_public_key):
-        another = play("rebuild_instance", instance=claim.instance, key_file="FILE")
+        another = rebuild_play(claim.instance, ["ssh key"], {"image": claim.image})
         what = f"the ssh key of {claim.instance}'s claim in {proxy.store.path} is damaged"
         raise Refused(what, board.name, f"give a key ({another}), or terminate it")
 
