@@ -31,7 +31,8 @@ from ..plays import play
 from . import states
 from .adopting import catch_up
 from .each import board_of, must_own
-from .free import give_back, in_the_way, left_by, somebodys
+from .feeding import Feeds
+from .free import RECONCILE, give_back, in_the_way, left_by, somebodys
 from .info import claim_fields
 from .leasing import REAPER
 from .recorded import Record
@@ -122,7 +123,7 @@ def present(proxy, wish, change):
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)
     unfit = _unfit(proxy, wish, pool, promises, sizes)
     fit = [board for board in pool if not unfit[board.name]]
-    store = proxy.store
+    store, feeds = proxy.store, Feeds(proxy)
     if not all(map(store.claim_of, wish.instances)):
         refuse_unclaimed(proxy, wish.request, set(wish.instances))
     with store.transaction(dry=change.check):
@@ -133,6 +134,8 @@ def present(proxy, wish, change):
         wanted = {name: sizes[name] for name, why in busy.items() if why is None}
         full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
         busy.update(full)
+        fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(wish.instances))
+        busy.update(fed)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
@@ -142,7 +145,7 @@ def present(proxy, wish, change):
         before = {claim.instance: claim for claim in known}
         _refuse_moved(proxy, before)
         try:
-            open_to_all = [board.id for board in fit if board.name not in full and not others[board.id]]
+            open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
             moved = _claim_and_move(store, wish, open_to_all)
         except NoneFree as none:
             raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
@@ -197,6 +200,23 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     if result["errors"]:
         result.update(failed=True, msg="\n".join(result["errors"].values()))
     return result
+
+
+def _fed(feeds, boards, count):
+    """{board name: why nobody gets it} of those whose outlet feeds another's, until so many are found that do not."""
+    found: dict = {}
+    for board in boards:
+        try:
+            why = feeds.feeds_another(board)
+        except HeteroError:
+            why = None  # it has no outlet: whoever switches it is told
+        if why:
+            found[board.name] = f"{why} {RECONCILE}"
+        else:
+            count -= 1
+        if not count:
+            break
+    return found
 
 
 def _refuse_moved(proxy, claims):

@@ -50,6 +50,10 @@ WORD = (
     f"; where it was plugged elsewhere, {play('reconcile')} notes that once the board runs and its old outlet is off, "
     f"and {play('reconcile', adopt='{name}')} takes the wiring's word"
 )
+PLUGGED = (
+    "; where {names} had the plug moved, name the outlet there of {names}, too: "
+    f"{play('reconcile', adopt='{adopt}')} takes the wiring's word for that"
+)
 ANEW = (
     f"nothing is switched: once it is known that the wiring is right ({play('cabling')} says what the outlets of free "
     f"boards feed), {play('reconcile', adopt='{names}')} takes its word; where a record cannot be read, it is written "
@@ -126,6 +130,16 @@ class Feeds:
             for other, kept in self._kept.items()
             if kept and kept.fed and other != board.id and not kept.fed.taken and self.is_at(kept.fed, pdu, outlet)
         }
+
+    def feeds_another(self, board):
+        """Why a board that nobody has is not to be had: its outlet feeds another's, for all that was seen last; None
+        where it does not.
+        """
+        place = self.proxy.outlet(board)
+        holders = self.holders(board, *place)
+        if not any(record.power != "off" for record in self.proxy.store.records(holders).values()):
+            return None
+        return str(Doubt(self, board, None, Fed(*place), None, holders, {}))
 
     def unknown(self, board):
         """{board id: its instance, None where that is not known} of other boards that any outlet may feed."""
@@ -257,7 +271,12 @@ class Doubt:
         gone = {board: name for board, name in others.items() if name and board not in self._boards}
         nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
         if not self.unknown or self.holders or self.old:
-            words = CORRECT + (WORD.format(name=self.claim.instance) if self.claim else "")
+            words = CORRECT
+            if self.old:
+                words += WORD.format(name=self.claim.instance)
+            elif self.holders:
+                names = [kept.claim.instance for kept in self.holders.values()]
+                words += PLUGGED.format(names=" and ".join(names), adopt=",".join(names))
         else:
             names = [self.claim.instance] if self.claim else [name for name in self.unknown.values() if name]
             words = ANEW.format(names=",".join(names)) if names else CORRECT
