@@ -74,13 +74,15 @@ seconds:
   sample: {files: 0.02}
 """
 
+from contextlib import ExitStack
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.change import Change
 from ..module_utils.errors import BadInput
 from ..module_utils.module import run
 from ..module_utils.node.files import keep_file, keep_folder
-from ..module_utils.node.own_copy import keep_copy, remove_others
+from ..module_utils.node.own_copy import in_turn, keep_copy, remove_others
 from ..module_utils.node.tools import script
 from ..module_utils.spec import ArgumentSpec
 
@@ -103,10 +105,12 @@ def work(params, check):
     change = Change(check)
     with change.step("files"):
         keep_folder(params["folder"], "0755", change)
-        copy = keep_copy(params["folder"], params["archive"], change)
-        for path, name in params["commands"].items():
-            keep_file(path, script(name, COMMANDS[name], copy).encode(), "0755", change)
-        remove_others(params["folder"], copy, change)
+        # Check mode changes nothing, and needs no turn.
+        with ExitStack() if check else in_turn(params["folder"]):
+            copy = keep_copy(params["folder"], params["archive"], change)
+            for path, name in params["commands"].items():
+                keep_file(path, script(name, COMMANDS[name], copy).encode(), "0755", change)
+            remove_others(params["folder"], copy, change)
     return dict(change.result, paths=[entry["after_header"] for entry in change.diff])
 
 

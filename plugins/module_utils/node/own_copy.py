@@ -7,20 +7,53 @@ from them any more.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
+import stat
 import tarfile
 import tempfile
+from contextlib import contextmanager
 
-from ..errors import BadInput
+from ..deadline import Deadline
+from ..errors import BadInput, TimedOut, naming
 from .tools import PACKAGE, name_of
 
 NAME = re.compile(r"[0-9a-f]{16}(~|\Z)")
+#: Of one that is being written, or that a writer has left which was killed.
+SCRATCH = re.compile(r"[0-9a-f]{16}~")
+#: Seconds that a set-up waits for another one's work here, which takes one.
+PATIENCE = 120.0
 #: Where releases before these had their only one.
 EARLIER = os.path.join(PACKAGE, "node", "tools.py")
 #: Made by Python beside what it reads.
 CACHE = "__pycache__"
+
+
+@contextmanager
+def in_turn(folder):
+    """One set-up at a time works in the folder, and has commands start from there."""
+    with naming(folder):
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = Deadline(PATIENCE)
+        while not _taken(file):
+            if deadline.passed:
+                what = f"another set-up works in it since {deadline.seconds:g} s"
+                raise TimedOut(what, folder, "wait for that, or end it, then run this again")
+            deadline.nap()
+        yield
+    finally:
+        os.close(file)
+
+
+def _taken(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 def keep_copy(folder, archive, change):
@@ -32,10 +65,11 @@ def keep_copy(folder, archive, change):
     """
     code = _unpacked(archive)
     path = os.path.join(folder, name_of(code))
-    found = _read(path)
-    if change.note(path, dict(files=len(found), whole=found == code), dict(files=len(code), whole=True)):
-        if not change.check:
-            _write(path, code)
+    with naming(path):
+        found = _read(path)
+        if change.note(path, dict(files=len(found), whole=found == code), dict(files=len(code), whole=True)):
+            if not change.check:
+                _write(path, code)
     return path
 
 
@@ -47,7 +81,8 @@ def remove_others(folder, copy, change):
         if path != copy and (earlier or (NAME.match(name) and _is_copy(path))):
             change.note(path, dict(kind="folder"), {})
             if not change.check:
-                shutil.rmtree(path)
+                with naming(path):
+                    shutil.rmtree(path)
 
 
 def _is_copy(path):
@@ -69,27 +104,47 @@ def _unpacked(archive):
 
 
 def _read(path):
-    """{path below it: bytes} of a copy; empty where there is none."""
+    """{path below it: bytes} of a copy, None for what is no file; empty where there is none."""
     found = {}
-    for base, folders, names in os.walk(path):
+    for base, folders, names in os.walk(path) if not os.path.islink(path) else ():
         folders[:] = [name for name in folders if name != CACHE]
         for name in names:
-            with open(os.path.join(base, name), "rb") as file:
-                found[os.path.relpath(os.path.join(base, name), path)] = file.read()
+            found[os.path.relpath(os.path.join(base, name), path)] = _content(os.path.join(base, name))
     return found
 
 
+def _content(path):
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def _write(path, code):
-    scratch = tempfile.mkdtemp(prefix=f"{os.path.basename(path)}~", dir=os.path.dirname(path))
-    os.chmod(scratch, 0o755)
-    for name, data in code.items():
-        os.makedirs(os.path.dirname(os.path.join(scratch, name)), mode=0o755, exist_ok=True)
-        with open(os.path.join(scratch, name), "xb", opener=_readable) as file:
-            file.write(data)
-    os.sync()
-    if os.path.lexists(path):
+    folder, own = os.path.split(path)
+    for name in os.listdir(folder):
+        if SCRATCH.match(name) and _is_copy(os.path.join(folder, name)):
+            shutil.rmtree(os.path.join(folder, name))
+    scratch = tempfile.mkdtemp(prefix=f"{own}~", dir=folder)
+    try:
+        os.chmod(scratch, 0o755)
+        for name, data in code.items():
+            os.makedirs(os.path.dirname(os.path.join(scratch, name)), mode=0o755, exist_ok=True)
+            with open(os.path.join(scratch, name), "xb", opener=_readable) as file:
+                file.write(data)
+        os.sync()
+        _make_way(path)
+        os.rename(scratch, path)
+    except OSError:
+        shutil.rmtree(scratch)
+        raise
+
+
+def _make_way(path):
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)
+    elif os.path.lexists(path):
         shutil.rmtree(path)
-    os.rename(scratch, path)
 
 
 def _readable(path, flags):

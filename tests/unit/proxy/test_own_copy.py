@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import subprocess
 import tarfile
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.node import own_copy
 from ansible_collections.hetero.compute.plugins.module_utils.node.tools import name_of
+from ansible_collections.hetero.compute.plugins.modules import node_tools
+from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import together
 
 ONE = {"hetero/module_utils/errors.py": b"1\n", "ansible/release.py": b"2\n"}
 OTHER = dict(ONE, **{"ansible/release.py": b"3\n"})
@@ -101,6 +105,61 @@ def test_one_that_is_being_written_is_not_there_yet(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert kept(tmp_path, ONE) == (path, True)
     assert os.listdir(tmp_path / "lib") == [os.path.basename(path)]
+
+
+@pytest.mark.parametrize("codes", [[ONE, ONE], [ONE, OTHER]])
+def test_two_set_ups_at_once_leave_one_copy(tmp_path, codes):
+    """Lost: a node's timers and commands, which start from a copy that the other set-up removed; or a traceback."""
+    (tmp_path / "lib").mkdir()
+    command = tmp_path / "hetero"
+    many = [dict(code, **{f"hetero/more{n}.py": b"" for n in range(200)}) for code in codes]
+    archives = [archive(tmp_path, code) for code in many]
+
+    def worker(path):
+        asked = dict(folder=str(tmp_path / "lib"), archive=path, commands={str(command): "hetero"})
+        return lambda: [node_tools.work(asked, False)["changed"] for _turn in range(3)]
+
+    for _round in range(3):
+        shutil.rmtree(tmp_path / "lib")
+        for result in together([worker(path) for path in archives * 2]):
+            assert isinstance(result, list), result
+        (name,) = os.listdir(tmp_path / "lib")
+        assert f"sys.path.insert(0, '{tmp_path}/lib/{name}')" in command.read_text()
+        assert there(tmp_path / "lib" / name) in many
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
+def test_a_full_disk_is_told_and_not_filled_more(tmp_path):
+    """Lost: the node's disk, by what each set-up leaves that finds it full; or the word that it is full."""
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(lib)], check=True)
+    try:
+        large = dict(ONE, **{"hetero/large.py": bytes(1 << 20)})
+        for _turn in range(2):
+            with pytest.raises(HeteroError, match=r"cannot be written \(No space left on device\): free space"):
+                kept(tmp_path, large)
+            assert os.listdir(lib) == []
+        assert kept(tmp_path, ONE)[1]
+    finally:
+        subprocess.run(["umount", str(lib)], check=True)
+
+
+@pytest.mark.parametrize("odd", ["file", "link", "pipe", "dangling"])
+def test_something_odd_in_its_place_is_replaced(tmp_path, odd):
+    """Lost: all calls and timers of a node, for what a hand or a damaged disk left there; or a set-up, which hangs."""
+    path = tmp_path / "lib" / name_of(ONE)
+    (path if odd in ("pipe", "dangling") else path.parent).mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    if odd == "file":
+        path.write_text("")
+    elif odd == "pipe":
+        os.mkfifo(path / "pipe")
+    else:
+        (path if odd == "link" else path / "ansible").symlink_to(tmp_path / ("other" if odd == "link" else "nowhere"))
+    assert kept(tmp_path, ONE) == (str(path), True)
+    assert there(path) == ONE
+    assert (tmp_path / "other").is_dir()
 
 
 def test_what_is_no_archive_is_told(tmp_path):
