@@ -12,7 +12,7 @@ import json
 import os
 import runpy
 import sys
-from importlib.util import find_spec
+from importlib import import_module
 
 #: The line that it says before the module runs: from then on the call was made.
 BEGUN = "hetero.compute: begun"
@@ -21,15 +21,18 @@ BEGUN = "hetero.compute: begun"
 def main():
     """Run what standard input asks for: a `module`, its `arguments` as JSON text, the `profile` of that JSON.
 
-    The module prints its result and ends the process.
+    The module prints its result and ends the process. It is imported first, with all that it imports: of a copy that
+    is damaged, nothing is begun.
     """
     request = json.load(sys.stdin)
     module = f"hetero.modules.{request['module']}"
-    if find_spec(module) is None:
-        sys.stderr.write(f"no module {request['module']} here\n")
-        return
     from ansible.module_utils import basic
 
+    if not hasattr(import_module(module), "main"):
+        sys.stderr.write(f"no module {request['module']} here\n")
+        return
+    # runpy runs it as the program that it is, and warns of what was imported before
+    del sys.modules[module]
     basic._ANSIBLE_ARGS = request["arguments"].encode()
     basic._ANSIBLE_PROFILE = request["profile"]
     sys.stdout.write(f"{BEGUN}\n")

@@ -19,7 +19,32 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own n
 #: What Ansible says at -vvv of a module that it sends.
 SENT = "Using module file"
 TOOLS = {"hetero.compute.node_tools": {"commands": {"/usr/local/sbin/hetero": "hetero"}}}
-KILLED = "import os, signal\nopen('/tmp/calls', 'a').write('called\\n')\nos.kill(os.getpid(), signal.SIGKILL)\n"
+KILLED = """
+import os, signal
+
+def main():
+    open('/tmp/calls', 'a').write('called\\n')
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    main()
+"""
+SAYS = """
+import os, json
+
+def main():
+    print(json.dumps(dict(said=os.environ['WORD'])))
+
+if __name__ == "__main__":
+    main()
+"""
+#: What of a copy was cut off, and how: its new content, or none for a file that is not there.
+DAMAGE = {
+    "hetero/modules/board_info.py": b"",
+    "hetero/module_utils/module.py": b"from .errors import",
+    "hetero/module_utils/boards/info.py": None,
+    "ansible/module_utils/basic.py": b"",
+}
 
 
 @pytest.fixture
@@ -119,6 +144,24 @@ def test_a_copy_of_another_release_is_not_asked(node):
     assert len(told["boards"]) == 2
 
 
+def test_a_copy_that_is_damaged_is_not_asked(node):
+    """Lost: every verb on a node, in a traceback, by a file that its disk lost; until somebody sets it up again."""
+    proxy, run = node
+    rc, output, _told = run(TOOLS)
+    assert rc == 0, output
+    (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
+    for path, content in DAMAGE.items():
+        before = (copy / path).read_bytes()
+        (copy / path).unlink()
+        if content is not None:
+            (copy / path).write_bytes(content)
+        rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one"})
+        assert rc == 0, (path, output)
+        assert called(output) == 1
+        assert len(told["boards"]) == 2
+        (copy / path).write_bytes(before)
+
+
 def test_what_was_begun_is_not_begun_again(node):
     """Lost: an outlet that is switched twice, for a call that was killed in the middle looks like one never made."""
     proxy, run = node
@@ -140,7 +183,7 @@ def test_the_environment_of_a_task_is_given(node):
     assert rc == 0, output
     (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
     module = copy / "hetero" / "modules" / "board_info.py"
-    module.write_text("import os, json\nprint(json.dumps(dict(said=os.environ['WORD'])))\n")
+    module.write_text(SAYS)
     rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one"}, environment={"WORD": "a b"})
     assert rc == 0, output
     assert told["said"] == "a b"
