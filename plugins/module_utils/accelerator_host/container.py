@@ -34,6 +34,11 @@ class ContainerWork(Work):
         """Whether its container is there, and is the one that was made for this claim."""
         return self.claim.container is not None and self.container.defined and self._is_ours()
 
+    @property
+    def sign(self):
+        """The file by which it is there."""
+        return self.container.config_file
+
     def _is_ours(self):
         return identity.key_of(self.container) == self.claim.container
 
@@ -45,7 +50,7 @@ class ContainerWork(Work):
         if self.is_made:
             self.correct((creating.CONFIGURATION, creating.KEY), self._say_put_back)
             return
-        self._refuse_stranger()
+        self.must_not_be_lost()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
         if self.change.check:

@@ -65,6 +65,11 @@ class GuestWork(Work):
         """Whether what was made for this claim is there; its domain may have been taken away by hand."""
         return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
 
+    @property
+    def sign(self):
+        """The file by which it is there."""
+        return os.path.join(self.folder, guests.DESCRIPTION)
+
     def _stranger(self):
         """Whether a domain of that name is another than the one that was made for this claim."""
         found = guests.uuid_of(self.claim.instance, self.libvirt)
@@ -81,7 +86,7 @@ class GuestWork(Work):
         if self.is_made:
             self.correct((), self._say_put_back)
             return
-        self._refuse_stranger()
+        self.must_not_be_lost()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
         if self.change.check:
@@ -98,6 +103,13 @@ class GuestWork(Work):
         if self._stranger():
             what = f"{self.domain.thing} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
+
+    def _refuse_hidden(self):
+        """libvirt may not know of a guest that runs: its driver did not start, or another one answers."""
+        file = os.path.join(self.host.pci.running_domains, f"{self.claim.instance}.xml")
+        if os.path.exists(file) and not self.domain.defined:
+            what = "by this file of libvirt's it runs, and libvirt lists no such domain"
+            raise Refused(what, file, "restart libvirt (libvirtd or virtqemud), then run this again")
 
     def _has_run(self):
         """Whether a guest is there and was ever started: its console's log is empty until then."""
@@ -193,6 +205,7 @@ class GuestWork(Work):
         deadline = self.time_to_remove
         self.libvirt = Libvirt(deadline, self.libvirt.uri)
         self._refuse_stranger()
+        self._refuse_hidden()
         guests.remove(self.claim.instance, self.folder, self.libvirt, deadline)
         self.put(container=None, host_key=None, image_hash=None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..deadline import Deadline
 from ..flavors.hosts import KVM
-from ..libvirt.domain import Libvirt
+from ..libvirt.domain import Libvirt, must_be_name
 from ..nova.specs import PROPERTY
 from ..pci import allocation
 
@@ -46,6 +46,7 @@ class Guests:
 
     def taken(self, instance):
         """Why no domain of that name can be made, or None."""
+        must_be_name(instance)
         if instance in Libvirt(Deadline(PATIENCE), self.host.config["kvm"]["libvirt_uri"]).names():
             return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
         return None

@@ -91,6 +91,7 @@ def stopped(host, request, options, change):
     """Ended; all that is claimed stays."""
 
     def one(work):
+        work.must_not_be_lost()
         work.autostart = False
         if work.is_made:
             work.correct([creating.CONFIGURATION], lambda parts: None)
@@ -156,7 +157,7 @@ def absent(host, request, options, change):
     def one(work):
         if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
             return
-        if options.never_ran and work.is_made and work.claim.state not in states.NEVER_RAN:
+        if options.never_ran and (work.is_made or work.is_lost) and work.claim.state not in states.NEVER_RAN:
             raise Refused(RUNS_NOW, work.claim.instance, "run this again")
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})

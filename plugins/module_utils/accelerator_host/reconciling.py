@@ -14,7 +14,7 @@ from functools import partial
 
 from ..boot import ssh
 from ..deadline import Deadline
-from ..errors import HeteroError
+from ..errors import HeteroError, Refused
 from ..gpus.restoring import begin_anew
 from ..locks import BUSY, held_by
 from ..lxc import creating, folders, identity
@@ -84,6 +84,11 @@ def _note(look, found, done=None):
 def _judge(work, look):
     if work.claim.container is None:
         _note(look, f"claimed, and its {work.word} not made yet: provision it again, or terminate it")
+        return
+    try:
+        work.must_not_be_lost()
+    except Refused as error:
+        _note(look, str(error))
         return
     if not work.is_made:
         _note(look, f"its {work.word} is gone: provision it again, which makes it anew, or terminate it")

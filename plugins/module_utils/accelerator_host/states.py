@@ -20,5 +20,7 @@ STOPPED = "stopped"
 #: A person has to look; the claim and its GPUs stay its owner's.
 ERROR = "error"
 
+#: What is made anew where it is not there: nobody has it yet, or its tenant asked for that, or for its end.
+MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, STOPPING)
 #: What never ran: there is nothing in it that a failure could cost somebody.
 NEVER_RAN = (CLAIMED, BUILDING)

@@ -29,6 +29,9 @@ KEEP = (
     f"nothing of it is touched: put a newer copy of the database back, then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
+#: Where its sign is gone (a file, or what holds it is not mounted).
+LOST = "is gone, and {name} has run: nothing is made in its place"
+LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
 
 
 class Work:
@@ -79,6 +82,32 @@ class Work:
         """
         if self.claim.container is None and ran():
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
+
+    @property
+    def is_lost(self):
+        """Whether what ran is not there, or not whole, and nobody asked for that."""
+        return self.claim.container is not None and self.claim.state not in states.MADE_ANEW and not self.is_made
+
+    def must_not_be_lost(self):
+        """Refused where it is: what is left may be all that somebody has."""
+        self._refuse_stranger()
+        if self.is_lost:
+            anew = play("rebuild_instance", instance=self.claim.instance, fresh="true")
+            raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=anew))
+
+    @property
+    def is_made(self):
+        """Whether what was made for this claim is there."""
+        raise NotImplementedError
+
+    @property
+    def sign(self):
+        """The file by which it is there."""
+        raise NotImplementedError
+
+    def _refuse_stranger(self):
+        """Refused where what is there was not made for this claim."""
+        raise NotImplementedError
 
     def _say_put_back(self, missing):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")

@@ -20,6 +20,8 @@ URI = "qemu:///system"
 CALL_TIME = 120.0
 #: Seconds for a call that only asks.
 ASK_TIME = 60.0
+#: What virsh takes for a domain's number or UUID before it looks for a name (virsh-util.c, virshLookupDomainInternal).
+NO_NAME = re.compile(r"[0-9]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
 #: What libvirt says (its src/util/virerror.c, virhostdev.c, virpci.c and QEMU's own words) → (error, what, remedy).
 SAID = (
@@ -58,6 +60,12 @@ SAID = (
 )
 
 
+def must_be_name(name):
+    """BadInput for a name by which virsh would find another domain than the one so called."""
+    if NO_NAME.fullmatch(name):
+        raise BadInput("virsh takes it for a domain's number or UUID", f"domain {name}", "choose another name")
+
+
 class Libvirt:
     """What virsh can do, on one libvirt.
 
@@ -73,7 +81,7 @@ class Libvirt:
 
     def names(self):
         """Of all domains, running or not."""
-        return self.call(["list", "--all", "--name"], "libvirt").split()
+        return self.call(["list", "--all", "--name"], "libvirt").splitlines()
 
     def domain_types(self):
         """What runs here, such as ["kvm", "qemu"], as libvirt's capabilities say it."""
@@ -173,6 +181,7 @@ class Domain:
         self._call("undefine", "--managed-save", "--nvram")
 
     def _call(self, word, *more, **options):
+        must_be_name(self.name)
         return self.libvirt.call([word, self.name, *more], self.thing, **options)
 
 

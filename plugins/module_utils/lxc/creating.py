@@ -23,7 +23,7 @@ from ..images import personal
 from ..images.mounts import mounts_below
 from ..removal import remove_tree
 from ..whole_file import write_whole
-from . import disks, id_maps, identity, limits, private_nodes
+from . import disks, id_maps, identity, limits, monitors, private_nodes
 from .disks import root_of
 from .liblxc import Container, IdMap
 
@@ -153,6 +153,10 @@ def remove(container, deadline=None, base=disks.BASE):
         container.reload()
         # First, so that a killed removal leaves no container that could be started.
         os.unlink(container.config_file)
+    elif monitors.owner(container.name, container.lxcpath) == 0:
+        monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
+        remedy = f"put it back, or end its monitor ({monitor}), then run this again"
+        raise Refused("is gone, and its container runs", container.config_file, remedy)
     trees.remove_left(container.name, (deadline or Deadline(CGROUPS_TIME)).within(CGROUPS_TIME))
     private_nodes.forget(container)
     disks.unmount(container, base)

@@ -130,7 +130,8 @@ def test_what_is_taken_away_by_hand_is_put_back(site):
     site.container().stop()
     shutil.rmtree(top, ignore_errors=True)  # its root is mounted, and stays
     assert not site.container().defined
-    assert site.up()["instances"][0]["state"] == "running"
+    assert "config: is gone, and ml-8 has run: nothing is made in its place" in site.up()["msg"]
+    assert site.do(instances.rebuilt, fresh=True)["instances"][0]["state"] == "running"
     assert site.can_open() == OWN
 
 

@@ -8,8 +8,9 @@ Below ROOT it keeps each domain's XML where libvirt does, does to the drivers of
 disk is an sshd at the address on its kernel's command line, with the host key that lies in its disk, unless there is a
 file `mute`; it ends with process TESTS at the latest. What is in the file `fail-COMMAND` is said as its error; with a
 file `keeps`, a running guest keeps its devices while it is there; with a file `deaf`, a guest does not end when it is
-asked to. With a file `kill-at` that says N-before or N-after, whoever gives the Nth command from then on is killed
-before that is done, or after it.
+asked to; with a file `forgot`, no domain is listed. A word that is some domain's UUID is that domain, whatever others
+are called (virsh-util.c, virshLookupDomainInternal). With a file `kill-at` that says N-before or N-after, whoever gives
+the Nth command from then on is killed before that is done, or after it.
 """
 
 import contextlib
@@ -57,6 +58,16 @@ def save(folder, name, domain):
     whole = os.path.join(ROOT, f"new-{os.getpid()}")  # others read meanwhile
     ElementTree.ElementTree(domain).write(whole)
     os.replace(whole, path(folder, name))
+
+
+def named(word):
+    """The name of the domain that a word stands for."""
+    for folder in (DEFINED, RUNNING):
+        for one in os.listdir(folder) if os.path.isdir(folder) else []:
+            domain = load(folder, one[:-4]) if one.endswith(".xml") else None
+            if domain is not None and domain.findtext("uuid") == word:
+                return one[:-4]
+    return word
 
 
 def must(name):
@@ -244,8 +255,10 @@ def do(words):
     if there(f"fail-{command}"):
         with open(os.path.join(ROOT, f"fail-{command}")) as file:
             fail(file.read().strip())
-    name = rest[0] if rest else ""
-    if command == "list":
+    name = named(rest[0]) if rest else ""
+    if command == "list" and there("forgot"):
+        pass
+    elif command == "list":
         folders = [folder for folder in (DEFINED, RUNNING) if os.path.isdir(folder)]
         names = {one[:-4] for folder in folders for one in os.listdir(folder) if one.endswith(".xml")}
         sys.stdout.write("\n".join([*sorted(names), ""]))
