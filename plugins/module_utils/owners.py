@@ -123,16 +123,18 @@ def holders(results, request, count=None, owner=None, keep=None):
     return list(parts.values()), list(surplus.values())
 
 
-def unclaimed(results):
+def unclaimed(results, names=None):
     """What is there of instances that no node has a claim of, as texts; NODE may have been given an older database.
 
     :param results: as of `holders`; each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
         instance that it has a claim of itself counts: its claim is the older one.
+    :param names: only of these instances; None for all.
     """
     has = {(claim["instance"], str(result["item"])) for result in results for claim in result["claims"]}
     told = []
     for item, one in _unclaimed(results, harmless=False):
-        if not any(instance == one["instance"] and other != item for instance, other in has):
+        asked = names is None or one["instance"] in names
+        if asked and not any(instance == one["instance"] and other != item for instance, other in has):
             told.append(f"{one['instance']} on {item}: {one['text']}")
     return told
 

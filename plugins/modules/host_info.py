@@ -148,8 +148,8 @@ claims:
   elements: dict
 unclaimed:
   description:
-    - Containers and guests of O(instance) that were made on the host, and of which its database knows no claim. It may
-      have been put back from an older copy. Empty without O(instance).
+    - Containers and guests that were made on the host, and of which its database knows no claim. It may have been put
+      back from an older copy. Only those of O(instance), where that is given.
   returned: always
   type: list
   elements: dict

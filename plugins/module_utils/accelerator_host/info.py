@@ -53,7 +53,7 @@ def information(host, instance=None, events=0):
         devices=_of(devices, instance, claims),
         instances=instances,
         claims=[claim_fields(host, claim) for claim in claims],
-        unclaimed=[] if instance is None else unclaimed(host, instance),
+        unclaimed=unclaimed(host, instance),
     )
 
 

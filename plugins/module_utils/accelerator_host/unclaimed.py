@@ -33,12 +33,15 @@ def refuse_unclaimed(host, request):
 
 
 def unclaimed(host, request):
-    """[dict(instance, name, text)] of containers and guests of an instance, or of a request, that no claim has."""
+    """[dict(instance, name, text)] of containers and guests that no claim has.
+
+    :param request: only those of this instance, or of the instances of this request; None for all.
+    """
     known = {claim.instance for claim in host.store.claims()}
     found = []
     for kind, path in made_here(host.config):
         instance = os.path.basename(path)
-        asked = instance == request or number_of(instance, request) is not None
+        asked = request in (None, instance) or number_of(instance, request) is not None
         # Once more: one that was claimed meanwhile is known by now.
         if asked and instance not in known and host.store.claim_of(instance) is None:
             found.append(dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}")))

@@ -20,7 +20,13 @@ from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule im
     plan,
     refusals,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.owners import as_text, holders, taken
+from ansible_collections.hetero.compute.plugins.module_utils.owners import (
+    as_text,
+    holders,
+    names_of,
+    taken,
+    unclaimed,
+)
 
 
 def schedule(
@@ -47,18 +53,21 @@ def schedule(
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner)[0], who, count)
         others = taken(asked, who, count, owner) if name and owner else []
+        # Made anew elsewhere, it would be there twice, and empty for its tenant.
+        lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
+        against = as_text(others) if others else "; ".join(lost)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
             rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],
             room=one.room,
-            enough=one.enough and not others,
-            possible=one.possible and not others,
-            text=as_text(others) if others else one.text(who, count),
+            enough=one.enough and not against,
+            possible=one.possible and not against,
+            text=against or one.text(who, count),
             wants=one.wants(who, count),
             waiting=one.waiting(),
             taken=others,
-            **dict(plan(one, asked, who, count, owner), **({"visits": []} if others else {})),
+            **dict(plan(one, asked, who, count, owner), **({"visits": []} if against else {})),
         )
     except BadInput as error:
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error

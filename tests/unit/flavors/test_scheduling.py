@@ -274,6 +274,20 @@ def test_a_name_of_another_on_any_owner(theirs, ours, name):
     assert schedule(nodes, TP64, owner="jo", **ours)["taken"] == []
 
 
+@pytest.mark.parametrize(("ours", "lost"), [(dict(name="ml"), "ml"), (dict(name="ml", count=2), "ml-2")])
+def test_what_lies_on_a_host_without_a_claim_is_not_made_anew_on_another(ours, lost):
+    """Lost: what a tenant has, to an empty instance of its name on another node, which verbs take from then on."""
+    left = dict(instance=lost, name="h", text="no claim of it is in the database")
+    nodes = [proxy("p1", *map(board, range(3))), dict(host("h"), unclaimed=[left])]
+    found = schedule(nodes, TP64, owner="jo", **ours)
+    assert (found["visits"], found["enough"], found["possible"]) == ([], False, False)
+    assert found["text"] == f"{lost} on h: no claim of it is in the database"
+    assert schedule(nodes, TP64, owner="jo", name="other")["visits"]
+    names = ["ml"] if "count" not in ours else ["ml-1", "ml-2"]
+    nodes[0]["claims"] = [claim(one, "ml", owner="jo") for one in names]
+    assert schedule(nodes, TP64, owner="jo", **ours)["text"] != found["text"]
+
+
 def test_what_goes_back_when_it_is_not_enough():
     """All or nothing: what was claimed for this request goes, what was there before and what runs stays."""
     nodes = [
