@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 #: The line that it says before the module runs: from then on the call was made.
@@ -31,6 +32,7 @@ def main():
     if not hasattr(import_module(module), "main"):
         sys.stderr.write(f"no module {request['module']} here\n")
         return
+    _load_words(request["profile"])
     # runpy runs it as the program that it is, and warns of what was imported before
     del sys.modules[module]
     basic._ANSIBLE_ARGS = request["arguments"].encode()
@@ -38,6 +40,14 @@ def main():
     sys.stdout.write(f"{BEGUN}\n")
     sys.stdout.flush()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _load_words(profile):
+    """What Ansible imports only when a module ends: a set-up by another release may have removed this copy by then."""
+    with suppress(ImportError):  # ansible-core before 2.19 has none of it
+        from ansible.module_utils.common.json import Direction, get_module_encoder
+
+        get_module_encoder(profile, Direction.MODULE_TO_CONTROLLER)
 
 
 if __name__ == "__main__":

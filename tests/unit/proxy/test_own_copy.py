@@ -8,9 +8,11 @@ what somebody else keeps beside it is gone.
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -18,11 +20,27 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.node import own_copy
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import name_of
+from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, name_of
 from ansible_collections.hetero.compute.plugins.modules import node_tools
+from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import PROFILE
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import together
 
 ONE = {"hetero/module_utils/errors.py": b"1\n", "ansible/release.py": b"2\n"}
+#: A module whose copy is removed before it ends.
+LATE = """
+import shutil
+from ansible.module_utils.basic import AnsibleModule
+
+def main():
+    module = AnsibleModule(argument_spec=dict())
+    shutil.rmtree({copy!r})
+    module.{word})
+
+if __name__ == "__main__":
+    main()
+"""
 OTHER = dict(ONE, **{"ansible/release.py": b"3\n"})
 
 
@@ -160,6 +178,22 @@ def test_something_odd_in_its_place_is_replaced(tmp_path, odd):
     assert kept(tmp_path, ONE) == (str(path), True)
     assert there(path) == ONE
     assert (tmp_path / "other").is_dir()
+
+
+@pytest.mark.parametrize("word", ["exit_json(changed=True", "fail_json(msg='no'"])
+def test_a_copy_that_goes_while_a_module_runs_costs_no_result(tmp_path, word):
+    """Lost: what a verb has done, in a traceback, by a set-up of another release that ended meanwhile."""
+    given = {**code(), "hetero/modules/late.py": LATE.format(copy=str(tmp_path / "copy"), word=word).encode()}
+    for name, data in given.items():
+        (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "copy" / name).write_bytes(data)
+    arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {"_ansible_remote_tmp": str(tmp_path)}})
+    request = json.dumps(dict(module="late", arguments=arguments, profile="".join(PROFILE)))
+    argv = [sys.executable, "-I", str(tmp_path / "copy" / CALL)]
+    done = subprocess.run(argv, input=request, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "copy").exists()
+    result = json.loads(done.stdout.partition(f"{BEGUN}\n")[2] or "{}")
+    assert result.get("failed", result.get("changed")) is True, done.stderr
 
 
 def test_what_is_no_archive_is_told(tmp_path):
