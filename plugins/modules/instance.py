@@ -53,7 +53,8 @@ options:
   instance:
     description:
       - Name of the instance; it becomes its host name, and that of its container or domain. 1 to 63 of a-z, 0-9 and
-        C(-), with a letter or digit first and last.
+        C(-), with a letter or digit first and last. A guest's is neither a number nor a UUID, by which libvirt
+        would find another domain.
       - With any state but V(present), the name of a request means all its instances.
     type: str
     required: true
@@ -61,7 +62,7 @@ options:
     description:
       - V(present) claims, and makes nothing.
       - V(running) claims where O(flavor) is given, makes what is not there, boots or starts it, and gives it its
-        devices.
+        devices. A container or guest that ran and is gone is not made anew; V(rebuilt) with O(fresh) does that.
       - V(stopped) ends it, and keeps all that is claimed and what is in its root.
       - V(rebooted) boots it anew.
       - V(rebuilt) makes it anew, of another O(image) or with another O(ssh_public_key), or because of O(fresh); what is
