@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from .errors import BadInput
+from .this_node import THIS_NODE
 
 #: Word of a flavor's `hypervisor` → kind.
 HYPERVISORS = {"LXC": "container", "KVM": "guest"}
@@ -23,9 +24,9 @@ ONLY = {"board": "board", "devices": "guest"}
 def kind_of(params):
     """The file of the kind that is meant; `kind` and `config` of the parameters are what they are by default.
 
-    :raises BadInput: an option is of another kind.
+    :raises BadInput: an option is of another kind; or nothing says which is meant, on a machine that has two.
     """
-    params["kind"] = params["kind"] or _asked(params["flavor"] or {}) or _of_the_node()
+    params["kind"] = params["kind"] or _asked(params["flavor"]) or _of_the_node()
     params["config"] = params["config"] or (PROXY if params["kind"] == "board" else HOST)
     for option, kind in ONLY.items():
         if params[option] not in (None, []) and params["kind"] != kind:
@@ -40,9 +41,15 @@ def kind_of(params):
 
 
 def _asked(flavor):
-    words = str((flavor.get("extra_specs") or {}).get("hypervisor", "")).upper().split()
-    return next((kind for word, kind in HYPERVISORS.items() if word in words), None)
+    """What a flavor asks for, which is a board where a node that has some is asked by one that names no hypervisor."""
+    words = str(((flavor or {}).get("extra_specs") or {}).get("hypervisor", "")).upper().split()
+    found = next((kind for word, kind in HYPERVISORS.items() if word in words), None)
+    return found or ("board" if flavor and os.path.exists(PROXY) else None)
 
 
 def _of_the_node():
-    return "container" if os.path.exists(HOST) and not os.path.exists(PROXY) else "board"
+    there = [path for path in (PROXY, HOST) if os.path.exists(path)]
+    if len(there) > 1:
+        what = f"is not given, and {THIS_NODE} is a proxy node ({PROXY}) and an accelerator host ({HOST})"
+        raise BadInput(what, "kind", "say what is meant: kind board, container or guest")
+    return "container" if there == [HOST] else "board"

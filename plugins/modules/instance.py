@@ -47,7 +47,8 @@ options:
     description:
       - What it runs in.
       - Without it, what the C(hypervisor) of O(flavor) names (LXC a container, KVM a guest); else what the node has,
-        boards where it is a proxy node.
+        boards where it is a proxy node. On a machine that is both proxy node and accelerator host it is needed where
+        there is no O(flavor).
     type: str
     choices: [board, container, guest]
   instance:
@@ -296,7 +297,7 @@ def main():
     module = AnsibleModule(**SPEC.kwargs)
     if not module.params["background"] or module.check_mode or module.params["state"] in QUICK:
         run(module, work)
-    kind_of(module.params).in_background(module)
+    run(module, lambda params, check: kind_of(params).in_background(module))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from ansible_collections.hetero.compute.plugins.module_utils import kinds
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import verbs
 from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.modules import instance
 
 LXC, KVM = ({"extra_specs": {"hypervisor": f"s== {name}"}} for name in ("LXC", "kvm"))
@@ -72,3 +73,14 @@ def test_an_option_of_another_kind_is_no_wish_that_is_forgotten(node, given, wor
     with pytest.raises(BadInput) as error:
         kinds.kind_of(asked(**given))
     assert str(error.value) == words
+
+
+@pytest.mark.parametrize("flavor", [None, {}])
+def test_a_machine_that_is_both_is_asked_for_one_of_its_kinds(node, flavor):
+    """Lost: a container that stays, as `state=absent` of its name looked at the boards and found nothing to change."""
+    node("PROXY", "HOST")
+    with pytest.raises(BadInput) as error:
+        kinds.kind_of(asked(flavor=flavor))
+    both = f"a proxy node ({kinds.PROXY}) and an accelerator host ({kinds.HOST})"
+    said = f"kind: is not given, and {THIS_NODE} is {both}: say what is meant: kind board, container or guest"
+    assert str(error.value) == said

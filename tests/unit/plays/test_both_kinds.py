@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus import discove
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.reach import Live
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -112,3 +113,21 @@ def test_verbs_find_a_container_by_its_name(both_kinds):
     rc, output = plays.play("terminate_instance", instance="ml-7")
     assert (rc, changed(output)) == (0, 0), output
     assert "ml-7: no such instance on p1, gpu1" in output
+
+
+def test_a_play_of_ones_own_says_which_kind_on_a_machine_that_is_both(both_kinds):
+    """Lost: a container that an own play ends by its name alone, and hears changed=false; or the words, in a traceback.
+
+    A verb that takes long goes on in the background, and is refused before.
+    """
+    proxy, host, plays = both_kinds
+    here, there = (node.folder / "etc" / "hetero" / "host.json" for node in (proxy, host))
+    here.write_bytes(there.read_bytes())
+    asked = [dict(state="absent"), dict(state="stopped"), dict(state="running", kind="container", board=0)]
+    tasks = [{"hetero.compute.instance": dict(one, instance="ml-7"), "ignore_errors": True} for one in asked]
+    (plays.folder / "own.yml").write_text(json.dumps([dict(hosts="p1", gather_facts=False, tasks=tasks)]))
+    rc, output = plays.end(plays.start_file("own.yml"))
+    assert (rc, changed(output)) == (0, 0), output
+    said = "a proxy node (/etc/hetero/proxy.json) and an accelerator host (/etc/hetero/host.json): say what is meant"
+    assert output.count(f'"msg": "kind: is not given, and {THIS_NODE} is {said}: kind board, container or guest"') == 2
+    assert '"msg": "board: is of a board, and ml-7 is a container: leave it out"' in output
