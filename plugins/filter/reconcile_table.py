@@ -17,6 +17,7 @@ description:
   - Turns results of M(hetero.compute.board_reconcile), M(hetero.compute.host_reconcile) and
     M(hetero.compute.gpu_reconcile) into lines with aligned columns, a heading first, and sums last. What is too long
     for a terminal of 100 columns stands below its row.
+  - A board of which something was mended and something else is to be looked at counts in both sums.
 positional: _input, hosts, gpus
 options:
   _input:

@@ -18,6 +18,7 @@ from contextlib import closing
 from . import reserve
 from .errors import HeteroError
 from .plays import play
+from .this_node import THIS_NODE
 
 #: Copies that are kept: two days of one an hour, for only what changed is copied.
 KEPT = 48
@@ -46,9 +47,8 @@ def newest_good(database):
 
 def aside(database):
     """The command that moves all copies of a database out of the way, for a person to type; they are kept."""
-    folder = folder_of(database)
-    kept = os.path.join(folder, "aside")
-    return f"mkdir -p {kept} && mv {os.path.join(folder, _stem(database))}*{END} {kept}/"
+    kept = _aside(database)
+    return f"mkdir -p {kept} && mv {os.path.join(folder_of(database), _stem(database))}*{END} {kept}/"
 
 
 def make(database):
@@ -133,11 +133,22 @@ def _is_good(copy):
         return False
 
 
-def how_to_restore(database, copy=None):
-    """What a person does about a database that is not to be gone on with, naming a copy (default: the newest one that
-    is whole).
+def how_to_restore(database, copy=None, mark=None):
+    """What a person types about a database that is not to be gone on with: it is moved aside, which keeps it, and a
+    copy is put in its place (default: the newest one that is whole).
+
+    :param mark: a file that is to be there as long as reconcile has not seen the copy.
     """
     copy = copy or newest_good(database)
-    instead = f"copy {copy} in its place and " if copy else ""
-    aside = "move it and its -wal and -shm files aside (keep them)"
-    return f"{aside}, then {instead}run {play('reconcile')}, which says what of it is known again"
+    kept = _aside(database)
+    ways = [f"mkdir -p {kept}", f"mv --backup=numbered {database}* {kept}/"]
+    if copy:
+        ways += [f"touch {mark}"] if mark else []
+        ways.append(f"cp -p {copy} {database}")
+    what = f"run on {THIS_NODE}: {' && '.join(ways)} and then, where the inventory is: {play('reconcile')}"
+    return f"{what}, which says what of it is known again"
+
+
+def _aside(database):
+    """Where a person moves what is not to be gone on with, and not to be lost."""
+    return os.path.join(folder_of(database), "aside")

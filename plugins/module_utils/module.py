@@ -78,13 +78,17 @@ def run(module, work):
 
     :param module: an AnsibleModule.
     :param work: takes the parameters and whether this is check mode; returns the result dict. A result that holds
-        `failed` keeps everything else it holds (per-board results of the boards that did work).
+        `failed` keeps everything else it holds (per-board results of the boards that did work). Its `warnings` are
+        shown as such.
     """
     try:
         result = work(checked(module.params), module.check_mode)
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))
     result = printable_data(result)
+    # Ansible takes them by this way; as part of a result it has a word of its own to say beside them.
+    for warning in result.pop("warnings", ()):
+        module.warn(warning)
     if result.get("failed"):
         module.fail_json(**shortened(result, module.params))
     module.exit_json(**result)

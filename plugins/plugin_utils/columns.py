@@ -13,8 +13,11 @@ GAP = "  "
 #: Columns of a table; what does not fit stands below its row, this far to the right.
 WIDTH = 100
 INDENT = "    "
-#: A command line of ours, which stays in one piece.
-COMMAND = re.compile(r"ansible-playbook hetero\.compute\.\w+(?: -e \S+)*")
+#: A command line that a message has somebody type, which stays in one piece: of several, after && a shell goes on.
+COMMAND = re.compile(
+    r"ansible-playbook hetero\.compute\.\w+(?: -e \S+)*"
+    r"|\b(?:mkdir -p|touch|mv(?: --backup=numbered)?|cp -p)(?: /\S+)+(?: &&)?"
+)
 UNBROKEN = "\xa0"
 
 

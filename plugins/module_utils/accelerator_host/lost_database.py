@@ -21,6 +21,7 @@ from ..lost_database import RECONCILE, listed
 from ..lxc import folders, identity
 from ..whole_file import sync_folder, write_whole
 from .config import CONFIG, DEFAULTS, MACHINE, read_config, state_db
+from .tables import mark_beside
 
 BEGUN = (
     "the GPUs and cards that containers and guests have are written down for them, and they go on running; whose they "
@@ -106,8 +107,8 @@ def end(config, left):
 
 
 def mark_of(config):
-    """Path of the mark: named after the database."""
-    return f"{os.path.splitext(state_db(config))[0]}.lost"
+    """Path of the mark."""
+    return mark_beside(state_db(config))
 
 
 def config_here(path=CONFIG):

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+import os
+
 from ..backups import copies, how_to_restore
 from ..database import Layout
-from ..plays import play
 from .config import SET_UP
 
 
 def _restore(path):
     """Without a copy: the kernel knows who can open which GPU, and each container's own files what it asked for."""
-    if copies(path):
-        return how_to_restore(path)
-    aside = f"move it and its -wal and -shm files aside (keep them), then run {play('reconcile')}"
-    return f"{aside}; who owned which instance must be claimed again"
+    way = how_to_restore(path, mark=mark_beside(path))
+    return way if copies(path) else f"{way}; who owned which instance must be claimed again"
+
+
+def mark_beside(path):
+    """Path of the mark that a database was lost (lost_database.py): named after it."""
+    return f"{os.path.splitext(path)[0]}.lost"
 
 
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"

@@ -17,6 +17,7 @@ from ..owners import number_of
 from ..plays import play
 from ..this_node import THIS_NODE
 from .lost_database import made_here
+from .tables import mark_beside
 
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 WAY = (
@@ -53,7 +54,7 @@ def _told(host, instance, what):
     knows = next((path for path in reversed(copies(database)) if _knows(path, instance)), None)
     way = WAY.format(folder=folder_of(database))
     if knows:
-        way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows)}"
+        way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
     return f"{NO_CLAIM}, and {what} is there: {way}"
 
 

@@ -27,10 +27,14 @@ def rows_of(board, check=False):
 
 
 def summed_up(kind, records, check=False):
-    """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none."""
+    """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none.
+
+    One of which something was mended, and something else is to be looked at, counts in both.
+    """
     fine = sum(not record["found"] for record in records)
-    to_see = sum(any(found["done"] is None for found in record["found"]) for record in records)
-    mended = f"{len(records) - fine - to_see} {WOULD if check else ''}mended"
+    done = [[found["done"] for found in record["found"]] for record in records]
+    to_see = sum(None in each for each in done)
+    mended = f"{sum(any(each) for each in done)} {WOULD if check else ''}mended"
     return [f"{len(records)} {kind}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
 
 

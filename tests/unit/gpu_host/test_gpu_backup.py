@@ -9,13 +9,16 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import backup
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.tables import mark_beside
 from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store as BoardStore
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
@@ -55,8 +58,17 @@ def test_an_error_about_a_damaged_database_names_the_copy(host, capsys):
     with open(database, "r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (os.path.getsize(database) - 4096))
-    with pytest.raises(HeteroError, match=re.escape(f"copy {made} in its place")), Store(str(database)) as store:
+    with pytest.raises(HeteroError) as error, Store(str(database)) as store:
         store.event("ml-1", "claim", "again")
+    assert f" && cp -p {made} {database} and then" in str(error.value)
+    damaged = Path(database).read_bytes()
+    subprocess.run(["sh", "-ec", re.search(r"run on node \S+: (.+?) and then", str(error.value))[1]], check=True)
+    aside = Path(database).parent / "backups" / "aside"
+    assert (aside / "host.db").read_bytes() == damaged, "it is kept"
+    with Store(str(database)) as store:
+        assert [event.text for event in store.events(instance="ml-1")] == ["jackie asked"]
+    # reconcile is to see that copy before anybody is given anything
+    assert Path(mark_beside(str(database))).exists()
 
 
 def test_a_database_of_a_newer_release_is_not_copied(host):

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.lost_database import mark_of
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1
@@ -73,7 +74,8 @@ def test_the_copy_that_knows_it_is_named(unknown):
     os.rename(unknown.folder / "aside", unknown.lxcpath / "ml-8" / "config")
     put_back(unknown, older)
     asked = unknown.info(instance="ml-8")["unclaimed"][0]["text"]
-    assert f"the copy {knows} knows ml-8: move it and its -wal and -shm files aside" in asked
+    assert f"the copy {knows} knows ml-8: run on node " in asked
+    assert f"touch {mark_of(unknown.settings)} && cp -p {knows} " in asked
     put_back(unknown, knows)
     assert unknown.info(instance="ml-8")["unclaimed"] == []
 

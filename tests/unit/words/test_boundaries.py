@@ -44,6 +44,16 @@ def done(work):
     return module.result
 
 
+def test_a_warning_is_no_part_of_a_result():
+    """Lost: a lost database's warning, beside Ansible's own that results are not to have any, and at last for that."""
+    module = Module()
+    module.warned = []
+    module.warn = module.warned.append
+    with pytest.raises(Ended):
+        run(module, lambda params, check: dict(changed=True, warnings=["state.db: is not there", SAID]))
+    assert (module.result, module.warned) == (dict(changed=True), ["state.db: is not there", SHOWN])
+
+
 def fail(*_given):
     raise HeteroError(SAID, "board0", "look at it", screen=SAID)
 

@@ -7,6 +7,8 @@ terminal breaks anywhere.
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 LONG = (
@@ -43,6 +45,13 @@ def test_a_long_finding_stands_below_its_row():
     assert lines[0].index("FOUND") == next(line.index("missing: export") for line in lines if "missing" in line)
 
 
+@pytest.mark.parametrize("check", [False, True])
+def test_what_was_mended_counts_also_where_more_is_to_be_looked_at(check):
+    """Lost: the word that anything was changed: "0 mended" of a record that was written anew."""
+    lines = table(board(0, ("cannot be read", "written anew"), ("names no outlet yet", None)), board(1), check=check)
+    assert lines[-1] == f"2 boards: 1 as recorded, 1 {'would be ' if check else ''}mended, 1 to look at"
+
+
 def test_in_check_mode_nothing_was_mended():
     lines = table(
         board(0, ("missing: export", "would be put back")), board(1, ("recorded as off", "noted")), check=True
@@ -50,3 +59,13 @@ def test_in_check_mode_nothing_was_mended():
     assert "would be put back" in lines[1]
     assert "would be noted" in lines[2]
     assert lines[-1] == "2 boards: 0 as recorded, 2 would be mended, 0 to look at"
+
+
+def test_what_is_to_be_typed_stays_in_one_piece():
+    """Lost: a command, which a shell ends where the line does; after && it goes on with the next line."""
+    ways = ["mkdir -p /var/lib/hetero/backups/aside", "mv --backup=numbered /var/lib/hetero/state.db* /var/lib/x/"]
+    ways.append("cp -p /var/lib/hetero/backups/state-20261122T130000Z.db /var/lib/hetero/state.db")
+    text = f"a row of that board is damaged: run on node proxy1: {' && '.join(ways)} and then, elsewhere: more"
+    lines = table(board(0, (text, None)))
+    assert all(any(way in line for line in lines) for way in ways), lines
+    assert not any(line.strip().startswith("&&") for line in lines)
