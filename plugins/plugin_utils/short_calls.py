@@ -67,13 +67,20 @@ class ShortCalls(ActionBase):
         said = self._low_level_execute_command(" ".join(filter(None, words)), in_data=json.dumps(request).encode())
         _before, begun, result = said["stdout"].partition(f"{BEGUN}\n")
         if not begun:
-            why = (said["stderr"] or said["stdout"]).strip().splitlines()[-1:]
-            display.v(f"{module} is sent with all that it imports: {COPY} cannot run it ({''.join(why)})")
+            display.v(f"{module} is sent with all that it imports: {self._why_not(said, task_vars)}")
             return None
         self._used_interpreter = python
         data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)
         remove_internal_keys(data)
         return data
+
+    def _why_not(self, said, task_vars):
+        """Why the node's copy did not run, in words; most often as another release's set-up was the last there."""
+        why = "".join((said["stderr"] or said["stdout"]).strip().splitlines()[-1:])
+        if f"{COPY}/{CALL}" in why and "No such file" in why:
+            node = self._task.delegate_to or task_vars["inventory_hostname"]
+            return f"{node} has no copy of this release: set it up again"
+        return f"{COPY} cannot run it ({why})"
 
     def _python(self, task_vars):
         delegated = task_vars.get("ansible_delegated_vars", {}).get(self._task.delegate_to, task_vars)

@@ -35,7 +35,8 @@ def summed_up(kind, records, check=False):
     done = [[found["done"] for found in record["found"]] for record in records]
     to_see = sum(None in each for each in done)
     mended = f"{sum(any(each) for each in done)} {WOULD if check else ''}mended"
-    return [f"{len(records)} {kind}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
+    named = f"1 {kind[:-1]}" if len(records) == 1 else f"{len(records)} {kind}"
+    return [f"{named}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
 
 
 def fitted(rows):

@@ -405,7 +405,7 @@ def test_domains_that_have_cards_and_are_no_instances_are_told_and_left_alone(si
     """A card that a forgotten domain has is missing to everybody, and nothing says why."""
     site.provision("ml-9")
     assert (domains(site), found(site)["changed"]) == ([], False)
-    sums = "1 guests: 1 as recorded, 0 mended, 0 to look at"
+    sums = "1 guest: 1 as recorded, 0 mended, 0 to look at"
     assert reconcile_table([], [dict(found(site), item="kvm1")])[-1] == sums
     hand = site.virt.define("hand")
     site.virt.attach(hand, OTHER)

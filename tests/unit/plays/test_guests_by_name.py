@@ -67,7 +67,7 @@ def test_every_verb_finds_a_guest_by_its_name(kvm1):
     assert "tail -f /var/lib/hetero/guests/ml-9/console.log" in play("console", instance="ml-9")
     looked = play("reconcile")
     assert "kvm1 running ml-9 on own key as recorded" in looked
-    assert "1 guests: 1 as recorded, 0 mended, 0 to look at" in looked
+    assert "1 guest: 1 as recorded, 0 mended, 0 to look at" in looked
     assert "guest and disk removed" in play("terminate_instance", instance="ml-9")
     assert recorded(host) is None
     assert "ml-9: no such instance on kvm1" in play("terminate_instance", instance="ml-9")

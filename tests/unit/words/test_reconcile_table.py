@@ -69,3 +69,7 @@ def test_what_is_to_be_typed_stays_in_one_piece():
     lines = table(board(0, (text, None)))
     assert all(any(way in line for line in lines) for way in ways), lines
     assert not any(line.strip().startswith("&&") for line in lines)
+
+
+def test_one_board_is_one():
+    assert table(board(0))[-1] == "1 board: 1 as recorded, 0 mended, 0 to look at"
