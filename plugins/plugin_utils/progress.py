@@ -21,7 +21,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
 from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
 
 display = Display()
 
@@ -148,7 +148,7 @@ def outcome(text):
     except ValueError:
         result = None
     if isinstance(result, dict):
-        return result
+        return only_data(result)
     said = lines[-1] if lines else "nothing"
     what = (
         f"the work in the background was killed or broke, or its node was restarted (it said: {said}). Run this again."
@@ -171,8 +171,8 @@ def as_text(line):
     """
     if not isinstance(line, dict):
         return one_line(str(line))
-    text = one_line(line["text"].partition("\n")[0])
+    text = line["text"].partition("\n")[0]
     phase = f"{line['phase']:<9} " if line.get("phase") else ""
     where = f"{line['node']:<7} {phase}" if line.get("node") else ""
-    said = f"{line['instance'] or '-':<7} {where}{text}"
+    said = one_line(f"{line['instance'] or '-':<7} {where}{text}")
     return said if line.get("seconds") is None else f"{said:<71} {line['seconds']:>5.1f} s"

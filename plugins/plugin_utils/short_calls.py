@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import fields, is_dataclass, replace
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
@@ -19,6 +20,7 @@ from ansible.vars.clean import remove_internal_keys
 
 from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER, name_of
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief, one_line, printable, printable_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
 
 try:  # since ansible-core 2.19
@@ -38,6 +40,26 @@ PYTHON = "/usr/bin/python3"
 #: The copy on nodes that is of this very release. Known when a play's process loads an action plugin, so once for all
 #: of its tasks.
 COPY = f"{FOLDER}/{name_of(code())}"
+#: What Ansible obeys in a result, besides what it removes itself: variables of the play's host, which is the controller
+#: in the playbooks, and what AWX keeps of a job. No module that is called here says them.
+WORDS = ("ansible_facts", "ansible_stats")
+
+
+def only_data(result):
+    """What a node said, without what Ansible obeys: whoever is root of one node is not to have the controller.
+
+    Control characters are escaped as the modules do it, for these may not be ours there.
+    """
+    words = [word for word in WORDS if result.pop(word, None) is not None]
+    if words:
+        display.warning(f"a node says {', '.join(words)} to Ansible: not obeyed")
+    remove_internal_keys(result)
+    if is_dataclass(result.get("exception")):  # since ansible-core 2.19: made of the module's words, and shown first
+        error = result["exception"]
+        values = {field.name: getattr(error.event, field.name) for field in fields(error.event)}
+        texts = {name: printable(value) for name, value in values.items() if isinstance(value, str)}
+        result["exception"] = replace(error, event=replace(error.event, **texts))
+    return printable_data(result)
 
 
 class ShortCalls(ActionBase):
@@ -46,9 +68,12 @@ class ShortCalls(ActionBase):
     def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **how):
         name, given = module_name or self._task.action, self._task.args if module_args is None else module_args
         said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
-        if said is not None:
-            return said
-        return super()._execute_module(name, given, tmp, task_vars, **how)
+        if said is None:
+            said = super()._execute_module(name, given, tmp, task_vars, **how)
+        said = only_data(said)
+        if self._discovered_interpreter_key:  # said by Ansible itself, to its next calls
+            said["ansible_facts"] = {self._discovered_interpreter_key: self._discovered_interpreter}
+        return said
 
     def _can_be_short(self):
         """Whether the connection takes standard input, and nothing was asked for that only Ansible's own way has."""
@@ -70,9 +95,7 @@ class ShortCalls(ActionBase):
             display.v(f"{module} is sent with all that it imports: {self._why_not(said, task_vars)}")
             return None
         self._used_interpreter = python
-        data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)
-        remove_internal_keys(data)
-        return data
+        return self._parse_returned_data(dict(said, stdout=result), *PROFILE)
 
     def _why_not(self, said, task_vars):
         """Why the node's copy did not run, in words; most often as another release's set-up was the last there."""
@@ -80,7 +103,7 @@ class ShortCalls(ActionBase):
         if f"{COPY}/{CALL}" in why and "No such file" in why:
             node = self._task.delegate_to or task_vars["inventory_hostname"]
             return f"{node} has no copy of this release: set it up again"
-        return f"{COPY} cannot run it ({why})"
+        return f"{COPY} cannot run it ({one_line(brief(why))})"
 
     def _python(self, task_vars):
         delegated = task_vars.get("ansible_delegated_vars", {}).get(self._task.delegate_to, task_vars)

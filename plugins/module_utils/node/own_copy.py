@@ -126,11 +126,12 @@ def _write(path, code):
         if SCRATCH.match(name) and _is_copy(os.path.join(folder, name)):
             shutil.rmtree(os.path.join(folder, name))
     scratch = tempfile.mkdtemp(prefix=f"{own}~", dir=folder)
+    before = os.umask(0o022)  # everybody reads it, and root alone writes it: what is in it runs as root
     try:
         os.chmod(scratch, 0o755)
         for name, data in code.items():
-            os.makedirs(os.path.dirname(os.path.join(scratch, name)), mode=0o755, exist_ok=True)
-            with open(os.path.join(scratch, name), "xb", opener=_readable) as file:
+            os.makedirs(os.path.dirname(os.path.join(scratch, name)), exist_ok=True)
+            with open(os.path.join(scratch, name), "xb") as file:
                 file.write(data)
         os.sync()
         _make_way(path)
@@ -138,6 +139,8 @@ def _write(path, code):
     except OSError:
         shutil.rmtree(scratch)
         raise
+    finally:
+        os.umask(before)
 
 
 def _make_way(path):
@@ -145,7 +148,3 @@ def _make_way(path):
         os.unlink(path)
     elif os.path.lexists(path):
         shutil.rmtree(path)
-
-
-def _readable(path, flags):
-    return os.open(path, flags, 0o644)

@@ -1,0 +1,135 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node of which a stranger is root, who answers modules in its place. If these fail, one such node is the end of the
+controller, and with it of all other nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.node.own_copy import keep_copy
+from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, LIB, Playbooks, Proxy
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+SAYS = "import sys\nsys.stdout.write({!r})\n"
+#: Answers as the module does, but that a job in the background has ended at once, with this result.
+ENDED = """
+import contextlib, io, json, runpy, sys
+
+said = io.StringIO()
+with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+    runpy.run_module("hetero.modules.honest", run_name="__main__", alter_sys=True)
+answer = json.loads(said.getvalue())
+if "follow" in answer:
+    answer["news"] = dict(events=[], done=True, result={!r})
+print(json.dumps(answer))
+"""
+
+
+@pytest.fixture
+def node(tmp_path):
+    """(the folder of the modules of the node's copy, the playbooks)."""
+    tmp_path.chmod(0o755)
+    proxy = Proxy(tmp_path / "p1", 1, copy=False)
+    try:
+        (proxy.root / LIB).mkdir()
+        (tmp_path / "code.tar").write_bytes(packed())
+        copy = keep_copy(str(proxy.root / LIB), str(tmp_path / "code.tar"), Change())
+        yield Path(copy) / "hetero" / "modules", Playbooks(tmp_path, ["p1"])
+    finally:
+        proxy.remove()
+
+
+def run(plays, *tasks, flags=("-v",), **play):
+    """(exit code, what was said) of tasks of localhost, as the playbooks' are."""
+    book = [{"hosts": "localhost", "gather_facts": False, "tasks": [*tasks], **play}]
+    (plays.folder / "book.json").write_text(json.dumps(book))
+    return plays.end(plays.start_file("book.json", *flags))
+
+
+def asked(module, **arguments):
+    return {f"hetero.compute.{module}": arguments, "delegate_to": "p1"}
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_it_says_nothing_to_ansible(node, tmp_path, sent):
+    """Lost: the controller, by an interpreter that the node names for it; and a key of the stranger's in instances on
+    all other nodes, by a variable of the play.
+
+    :param sent: the node has no copy of the collection, and takes the stranger's for Python.
+    """
+    modules, plays = node
+    stranger = tmp_path / "stranger"
+    stranger.write_text(f'#!/bin/sh\ntouch {tmp_path}/taken\nexec /usr/bin/python3 "$@"\n')
+    stranger.chmod(0o755)
+    host = dict(host_name="localhost", groups=[], host_vars=dict(ansible_python_interpreter=str(stranger)))
+    facts = dict(hetero_ssh_public_key="STRANGER", key="STRANGER")
+    words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
+    news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False)))
+    answer = dict(words, changed=False, boards=[], follow=dict(limit=9), news=news)
+    for name in ("board_info", "instance"):
+        (modules / f"{name}.py").write_text(SAYS.format(json.dumps(answer)))
+    if sent:
+        python = modules.parents[4] / "local" / "bin" / "python9"
+        python.write_text(f"#!/bin/sh\ncat << 'END'\n{json.dumps(answer)}\nEND\n")
+        python.chmod(0o755)
+    interpreter = {"ansible_python_interpreter": "/usr/local/bin/python9"} if sent else {}
+    rc, output = run(
+        plays,
+        dict(asked("board_info"), vars=interpreter),
+        dict(asked("instance", instance="jackie", state="running"), vars=interpreter),
+        {"ansible.builtin.command": "true"},
+        {"ansible.builtin.debug": {"msg": "key is {{ hetero_ssh_public_key }}{{ key | default('') }}"}},
+        flags=("-e", "ansible_show_custom_stats=true"),
+    )
+    assert rc == 0, output
+    assert not (tmp_path / "taken").exists(), output
+    assert f"key is {KEY}" in output
+    assert "a node says ansible_facts, ansible_stats to Ansible: not obeyed" in " ".join(output.split())
+
+
+def test_what_it_says_does_nothing_to_the_terminal(node):
+    """Lost: the terminal of whoever asks for an instance; the words between two of ours are the node's."""
+    modules, plays = node
+    line = dict(instance="\x1b[2J", node="\x1b]0;x\x07", phase="\x1b[3J", text="\x1b[1A", seconds=1)
+    (modules / "board_info.py").write_text(SAYS.format(json.dumps(dict(changed=False, lines=[line]))))
+    (modules / "board_console.py").write_text(SAYS.format(json.dumps(dict(failed=True, msg="none \x1b[2J"))))
+    (modules / "host_info.py").write_text("raise SystemExit('\\x1b[2J')\n")
+    rc, output = run(
+        plays, *(dict(asked(name), ignore_errors=True) for name in ("board_info", "board_console", "host_info"))
+    )
+    assert rc == 0, output
+    assert "none \\x1b[2J" in output
+    assert "\x1b" not in output
+    (modules.parent / "module_utils" / "node" / "call.py").write_text("raise SystemExit('\\x1b[2J')\n")
+    rc, output = run(plays, asked("board_info"))
+    assert rc == 0, output
+    assert "cannot run it (\\x1b[2J)" in output
+    assert "\x1b" not in output
+
+
+def test_it_speaks_for_the_request_alone(node, tmp_path):
+    """Lost: the way in to another's instance on another node: it leads to the stranger, who has the key of its own
+    host."""
+    modules, plays = node
+    other = dict(instance="alice", name="board0", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA", board=0)
+    given = [other, dict(other, instance="jackie", ip="10.0.1.1"), dict(other, instance="jackie-2")]
+    result = json.dumps(dict(changed=True, instances=given, lines=[]))
+    (modules / "instance.py").rename(modules / "honest.py")
+    (modules / "instance.py").write_text(ENDED.format(result))
+    ways = tmp_path / "ways"
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, hetero_ssh_folder=str(ways))
+    assert rc == 0, output
+    assert "jackie is running on board0: ssh root@10.0.1.1" in output
+    assert sorted(os.listdir(ways)) == ["jackie", "jackie-2"]
+    assert "alice is running" not in output
