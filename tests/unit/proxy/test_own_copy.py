@@ -78,6 +78,21 @@ def test_it_is_made_once(tmp_path):
     assert kept(tmp_path, ONE) == (path, False)
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_root_alone_writes_and_everybody_reads_whatever_the_umask(tmp_path, umask):
+    """Lost: the node, to any account of it: what lies there runs as root; or the short calls of who is not root."""
+    before = os.umask(umask)
+    try:
+        path, _changed = kept(tmp_path, ONE)
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+    folders = [base for base, _folders, _names in os.walk(path)]
+    assert len(folders) == 4
+    assert {os.stat(folder).st_mode & 0o7777 for folder in folders} == {0o755}
+    assert {os.stat(os.path.join(path, name)).st_mode & 0o7777 for name in ONE} == {0o644}
+
+
 @pytest.mark.parametrize("wrong", [{"ansible/release.py": b"by hand\n"}, {"ansible/more.py": b""}])
 def test_one_that_somebody_changed_is_made_anew(tmp_path, wrong):
     """Lost: what a fault of the disk, or a hand, did to it would run as root for ever."""
