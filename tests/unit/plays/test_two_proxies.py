@@ -38,16 +38,37 @@ def test_a_proxy_that_is_down_stops_a_request_or_is_left_out(proxies):
     assert (rc != 0, "but p1, p2, left out by without" in output) == (True, True), output
 
 
+def remains(proxy, whose):
+    """The folder of a root that a board 1 has left, which the boards file does not name any more."""
+    rows = proxy.folder / "tftpboot" / "tilera_boards"
+    rows.write_text("".join(row for row in rows.read_text().splitlines(keepends=True) if not row.startswith("1 ")))
+    with Store(proxy.state_db) as store:
+        assert store.claims() == []
+    left = proxy.folder / "var" / "lib" / "hetero" / "board-roots" / "fs_1"
+    left.mkdir(parents=True)
+    (left / "made.json").write_text(json.dumps(dict(claim=f"{whose} 1.5", image="ab" * 32, whole=True)))
+    return left
+
+
+def test_remains_of_one_name_on_two_nodes_are_two_boards(proxies):
+    """Lost: alice's root, by a word that was said of carol's."""
+    folders, plays = proxies
+    carols, alices = remains(folders["p1"], "carol"), remains(folders["p2"], "alice")
+    for flags in ((), ("--check",)):
+        rc, output = plays.play("reconcile", *flags, remove="board1")
+        assert (rc, carols.exists(), alices.exists()) == (2, True, True), output
+        said = " ".join(output.split())
+        root = "folder /var/lib/hetero/board-roots/fs_1, made for"
+        assert f"board1 is another board on each node: p1: {root} carol; p2: {root} alice. Nothing is removed:" in said
+        assert "leave out all nodes but the one that is meant, such as -e without=p2" in said
+    rc, output = plays.play("reconcile", remove="board1", without="p2")
+    assert (rc, carols.exists(), alices.exists()) == (0, False, True), output
+
+
 def test_remains_are_removed_nowhere_where_one_node_refuses(proxies):
     """Lost: what lay on the first node, by a name that is a board's in use on the second one."""
     folders, plays = proxies
-    rows = folders["p1"].folder / "tftpboot" / "tilera_boards"
-    rows.write_text("".join(row for row in rows.read_text().splitlines(keepends=True) if not row.startswith("1 ")))
-    with Store(folders["p1"].state_db) as store:
-        assert store.claims() == []
-    left = folders["p1"].folder / "var" / "lib" / "hetero" / "board-roots" / "fs_1"
-    left.mkdir(parents=True)
-    (left / "made.json").write_text(json.dumps(dict(claim="carol 1.5", image="ab" * 32, whole=True)))
+    left = remains(folders["p1"], "carol")
     rc, output = plays.play("reconcile", remove="board1")
     assert (rc != 0, left.exists()) == (True, True), output
     assert "board1: is in the boards file: nothing is removed" in output
