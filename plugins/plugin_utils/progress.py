@@ -17,6 +17,7 @@ import signal
 import time
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
@@ -40,11 +41,8 @@ class Silent(BaseException):
 class ShowsLines(ShortCalls):
     """Runs the module of the same name, then prints the `lines` of its result."""
 
-    TRANSFERS_FILES = False
-
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
-        result.update(self._execute_module(task_vars=task_vars))
         show(result.get("lines"))
         return result
 
@@ -58,7 +56,7 @@ class Follows(ShowsLines):
     def run(self, tmp=None, task_vars=None):
         if self._task.check_mode:
             return super().run(tmp, task_vars)
-        result = ShortCalls.run(self, tmp, task_vars)
+        result = ActionBase.run(self, tmp, task_vars)
         started = self._execute_module(module_args=dict(self._task.args, background=True), task_vars=task_vars)
         if "follow" in started:
             result.update(self._follow(started["follow"], started["news"]))

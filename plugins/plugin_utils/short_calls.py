@@ -65,6 +65,13 @@ def only_data(result):
 class ShortCalls(ActionBase):
     """Runs the module of the same name from the node's copy where that is this very release's."""
 
+    TRANSFERS_FILES = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        result.update(self._execute_module(task_vars=task_vars))
+        return result
+
     def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **how):
         name, given = module_name or self._task.action, self._task.args if module_args is None else module_args
         said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})

@@ -78,7 +78,7 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
     news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False)))
     answer = dict(words, changed=False, boards=[], follow=dict(limit=9), news=news)
-    for name in ("board_info", "instance"):
+    for name in ("board_info", "board_reconcile", "instance"):
         (modules / f"{name}.py").write_text(SAYS.format(json.dumps(answer)))
     if sent:
         python = modules.parents[4] / "local" / "bin" / "python9"
@@ -87,7 +87,7 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     interpreter = {"ansible_python_interpreter": "/usr/local/bin/python9"} if sent else {}
     rc, output = run(
         plays,
-        dict(asked("board_info"), vars=interpreter),
+        *(dict(asked(name), vars=interpreter) for name in ("board_info", "board_reconcile")),
         dict(asked("instance", instance="jackie", state="running"), vars=interpreter),
         {"ansible.builtin.command": "true"},
         {"ansible.builtin.debug": {"msg": "key is {{ hetero_ssh_public_key }}{{ key | default('') }}"}},
