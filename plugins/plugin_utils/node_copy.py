@@ -32,8 +32,10 @@ def code():
     own = [path for path in utils.rglob("*.py") if path.relative_to(utils).parts[0] not in LEFT_OUT]
     for path in (ANSIBLE / "release.py", *own):
         found[f"ansible/{path.relative_to(ANSIBLE)}"] = path
-    # its own one imports what is the controller's; without one, another Ansible on the node would be taken
-    return {"ansible/__init__.py": b"", **{name: path.read_bytes() for name, path in found.items()}}
+    # Without one, another package of that name on the node would be taken. Ansible's own imports what is the
+    # controller's.
+    empty = {f"{package}/__init__.py": b"" for package in ("ansible", PACKAGE)}
+    return {**empty, **{name: path.read_bytes() for name, path in found.items()}}
 
 
 def packed():

@@ -163,6 +163,22 @@ def test_a_copy_that_is_damaged_is_not_asked(node):
         (copy / path).write_bytes(before)
 
 
+def test_another_package_of_our_name_is_not_taken(node):
+    """Lost: short calls, and each command of the node, such as what ends leases, where somebody has installed one."""
+    proxy, run = node
+    other = proxy.root / "usr" / "lib" / "python3" / "dist-packages" / "hetero"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
+    rc, output, told = run(
+        TOOLS,
+        {"hetero.compute.board_info": {}, "register": "one"},
+        {"ansible.builtin.command": "/usr/local/sbin/hetero --help"},
+    )
+    assert rc == 0, output
+    assert called(output) == 0
+    assert len(told[0]["boards"]) == 2
+
+
 def test_what_was_begun_is_not_begun_again(node):
     """Lost: an outlet that is switched twice, for a call that was killed in the middle looks like one never made."""
     proxy, run = node
