@@ -16,7 +16,6 @@ from dataclasses import fields, is_dataclass, replace
 from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible.vars.clean import remove_internal_keys
 
 from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER, name_of
@@ -40,20 +39,26 @@ PYTHON = "/usr/bin/python3"
 #: The copy on nodes that is of this very release. Known when a play's process loads an action plugin, so once for all
 #: of its tasks.
 COPY = f"{FOLDER}/{name_of(code())}"
-#: What Ansible obeys in a result, besides what it removes itself: variables of the play's host, which is the controller
-#: in the playbooks, and what AWX keeps of a job. No module that is called here says them.
-WORDS = ("ansible_facts", "ansible_stats")
+#: What Ansible obeys in a result: hosts and groups, variables of the play's host, which is the controller in the
+#: playbooks, and what AWX keeps of a job. No module that is called here says them.
+WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
 
 
-def only_data(result):
+def only_data(result, own=None):
     """What a node said, without what Ansible obeys: whoever is root of one node is not to have the controller.
 
     Control characters are escaped as the modules do it, for these may not be ours there.
+
+    :param own: facts that are in it of Ansible's own.
     """
-    words = [word for word in WORDS if result.pop(word, None) is not None]
+    words = [word for word in WORDS if result.pop(word, None) not in (None, own)]
     if words:
         display.warning(f"a node says {', '.join(words)} to Ansible: not obeyed")
-    remove_internal_keys(result)
+    result = {
+        key: value for key, value in result.items() if key == "_ansible_parsed" or not key.startswith("_ansible_")
+    }
+    if own:
+        result["ansible_facts"] = own
     if is_dataclass(result.get("exception")):  # since ansible-core 2.19: made of the module's words, and shown first
         error = result["exception"]
         values = {field.name: getattr(error.event, field.name) for field in fields(error.event)}
@@ -77,10 +82,8 @@ class ShortCalls(ActionBase):
         said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
         if said is None:
             said = super()._execute_module(name, given, tmp, task_vars, **how)
-        said = only_data(said)
-        if self._discovered_interpreter_key:  # said by Ansible itself, to its next calls
-            said["ansible_facts"] = {self._discovered_interpreter_key: self._discovered_interpreter}
-        return said
+        key, found = self._discovered_interpreter_key, self._discovered_interpreter
+        return only_data(said, {key: found} if key else None)
 
     def _can_be_short(self):
         """Whether the connection takes standard input, and nothing was asked for that only Ansible's own way has."""
@@ -102,7 +105,8 @@ class ShortCalls(ActionBase):
             display.v(f"{module} is sent with all that it imports: {self._why_not(said, task_vars)}")
             return None
         self._used_interpreter = python
-        return self._parse_returned_data(dict(said, stdout=result), *PROFILE)
+        data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)
+        return data if isinstance(data, dict) else data.as_result_dict(for_round_trip=True)  # since ansible-core 2.21
 
     def _why_not(self, said, task_vars):
         """Why the node's copy did not run, in words; most often as another release's set-up was the last there."""
