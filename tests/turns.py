@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tests that take turns: of many cases that take minutes together, `make test` runs a part, another one each day.
 
-`make test-all` runs all of them: a case whose day it is not is marked `long`. The day is told at the head of pytest's
-output; with HETERO_DAY set to it the same cases are run again.
+`make test-all` runs all of them: a case whose day it is not is marked `long`, or `another_day`, which stage `mutants`
+runs, too. The day is told at the head of pytest's output; with HETERO_DAY set to it the same cases are run again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,19 @@ def in_turns(cases, days):
     return [
         case if number in today else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)
     ]
+
+
+def mark_other_days(items, days=3, least=4):
+    """Of each test that has `least` cases or more, those of today are left; the others are marked `another_day`."""
+    cases = {}
+    for item in items:
+        if not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        today = todays(found, days) if len(found) >= least else found
+        for item in found:
+            if item not in today:
+                item.add_marker(pytest.mark.another_day)
 
 
 def turn(number, days):

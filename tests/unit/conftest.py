@@ -18,7 +18,7 @@ from hypothesis import configuration
 
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
 from ansible_collections.hetero.compute.tests.machine import Watch
-from ansible_collections.hetero.compute.tests.turns import DAY
+from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,13 +33,17 @@ MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"attaching", "gpu_races", "lxc"}
+#: Subjects whose cases are played nodes and devices, and take half of all the unit tests' time: they take turns.
+PLAYED = {"disk", "guests", "images", "power", "verbs"}
 
 
 def pytest_report_header():
     return f"HETERO_DAY={DAY} runs the cases again whose day it is"
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
+    mark_other_days([item for item in items if Path(item.fspath).parent.name in PLAYED])
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"

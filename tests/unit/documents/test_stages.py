@@ -56,7 +56,7 @@ def stage(tmp_path, monkeypatch):
         with open(tmp_path / "log", "w+") as log:
             return stages.pytest(log, [str(below)], run=(sys.executable, "-m"), env=env)
 
-    passed.stages = stages
+    passed.stages, passed.env = stages, env
     passed.failed = stages.StageFailed
     passed.below = below
     passed.folder = lambda: Path((below / "folder").read_text())
@@ -108,3 +108,36 @@ def test_each_scenario_has_its_day(stage):
     assert set().union(*tried) == scenarios - stages.RARE
     assert all(tried), "each day has one"
     assert stages.not_today(days[0]) == stages.not_today(days[0] + len(days))
+
+
+CASES = """
+import pytest
+
+@pytest.mark.parametrize("number", range(7))
+def test_many(number):
+    pass
+
+@pytest.mark.parametrize("number", range(3))
+def test_few(number):
+    pass
+"""
+
+
+def test_each_case_has_its_day(stage, monkeypatch):
+    """Lost: a case of a sweep that no day's run has; or one of a few, each of which is a subject of its own."""
+    for old in ("test_long.py", "other.py"):
+        (stage.below / old).unlink()
+    (stage.below / "test_cases.py").write_text(CASES)
+    (stage.below / "pytest.ini").write_text("[pytest]\naddopts = -m 'not another_day'\nmarkers = another_day\n")
+    (stage.below / "conftest.py").write_text(
+        "import sys, pytest\n"
+        f"sys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+        "from turns import mark_other_days\n"
+        "@pytest.hookimpl(tryfirst=True)\n"
+        "def pytest_collection_modifyitems(items):\n    mark_other_days(items)\n"
+    )
+    tried = []
+    for day in (739942, 739943, 739944):
+        stage.env["HETERO_DAY"] = str(day)
+        tried.append(stage())
+    assert sorted(tried) == [2 + 3, 2 + 3, 3 + 3]

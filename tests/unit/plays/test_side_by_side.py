@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several owners at one time. If these fail, a site of a hundred owners waits for each of them in turn, and the second part
-of a request boots when the first one runs.
+"""Several owners at one time. If these fail, a site of a hundred owners waits for each of them in turn, and the second
+part of a request boots when the first one runs.
 """
 
 from __future__ import annotations
