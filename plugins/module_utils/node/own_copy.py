@@ -144,7 +144,7 @@ def _write(path, code):
 
 
 def _make_way(path):
-    if os.path.islink(path) or os.path.isfile(path):
-        os.unlink(path)
-    elif os.path.lexists(path):
+    if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)

@@ -31,12 +31,17 @@ def asked_together(plays, folders, playbook, **extra):
 
 
 @pytest.mark.parametrize(
-    ("playbook", "words"), [("status", "board0"), ("terminate_instance", "jackie: no such instance on p1, p2")]
+    ("playbook", "given", "words"),
+    [
+        ("status", {}, "board0"),
+        ("terminate_instance", {"instance": "jackie"}, "jackie: no such instance on p1, p2"),
+        ("reconcile", {}, "4 boards: 4 as recorded"),
+    ],
 )
-def test_owners_are_asked_at_one_time(proxies, playbook, words):
+def test_owners_are_asked_at_one_time(proxies, playbook, given, words):
     """Lost: a timeout or a slow line of each, one after the other, before anything happens."""
     folders, plays = proxies
-    rc, output = asked_together(plays, folders, playbook, **({} if playbook == "status" else {"instance": "jackie"}))
+    rc, output = asked_together(plays, folders, playbook, **given)
     assert rc == 0, output
     assert words in output
 

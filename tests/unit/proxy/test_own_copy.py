@@ -178,15 +178,17 @@ def test_a_full_disk_is_told_and_not_filled_more(tmp_path):
         subprocess.run(["umount", str(lib)], check=True)
 
 
-@pytest.mark.parametrize("odd", ["file", "link", "pipe", "dangling"])
+@pytest.mark.parametrize("odd", ["file", "link", "pipe", "a pipe in it", "dangling"])
 def test_something_odd_in_its_place_is_replaced(tmp_path, odd):
     """Lost: all calls and timers of a node, for what a hand or a damaged disk left there; or a set-up, which hangs."""
     path = tmp_path / "lib" / name_of(ONE)
-    (path if odd in ("pipe", "dangling") else path.parent).mkdir(parents=True)
+    (path if odd in ("a pipe in it", "dangling") else path.parent).mkdir(parents=True)
     (tmp_path / "other").mkdir()
     if odd == "file":
         path.write_text("")
     elif odd == "pipe":
+        os.mkfifo(path)
+    elif odd == "a pipe in it":
         os.mkfifo(path / "pipe")
     else:
         (path if odd == "link" else path / "ansible").symlink_to(tmp_path / ("other" if odd == "link" else "nowhere"))
