@@ -22,18 +22,23 @@ from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, 
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 
-SAYS = "import sys\nsys.stdout.write({!r})\n"
+MAIN = "import sys\n\ndef main():\n    {}\n\nif __name__ == '__main__':\n    main()\n"
+SAYS = MAIN.format("sys.stdout.write({!r})")
 #: Answers as the module does, but that a job in the background has ended at once, with this result.
 ENDED = """
 import contextlib, io, json, runpy, sys
 
-said = io.StringIO()
-with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-    runpy.run_module("hetero.modules.honest", run_name="__main__", alter_sys=True)
-answer = json.loads(said.getvalue())
-if "follow" in answer:
-    answer["news"] = dict(events=[], done=True, result={!r})
-print(json.dumps(answer))
+def main():
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        runpy.run_module("hetero.modules.honest", run_name="__main__", alter_sys=True)
+    answer = json.loads(said.getvalue())
+    if "follow" in answer:
+        answer["news"] = dict(events=[], done=True, result={!r})
+    print(json.dumps(answer))
+
+if __name__ == "__main__":
+    main()
 """
 
 
@@ -105,7 +110,7 @@ def test_what_it_says_does_nothing_to_the_terminal(node):
     line = dict(instance="\x1b[2J", node="\x1b]0;x\x07", phase="\x1b[3J", text="\x1b[1A", seconds=1)
     (modules / "board_info.py").write_text(SAYS.format(json.dumps(dict(changed=False, lines=[line]))))
     (modules / "board_console.py").write_text(SAYS.format(json.dumps(dict(failed=True, msg="none \x1b[2J"))))
-    (modules / "host_info.py").write_text("raise SystemExit('\\x1b[2J')\n")
+    (modules / "host_info.py").write_text(MAIN.format("raise SystemExit('\\x1b[2J')"))
     rc, output = run(
         plays, *(dict(asked(name), ignore_errors=True) for name in ("board_info", "board_console", "host_info"))
     )

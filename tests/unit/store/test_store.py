@@ -442,7 +442,7 @@ def test_a_damaged_database_is_named_and_kept(path):
         file.write(b"\xff" * (size - 4096))
     with pytest.raises(HeteroError, match="is damaged") as error, Store(path) as store:
         claim(store, "more")
-    assert "keep them" in str(error.value)
+    assert "/aside/ and then, where the inventory is: ansible-playbook hetero.compute.reconcile" in str(error.value)
     assert os.path.getsize(path) == size
 
 
@@ -569,7 +569,7 @@ def test_damage_that_no_query_of_ours_meets_is_found(path):
         file.write(b"\xff" * 4096)
     with Store(path) as store:
         assert [held.instance for held in store.claims()] == ["jackie"]
-        with pytest.raises(HeteroError, match=r"is damaged \(SQLite: .*keep them"):
+        with pytest.raises(HeteroError, match=r"is damaged \(SQLite: (.|\n)*/aside/ and then"):
             store.must_be_whole()
     with pytest.raises(HeteroError, match="was not copied"):
         backups.make(path)
