@@ -6,6 +6,7 @@
 Beside the root, a file `down` says that the node cannot be reached, and a pipe `silent` that it does not answer while a
 job is followed, as one whose power is gone; with a file `silent_once` it does again by a new connection. A file
 `together` beside all roots names nodes, each of which says nothing before the others are asked as well.
+PROXY_LATENCY is the time that each command takes on its way (seconds).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Connection(Local):
         if os.path.exists(f"{os.path.dirname(self._root)}/down"):
             raise AnsibleConnectionFailure(f"Failed to connect to {self._play_context.remote_addr}: No route to host")
         self._wait_for_others()
+        time.sleep(float(os.environ.get("PROXY_LATENCY", "0")))
         silent = f"{os.path.dirname(self._root)}/silent"
         if in_data and b"One look at a job" in in_data and os.path.exists(silent):
             with open(silent, encoding="utf-8"):  # nobody writes to it

@@ -1,0 +1,73 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long status, a provision and the end of an instance take where a site has 1, 10 and 100 proxy nodes.
+
+`bench/owners.py`, from the repository's root: nodes that are folders (tests/unit/plays), 50 ms away, 25 asked at a
+time; their boards need no time to boot. Sizes by turns; medians.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from goals import record, say
+
+sys.path[:0] = ["build", "tests"]
+LATENCY, FORKS, SIZES, TIMES = 0.05, 25, (1, 10, 100), 2
+VERBS = (
+    ("status", {}),
+    ("provision_instance", {"instance": "jackie", "flavor": "tp64.8x8"}),
+    ("terminate_instance", {"instance": "jackie"}),
+)
+
+
+def main(folder):
+    os.environ["HETERO_BUILDS"] = str(folder / "builds")
+    (folder / "builds").mkdir()
+    from ansible_collections.hetero.compute.tests.unit.plays.proxies import Playbooks, Proxy
+
+    names, made = [f"p{number}" for number in range(1, SIZES[-1] + 1)], []
+    try:
+        for number, name in enumerate(names, 1):
+            made.append(Proxy(folder / name, number))
+        plays = {}
+        for size in SIZES:
+            (folder / f"of-{size}").mkdir()
+            plays[size] = Playbooks(folder / f"of-{size}", names[:size])
+            plays[size].env.update(PROXY_ROOTS=str(folder), PROXY_LATENCY=str(LATENCY), ANSIBLE_FORKS=str(FORKS))
+        seen = {(verb, size): [] for verb, _given in VERBS for size in SIZES}
+        for turn in range(TIMES + 1):
+            for size in SIZES:
+                for verb, given in VERBS:
+                    took = timed(plays[size], verb, given)
+                    if turn:  # the first builds what the next ones have
+                        seen[verb, size].append(took)
+    finally:
+        for proxy in made:
+            proxy.remove()
+    for verb, _given in VERBS:
+        medians = {size: statistics.median(seen[verb, size]) for size in SIZES}
+        say(f"{verb}: " + ", ".join(f"{size} owners {took:.1f} s" for size, took in medians.items()))
+        if verb == "status":
+            times = medians[SIZES[-1]] / medians[1]
+            record("100 owners asked, times one", f"{times:.1f}", times <= 2.5)
+
+
+def timed(plays, verb, given):
+    began = time.perf_counter()
+    rc, output = plays.play(verb, **given)
+    if rc:
+        sys.exit(output)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        main(Path(folder))
