@@ -67,3 +67,12 @@ def test_parts_of_a_request_boot_side_by_side(proxies):
     assert rc == 0, output
     first, second = times(folders["p1"], "lab-1"), times(folders["p2"], "lab-3")
     assert max(first[0], second[0]) < min(first[1], second[1]), output
+
+
+@pytest.mark.parametrize(("names", "nodes"), [(["p1"], 2), (["p1", "p2"], 4)])
+def test_what_is_said_last_is_believed(proxies, names, nodes):
+    """Lost: why there is no board for a request, to what was said before the claim, or to an error about it."""
+    _folders, plays = proxies
+    rc, output = plays.end(plays.start("provision_instance", order=names, instance="lab", flavor=FLAVOR, count=5))
+    assert rc == 2, output
+    assert f"lab wants 5 {FLAVOR} (tilepro64, 8x8, 16384 MB, 500 GB): {nodes} of 5 nodes." in output
