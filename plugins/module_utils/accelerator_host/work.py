@@ -8,6 +8,7 @@ container.py's, those of a KVM guest guest.py's.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 from ..boot import ssh
 from ..deadline import Deadline
@@ -34,7 +35,7 @@ LOST = "is gone, and {name} has run: nothing is made in its place"
 LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
 
 
-class Work:
+class Work(ABC):
     """One instance under its lock.
 
     :param report: called with (phase, text, seconds) for each thing that was done.
@@ -96,18 +97,18 @@ class Work:
             raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=anew))
 
     @property
+    @abstractmethod
     def is_made(self):
         """Whether what was made for this claim is there."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def sign(self):
         """The file by which it is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _refuse_stranger(self):
         """Refused where what is there was not made for this claim."""
-        raise NotImplementedError
 
     def _say_put_back(self, missing):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")

@@ -76,3 +76,21 @@ def test_what_is_said_last_is_believed(proxies, names, nodes):
     rc, output = plays.end(plays.start("provision_instance", order=names, instance="lab", flavor=FLAVOR, count=5))
     assert rc == 2, output
     assert f"lab wants 5 {FLAVOR} (tilepro64, 8x8, 16384 MB, 500 GB): {nodes} of 5 nodes." in output
+
+
+@pytest.mark.parametrize("playbook", ["terminate_instance", "provision_instance"])
+def test_an_owner_that_fails_stops_the_play(proxies, playbook):
+    """Lost: an instance that it may hold, taken for none, or made a second time elsewhere."""
+    folders, plays = proxies
+    with Store(folders["p1"].state_db):
+        pass
+    with open(folders["p2"].state_db, "wb") as file:
+        file.write(b"no database" * 1000)
+    given = {"flavor": FLAVOR} if playbook == "provision_instance" else {}
+    rc, output = plays.play(playbook, instance="jackie", **given)
+    assert rc == 2, output
+    assert "p2: " in output
+    assert "is no SQLite database" in output
+    assert "no such instance" not in output
+    with Store(folders["p1"].state_db, create=False) as store:
+        assert store.claims() == []
