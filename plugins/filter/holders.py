@@ -78,6 +78,10 @@ _value:
       description: Files there that say nothing, beside which nothing of an instance is there, with what to do.
       type: list
       elements: str
+    twice:
+      description: Instances that several nodes have made, of O(owner) where that is given, with what to do.
+      type: list
+      elements: str
     surplus:
       description: The same of claims of O(owner) that are one too many and were not made ready.
       type: list

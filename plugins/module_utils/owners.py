@@ -12,12 +12,15 @@ from __future__ import annotations
 from itertools import takewhile
 
 from .errors import BadInput, Refused
+from .leases import as_date
+from .printable import brief
 
 #: What an instance is → what its claims call that; a board's have no kind.
 KINDS = {"lxc": "container", "kvm": "guest"}
 
 #: Names that an answer tells one by one.
 TOLD = 4
+OTHER_NAME = "choose another name"
 
 
 def names_of(request, count, numbers=()):
@@ -63,7 +66,35 @@ def refuse_taken(claims, request, instances, owner):
     for claim in claims:
         name = shared_name(claim, {request, *instances})
         if name and claim["owner"] != owner:
-            raise Refused(f"belongs to {claim['owner']}", name, "choose another name")
+            raise Refused(f"belongs to {claim['owner']}", name, OTHER_NAME)
+
+
+def mixed(claims, request, instances, missing):
+    """(name, why) where a request would be one with what its owner has by that name, so that whoever ends the one ends
+    the other; None where it would not.
+
+    :param instances: those that are asked for: NAME itself, or of several NAME-1 … NAME-N.
+    :param missing: those of them that nobody has yet.
+    """
+    several = request not in instances
+    parts = []
+    for claim in claims:
+        name, of = claim["instance"], claim["request"]
+        if several and name in instances and of != request:
+            return name, f"is an instance of its own, and no part of {request}"
+        if missing and of == request and (name == request) == several:
+            parts.append(name)
+    if not parts:
+        return None
+    has = "is an instance" if several else f"has {brief(', '.join(parts))}"
+    return request, f"{has} already, and each verb on {request} would be on {'that' if several else 'these'} as well"
+
+
+def refuse_mixed(claims, request, instances, missing):
+    """Refused where that is so."""
+    found = mixed(claims, request, instances, missing)
+    if found:
+        raise Refused(found[1], found[0], OTHER_NAME)
 
 
 def shared_name(claim, names):
@@ -92,7 +123,7 @@ def as_text(others):
     """What `taken` found, for who asked."""
     told = ", ".join(f"{one['name']}: belongs to {one['owner']} ({one['item']})" for one in others[:TOLD])
     more = f" and {len(others) - TOLD} more" if len(others) > TOLD else ""
-    return f"{told}{more}: choose another name"
+    return f"{told}{more}: {OTHER_NAME}"
 
 
 def holders(results, request, count=None, owner=None, keep=None):
@@ -121,6 +152,27 @@ def holders(results, request, count=None, owner=None, keep=None):
         elif ours:
             _add(surplus, item, claim, result, request)
     return list(parts.values()), list(surplus.values())
+
+
+def twice(results, request, owner=None):
+    """Instances that several nodes have made, as texts: a verb cannot know which one is meant.
+
+    :param results: as of `holders`. A node that the inventory has by two names has each instance once.
+    :param owner: only what is this owner's; None for all.
+    """
+    found: dict = {}
+    for result in results:
+        for claim in result["claims"]:
+            if is_of(claim, request) and claim.get("image_hash") and owner in (None, claim["owner"]):
+                found.setdefault(claim["instance"], {}).setdefault(claim["created"], (str(result["item"]), claim))
+    told = []
+    for instance, made in sorted(found.items()):
+        if len(made) > 1:
+            ages = sorted(made)
+            places = [f"{made[one][1].get('name')} of {made[one][0]} (since {as_date(one)})" for one in ages]
+            which = "say which is meant: leave out the nodes of the others, -e without=NODE"
+            told.append(f"{instance} is there {len(places)} times, on {', '.join(places)}: {which}")
+    return told
 
 
 def unclaimed(results, names=None):

@@ -18,7 +18,7 @@ from ..errors import BadInput, NoneFree, Refused
 from ..flavors.fit import AMOUNTS
 from ..gpus.allocation import Allocation, Wanted, allocate
 from ..instances import age, key_body, valid_instance
-from ..owners import refuse_taken
+from ..owners import refuse_mixed, refuse_taken
 from ..plays import rebuild
 from ..printable import printable
 from ..this_node import THIS_NODE
@@ -142,6 +142,8 @@ class Store(ClaimsStore):
                 _refuse_other(old, asked)
             else:
                 refuse_taken(map(vars, self._claims()), request or instance, [instance], owner)
+            refuse_mixed(map(vars, self._claims()), request or instance, [instance], [] if old else [instance])
+            if old is None:
                 takes = self._fitting(instance, flavor, capacity)
                 self._insert(instance, request or instance, takes, lease_hours, asked)
             claim = self._must_have(instance)

@@ -13,7 +13,7 @@ import time
 
 from ..errors import NoneFree, Refused
 from ..instances import key_body, valid_instance
-from ..owners import must_be_made, refuse_taken
+from ..owners import must_be_made, refuse_mixed, refuse_taken
 from ..plays import play, rebuild
 from ..this_node import THIS_NODE
 from . import states
@@ -148,6 +148,7 @@ class Store(KeptClaims):
             missing = [instance for instance in instances if instance not in held]
             if missing:
                 refuse_taken(map(vars, self._claims()), request, instances, owner)
+            refuse_mixed(map(vars, self._claims()), request, instances, missing)
             free, rejected = self._free(candidates, len(missing))
             if len(free) < len(missing) and not (partial and (free or held)):
                 raise _none_free(request, len(missing), len(free), rejected)

@@ -19,4 +19,5 @@ def holders(results, name, count=None, owner=None, keep=None):
     others = owners.taken(results, name, count, owner) if count and owner else []
     told = owners.as_text(others) if others else ""
     lost, notes = owners.unclaimed(results), owners.notes(results)
-    return dict(parts=parts, surplus=surplus, taken=told, unclaimed=lost, notes=notes)
+    twice = owners.twice(results, name, owner)
+    return dict(parts=parts, surplus=surplus, taken=told, unclaimed=lost, notes=notes, twice=twice)

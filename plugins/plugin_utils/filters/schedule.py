@@ -21,8 +21,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule im
     refusals,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.owners import (
+    OTHER_NAME,
     as_text,
     holders,
+    mixed,
     names_of,
     taken,
     unclaimed,
@@ -55,7 +57,7 @@ def schedule(
         others = taken(asked, who, count, owner) if name and owner else []
         # Made anew elsewhere, it would be there twice, and empty for its tenant.
         lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
-        against = as_text(others) if others else "; ".join(lost)
+        against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, missing)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
@@ -71,6 +73,12 @@ def schedule(
         )
     except BadInput as error:
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
+
+
+def _mixed(asked, name, count, missing):
+    claims = [claim for one in asked for claim in one["claims"]]
+    found = mixed(claims, name, names_of(name, count), missing)
+    return f"{found[0]}: {found[1]}: {OTHER_NAME}" if found else ""
 
 
 def _rejected(node, reasons, never):

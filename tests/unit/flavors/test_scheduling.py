@@ -227,7 +227,47 @@ def test_asked_again_the_same_owners_have_the_same_numbers():
     assert [(v["item"], v["numbers"]) for v in more["visits"]] == [("p1", [1, 2]), ("p2", [3, 4, 5])]
     single = schedule(nodes, TP64, name="other", owner="jo")
     assert [(v["item"], v["numbers"]) for v in single["visits"]] == [("p2", [])]
-    assert schedule(nodes, TP64, name="lab", owner="jo")["visits"] == [dict(item="p2", kind="board", numbers=[])]
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "words"),
+    [
+        (("lab-2", "lab-2"), dict(count=3), "lab-2: is an instance of its own, and no part of lab"),
+        (("lab", "lab"), dict(count=3), "lab: is an instance already, and each verb on lab would be on that as well"),
+        (("lab-1", "lab"), {}, "lab: has lab-1 already, and each verb on lab would be on these as well"),
+        (("lab-4", "lab-4"), dict(count=3), ""),
+        (("lab-4", "lab"), dict(count=3), ""),
+        (("lab", "lab"), {}, ""),
+    ],
+)
+def test_what_is_there_by_itself_is_no_part_of_a_request(there, asked, words):
+    """Lost: an instance that was asked for by itself, when the request that its owner gave the same name is ended."""
+    nodes = [proxy("p1", *map(board, range(3)), claims=[claim(*there, owner="jo")])]
+    found = schedule(nodes, TP64, name="lab", owner="jo", **asked)
+    assert bool(found["visits"]) == (not words)
+    assert not words or found["text"] == f"{words}: choose another name"
+
+
+def test_what_is_there_twice_is_named():
+    """Lost: the older of two instances that somebody works with, to a verb that was meant for the younger."""
+    made = dict(owner="jo", image_hash="ab", name="board0")
+    old, new = claim("x", **made, created=1), claim("x", **made, created=2)
+    nodes = [proxy("p1", board(0), claims=[new]), proxy("p2", board(0), claims=[old])]
+    (text,) = holders(nodes, "x", owner="jo")["twice"]
+    assert text == (
+        "x is there 2 times, on board0 of p2 (since 1970-01-01T00:00:01Z), board0 of p1 (since 1970-01-01T00:00:02Z): "
+        "say which is meant: leave out the nodes of the others, -e without=NODE"
+    )
+    assert holders(nodes, "x", owner="eve")["twice"] == []
+    assert holders(nodes[1:], "x")["twice"] == []
+    new["owner"] = "eve"
+    assert holders(nodes, "x", owner="jo")["twice"] == []
+    assert len(holders(nodes, "x")["twice"]) == 1
+    new.update(image_hash=None)
+    assert holders(nodes, "x")["twice"] == []
+    # one node by two names
+    nodes[0]["claims"] = [old]
+    assert holders(nodes, "x")["twice"] == []
 
 
 def test_of_one_name_twice_the_oldest_stays_and_nothing_that_is_in_use_goes():

@@ -47,6 +47,26 @@ def test_a_rebuild_of_some_takes_no_root_of_the_others(two):
     assert not (root(two, 1) / "root" / "data").exists()
 
 
+@pytest.mark.parametrize(
+    ("there", "asked", "words"),
+    [
+        (dict(instance="lab-3", count=1), dict(count=3), "lab-3: is an instance of its own, and no part of lab"),
+        (dict(instance="lab", count=2), dict(count=1), "lab: has lab-1, lab-2 already, and each verb on lab would"),
+        (dict(instance="lab", count=1), dict(count=2), "lab: is an instance already, and each verb on lab would be"),
+    ],
+)
+def test_an_instance_of_its_own_is_no_part_of_a_request(site, there, asked, words):
+    """Lost: the one, when the other that its owner gave the same name is ended."""
+    assert not ask(site, **dict(WISH, **there)).get("failed")
+    before = site.what_is_there()
+    result = ask(site, **dict(WISH, instance="lab", **asked))
+    assert result.get("failed")
+    assert words in result["msg"]
+    assert site.what_is_there() == before
+    # what is there is asked for again
+    assert not ask(site, **dict(WISH, **there)).get("failed")
+
+
 def test_a_lease_of_some_is_not_that_of_the_others(two):
     """Lost: lab-1, at the end of a lease that was asked for lab-2."""
     (lease,) = ask(two, "extended", numbers=[2], lease_hours=1)["instances"]
