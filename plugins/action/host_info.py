@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.progress import ShowsLines
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Checked
 
 
-class ActionModule(ShowsLines):
-    """Nothing but the call; it has no lines."""
+class ActionModule(Checked):
+    """Nothing but the call, and a look at what is answered."""

@@ -16,12 +16,13 @@ import shlex
 import signal
 import time
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
 from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import NO_ANSWER, checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
 
 display = Display()
@@ -47,15 +48,31 @@ class ShowsLines(ShortCalls):
         return result
 
 
-class Follows(ShowsLines):
+class Checked(ShowsLines):
+    """The same, and what the node answers is looked at first: plays compute with it (answers.py)."""
+
+    def run(self, tmp=None, task_vars=None):
+        module = self._task.action.rpartition(".")[2]
+        try:
+            return checked(self._asked(tmp, task_vars), module)
+        except AnsibleError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of whatever a node says in place of what it should
+            return checked(dict(failed=True, msg=NO_ANSWER.format(module=module, error=one_line(repr(error)))), module)
+
+    def _asked(self, tmp, task_vars):
+        return super().run(tmp, task_vars)
+
+
+class Follows(Checked):
     """Starts the module in the background and prints each phase as it happens, until the module ends.
 
     The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.
     """
 
-    def run(self, tmp=None, task_vars=None):
+    def _asked(self, tmp, task_vars):
         if self._task.check_mode:
-            return super().run(tmp, task_vars)
+            return super()._asked(tmp, task_vars)
         result = ActionBase.run(self, tmp, task_vars)
         started = self._execute_module(module_args=dict(self._task.args, background=True), task_vars=task_vars)
         if "follow" in started:

@@ -82,7 +82,8 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     facts = dict(hetero_ssh_public_key="STRANGER", key="STRANGER")
     words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
     news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False)))
-    answer = dict(words, changed=False, boards=[], follow=dict(limit=9), news=news)
+    roots = dict(promised=0, there=0, taken=0, overcommit=1)
+    answer = dict(words, changed=False, boards=[], claims=[], roots=roots, follow=dict(limit=9), news=news)
     for name in ("board_info", "board_reconcile", "instance"):
         (modules / f"{name}.py").write_text(SAYS.format(json.dumps(answer)))
     if sent:
@@ -125,8 +126,8 @@ def test_what_it_says_does_nothing_to_the_terminal(node):
 
 
 def test_it_speaks_for_the_request_alone(node, tmp_path):
-    """Lost: the way in to another's instance on another node: it leads to the stranger, who has the key of its own
-    host."""
+    """Lost: the way in to another's instance on another node, be it called as a part of this request: it leads to the
+    stranger, who has the key of its own host."""
     modules, plays = node
     other = dict(instance="alice", name="board0", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA", board=0)
     given = [other, dict(other, instance="jackie", ip="10.0.1.1"), dict(other, instance="jackie-2")]
@@ -137,5 +138,6 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, hetero_ssh_folder=str(ways))
     assert rc == 0, output
     assert "jackie is running on board0: ssh root@10.0.1.1" in output
-    assert sorted(os.listdir(ways)) == ["jackie", "jackie-2"]
+    assert os.listdir(ways) == ["jackie"]
     assert "alice is running" not in output
+    assert "jackie-2 is running" not in output

@@ -89,6 +89,14 @@ def test_names_of_the_inventory_are_no_names_for_instances(tmp_path):
     ("playbook", "extra", "words"),
     [
         ("provision_instance", dict(instance="p1", flavor=FLAVOR), "p1 is in the inventory"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="abc"), "Say for how many minutes at most"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="nan"), "Say for how many minutes at most"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="inf"), "Say for how many minutes at most"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count="2.5"), "Say how many: -e count=3"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count=10**6), "Say how many: -e count=3"),
+        ("provision_instance", dict(instance="jackie", flavor="{{ [1] }}"), "Name a flavor: -e flavor=NAME, one of"),
+        # a node that is to be left out, and is not
+        ("reconcile", dict(remove="board7", without="p3"), "without: the inventory has no p3"),
         ("repair", dict(node="board3,4", proxy="p1"), "One board at a time: -e node=board3, then -e node=board4"),
         ("maintenance", dict(node="3,board5,7", proxy="p1", state="off"), "then -e node=board5, then -e node=board7"),
         ("repair", dict(node="board3,", proxy="p1"), "One board at a time: -e node=board3"),

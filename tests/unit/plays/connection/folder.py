@@ -3,20 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A connection into the root of a proxy that is only a folder (proxies.py): Ansible's local one, with chroot before.
 
-Beside the root, a file `down` says that the node cannot be reached, and a pipe `silent` that it does not answer while a
-job is followed, as one whose power is gone; with a file `silent_once` it does again by a new connection. A file
-`together` beside all roots names nodes, each of which says nothing before the others are asked as well.
+Beside the root, a file `down` says that the node cannot be reached, a file `answers` how many calls of modules it
+answers before it cannot be, files `says-MODULE` what it says in place of that module, and a pipe `silent` that it does
+not answer while a job is followed, as one whose power is gone; with a file `silent_once` it does again by a new
+connection. A file `together` beside all roots names nodes, each of which says nothing before the others are asked as
+well.
 PROXY_LATENCY is the time that each command takes on its way (seconds).
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
 import time
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection.local import Connection as Local
+
+from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
 
 DOCUMENTATION = """
 name: folder
@@ -37,9 +42,12 @@ class Connection(Local):
         return os.path.join(os.environ["PROXY_ROOTS"], self._play_context.remote_addr, "root")
 
     def exec_command(self, cmd, in_data=None, sudoable=True):
-        if os.path.exists(f"{os.path.dirname(self._root)}/down"):
+        if os.path.exists(f"{os.path.dirname(self._root)}/down") or self._has_answered_enough(in_data):
             raise AnsibleConnectionFailure(f"Failed to connect to {self._play_context.remote_addr}: No route to host")
         self._wait_for_others()
+        said = self._said(in_data or b"")
+        if said is not None:
+            return 0, said, b""
         time.sleep(float(os.environ.get("PROXY_LATENCY", "0")))
         silent = f"{os.path.dirname(self._root)}/silent"
         if in_data and b"One look at a job" in in_data and os.path.exists(silent):
@@ -47,6 +55,25 @@ class Connection(Local):
                 raise AnsibleConnectionFailure("somebody wrote to it")
         inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
         return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+
+    def _said(self, call):
+        """What the node is to say to this call of a module, if anything."""
+        for path in glob.glob(f"{os.path.dirname(self._root)}/says-*"):
+            if f'"module": "{path.rpartition("-")[2]}"'.encode() in call:
+                with open(path, "rb") as file:
+                    return f"{BEGUN}\n".encode() + file.read()
+        return None
+
+    def _has_answered_enough(self, call):
+        path = f"{os.path.dirname(self._root)}/answers"
+        if not os.path.exists(path) or b'"module": "' not in (call or b""):
+            return False
+        with open(path, "r+", encoding="ascii") as file:
+            left = int(file.read())
+            file.seek(0)
+            file.truncate()
+            file.write(str(max(0, left - 1)))
+        return left == 0
 
     def _wait_for_others(self):
         """Once for a node; for 30 s at most."""

@@ -1,0 +1,148 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What owners answer, looked at before plays compute with it: one that answers something else is a node that failed, as
+one that is down, and the others' answers count.
+
+Of each part it is known only what plays, tables and pages take of it. Whether it is true is not known here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+
+from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
+
+NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
+#: What stands in a line that people paste into a shell: of boards, hosts and nodes.
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+
+
+def is_text(value):
+    return isinstance(value, str)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_word(value):
+    return is_text(value) and bool(WORD.fullmatch(value))
+
+
+def is_instance(value):
+    return is_text(value) and bool(INSTANCE.fullmatch(value))
+
+
+def is_address(value):
+    try:
+        return is_text(value) and bool(ipaddress.ip_address(value))
+    except ValueError:
+        return False
+
+
+def maybe(test):
+    """Passes None as well; a key that is not there is None."""
+    return lambda value: value is None or test(value)
+
+
+def is_mapping(value):
+    return isinstance(value, dict)
+
+
+def are_texts(value):
+    return isinstance(value, list) and all(map(is_text, value))
+
+
+def each(shape):
+    return lambda value: isinstance(value, list) and all(map(of(shape), value))
+
+
+def of(shape):
+    return lambda value: is_mapping(value) and wrong(value, shape) is None
+
+
+CLAIM = dict(
+    instance=is_instance,
+    request=is_instance,
+    owner=is_text,
+    name=is_word,
+    created=is_number,
+    ip=maybe(is_address),
+    expires=maybe(is_number),
+    image_hash=maybe(is_text),
+    kind=maybe(is_text),
+    board=maybe(is_number),
+    console=maybe(is_text),
+)
+EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(is_number))
+#: What the states of a board and of an instance of a host have in common.
+STATE = dict(
+    state=is_text,
+    note=maybe(is_text),
+    since_seconds=maybe(is_number),
+    lease_seconds=maybe(is_number),
+    expires=maybe(is_number),
+)
+BOARD = dict(
+    STATE,
+    id=is_number,
+    name=is_word,
+    ip=is_address,
+    arch=is_text,
+    vcpus=is_number,
+    memory_mb=is_number,
+    local_gb=is_number,
+    cpu_info=is_mapping,
+    created=maybe(is_number),
+    instance=maybe(is_instance),
+    disks=maybe(are_texts),
+    events=maybe(each(EVENT)),
+)
+ROOTS = dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number)
+UNCLAIMED = dict(instance=maybe(is_text), name=is_text, text=is_text)
+DEVICE = dict(address=is_text, arch=maybe(is_text), holder=maybe(is_text), unsupported=maybe(is_text))
+AMOUNT = dict(total=is_number, free=is_number)
+#: Module → its answer. What was asked of it is in neither, so that one shape serves both.
+SHAPES = {
+    "board_info": dict(
+        claims=each(CLAIM),
+        boards=each(BOARD),
+        roots=of(ROOTS),
+        unclaimed=maybe(each(UNCLAIMED)),
+        images=maybe(is_mapping),
+    ),
+    "host_info": dict(
+        claims=each(CLAIM),
+        instances=each(dict(STATE, instance=is_instance, gpus=are_texts)),
+        gpus=each(DEVICE),
+        devices=maybe(each(DEVICE)),
+        capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
+        unclaimed=maybe(each(UNCLAIMED)),
+    ),
+    "instance": dict(
+        instances=maybe(each(dict(instance=maybe(is_instance), name=maybe(is_word), ip=maybe(is_address))))
+    ),
+}
+
+
+def wrong(answer, shape):
+    """The first key of a mapping whose value is not as a shape says; None where all are."""
+    return next((key for key, test in shape.items() if not test(answer.get(key))), None)
+
+
+def checked(result, module):
+    """A module's result, or in its place a failure that says what of it cannot be."""
+    shape = SHAPES.get(module, {})
+    if result.get("failed") or result.get("unreachable"):
+        # of who fails to say what there is, nothing of it is believed
+        left = {key: value for key, value in result.items() if key not in shape or module == "instance"}
+        return dict(left, msg=str(result.get("msg") or "failed without a word"))
+    key = wrong(result, shape)
+    if key is None:
+        return result
+    given = brief(repr(result[key]), 80) if key in result else "not there"
+    return dict(failed=True, changed=False, msg=NO_ANSWER.format(module=module, error=f"{key} is {given}"))

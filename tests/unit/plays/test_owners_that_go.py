@@ -1,0 +1,169 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Owners of which one dies, hangs, says what cannot be, or is left out, while a play asks them or has them act. If
+these fail, a user is told of parts that nobody touched, or one bad node hides all others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+
+
+def said(output):
+    return " ".join(output.split())
+
+
+@pytest.fixture
+def lab(proxies):
+    """({"p1": Proxy, "p2": Proxy}, the playbooks, a folder of ways in) of lab-1 and lab-2 on p1, and lab-3 on p2."""
+    folders, plays = proxies
+    ways = plays.folder / "ways"
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, hetero_ssh_folder=ways)
+    assert rc == 0, output
+    assert sorted(os.listdir(ways)) == ["lab-1", "lab-2", "lab-3"]
+    return folders, plays, ways
+
+
+def test_one_that_dies_between_question_and_verb(lab):
+    """Lost: the truth of lab-3, which runs on and is told as stopped; and the way in to it, as if it were ended."""
+    folders, plays, ways = lab
+    answers = folders["p2"].folder / "answers"
+    answers.write_text("1")
+    rc, output = plays.play("stop_instance", instance="lab")
+    assert rc != 0
+    assert "lab is stopped" not in output
+    assert "p2 did not do it, or broke off" in output
+    answers.write_text("1")
+    rc, output = plays.play("terminate_instance", instance="lab", hetero_ssh_folder=ways)
+    assert rc != 0
+    assert "lab-3" in os.listdir(ways)
+    answers.unlink()
+    rc, output = plays.play("terminate_instance", instance="lab", hetero_ssh_folder=ways)
+    assert rc == 0, output
+
+
+def test_one_that_dies_before_it_claims(proxies):
+    """Lost: boards that are claimed, that nothing is made on, and of which nobody was told."""
+    folders, plays = proxies
+    answers = folders["p2"].folder / "answers"
+    answers.write_text("1")
+    request = dict(instance="lab", flavor=FLAVOR, count=3)
+    rc, output = plays.play("provision_instance", **request)
+    assert rc == 2, output
+    assert "p2 cannot be reached any more: " in said(output)
+    assert "terminate_instance -e instance=lab -e without=p2" in said(output)
+    rc, output = plays.play("terminate_instance", instance="lab", without="p2")
+    assert rc == 0, output
+    answers.unlink()
+    rc, output = plays.play("status")
+    assert rc == 0, output
+    assert "lab-" not in output
+
+
+def test_one_that_fails_while_plays_go_on(lab):
+    """Lost: the truth, by a strategy that knows nothing of any_errors_fatal: a part that failed is told as running."""
+    folders, plays, _ways = lab
+    broke = dict(failed=True, msg="p2 broke", instances=[dict(instance="lab-3", name="board0", ip="10.0.2.1")])
+    (folders["p2"].folder / "says-instance").write_text(json.dumps(broke))
+    plays.env["ANSIBLE_STRATEGY"] = "free"
+    rc, output = plays.play("start_instance", instance="lab")
+    assert rc == 2, output
+    assert "is running on" not in output
+    assert "p2 did not do it, or broke off" in output
+
+
+def test_an_address_that_is_a_command(lab):
+    """Lost: the shell of who pastes the line that says how to log in."""
+    folders, plays, _ways = lab
+    given = dict(changed=True, instances=[dict(instance="lab-3", name="board0", ip="10.0.2.1;reboot")])
+    (folders["p2"].folder / "says-instance").write_text(json.dumps(given))
+    rc, output = plays.play("start_instance", instance="lab")
+    assert rc == 2, output
+    assert "ssh root@10.0.2.1;reboot" not in output
+    assert "what the node answers to instance cannot be (instances is" in said(output)
+
+
+def test_one_that_is_down_hides_nothing_of_the_others(proxies):
+    """Lost: what reconcile mended on the others."""
+    folders, plays = proxies
+    (folders["p2"].folder / "down").touch()
+    rc, output = plays.play("reconcile")
+    assert rc == 2, output
+    assert "2 boards: 2 as recorded" in output
+    assert "p2: Task failed: Failed to connect to p2: No route to host" in said(output)
+    assert "Traceback" not in output
+
+
+def test_one_that_hangs_is_one_that_does_not_answer(proxies):
+    """Lost: hours, and what all others have, to one node whose disk is gone."""
+    folders, plays = proxies
+    os.mkfifo(folders["p2"].folder / "says-board_info")  # nobody writes to it
+    rc, output = plays.play("status", hetero_ask_timeout=20)
+    assert rc == 2, output
+    assert "board1" in output
+    assert "p2: Task failed: Timed out after 20 second" in said(output) or "expected time frame (20)" in said(output)
+
+
+CLAIM = dict(instance="jackie", request="jackie", owner="jo", name="board0", created=1.0)
+ROOTS = dict(promised=0, there=1, taken=0, overcommit=1.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (dict(claims=[1], boards=[], roots=ROOTS), "claims is [1]"),
+        (dict(claims=[], boards=[dict(x=1)], roots=ROOTS), "boards is [{'x': 1}]"),
+        (dict(boards=[], roots=ROOTS), "claims is not there"),
+        (dict(claims=[dict(CLAIM, name="x; reboot")], boards=[], roots=ROOTS), "claims is [{"),
+        (dict(claims=[], boards=[], roots=ROOTS, lines=1), "board_info cannot be ("),
+        (dict(claims=[], boards=[], roots=ROOTS, failed=True, msg=["no"]), "p2: ['no']"),
+    ],
+)
+def test_one_that_says_what_cannot_be(proxies, answer, words):
+    """Lost: the table of all nodes, or the reason why nothing is done, to one node's nonsense."""
+    folders, plays = proxies
+    (folders["p2"].folder / "says-board_info").write_text(json.dumps(dict(answer, changed=False)))
+    rc, output = plays.play("status")
+    assert rc == 2, output
+    assert "board1" in output
+    assert words in said(output)
+    rc, output = plays.play("terminate_instance", instance="jackie")
+    assert rc == 2, output
+    assert words in said(output)
+    assert "no such instance" not in output
+
+
+def test_two_that_have_an_instance_of_one_name(proxies):
+    """Lost: the older of two instances that somebody works with, to a verb that was meant for the younger: the older
+    one's node was down, and left out, when the younger was asked for.
+    """
+    folders, plays = proxies
+    for created, proxy in enumerate(folders.values(), 1):
+        claims = [dict(CLAIM, created=created, image_hash="ab")]
+        answer = dict(changed=False, claims=claims, boards=[], roots=ROOTS)
+        (proxy.folder / "says-board_info").write_text(json.dumps(answer))
+    for given in ({}, {"force": "true"}):
+        rc, output = plays.play("terminate_instance", instance="jackie", **given)
+        assert rc == 2, output
+        assert "jackie is there 2 times, on board0 of p1 (since 1970-01-01T00:00:01Z), board0 of p2" in said(output)
+        assert "TASK [Switch it off" not in output
+
+
+@pytest.mark.parametrize("limit", ["p1", "localhost", "localhost,p1"])
+@pytest.mark.parametrize("playbook", ["reconcile", "status", "terminate_instance"])
+def test_one_that_limit_leaves_out(tmp_path, playbook, limit):
+    """Lost: what reconcile does to one node, without its checks and without a word; or a table without a board, and
+    rc 0. The nodes are not there: who asked them would fail with other words.
+    """
+    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook, "--limit", limit, instance="jackie")
+    assert rc == 2, output
+    assert "--limit leaves out " in said(output)
+    assert "UNREACHABLE" not in output
