@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -113,15 +112,13 @@ def image(imported, tmp_path):
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A proxy whose NFS server is fake_busctl.py, started as `busctl`."""
+    """A proxy whose NFS server is fake_busctl.pl, started as `busctl`."""
     tmp_path.chmod(0o755)
     place = Site(tmp_path)
     place.set_exports({})
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
-    script = Path(__file__).with_name("fake_busctl.py")
-    (bin_folder / "busctl").write_text(f'#!/bin/sh\nexec {sys.executable} -ES {script} "$@"\n')
-    (bin_folder / "busctl").chmod(0o755)
+    shutil.copy(Path(__file__).with_name("fake_busctl.pl"), bin_folder / "busctl")
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(place.exports_file))
     yield place

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt.attaching import Asked, attach, detach
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.tests.unit.libvirt.virsh import program
 from ansible_collections.hetero.compute.tests.unit.pci.conftest import host
 
 __all__ = ["host"]
@@ -44,10 +43,9 @@ class Virt:
 
     def serve(self, tests):
         """Have guests end with that process at the latest."""
-        argv = [sys.executable, "-I", Path(__file__).with_name("virsh.py"), self.root, tests]
-        program = self.root / "programs/virsh"
-        program.write_text(f'#!/bin/sh\nexec {" ".join(map(str, argv))} "$@"\n')
-        program.chmod(0o755)
+        played = self.root / "programs/virsh"
+        played.write_text(program(self.root, tests))
+        played.chmod(0o755)
 
     def capabilities(self, more=""):
         (self.root / "capabilities").write_text(CAPABILITIES.format(more=more))

@@ -28,11 +28,11 @@ from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES, NETWORK
+from ansible_collections.hetero.compute.tests.unit.libvirt.virsh import program
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
-VIRSH = HERE.parent / "libvirt" / "virsh.py"
-BUSCTL = HERE.parent / "images" / "fake_busctl.py"
+BUSCTL = HERE.parent / "images" / "fake_busctl.pl"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = "tp64.8x8"
 #: Of an image that runs on this machine.
@@ -83,10 +83,10 @@ class Proxy:
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
         bin_folder.mkdir(parents=True)
         server = "export FAKE_GANESHA=/var/lib/hetero/ganesha.json"
-        played = "/usr/local/lib/busctl.py"
+        played = "/usr/local/lib/busctl.pl"
         (folder / "upper" / played[1:]).parent.mkdir()
         shutil.copy(BUSCTL, folder / "upper" / played[1:])
-        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec /usr/bin/python3 -IS {played} "$@"\n')
+        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec {played} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
         self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:
@@ -181,7 +181,7 @@ class GuestHost(Proxy):
     def _write(self, number, pdu, boards):
         self._mount("-t", "tmpfs", "devices", at="sys")
         virsh = self.folder / "upper" / "usr" / "local" / "bin" / "virsh"
-        virsh.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -I {VIRSH} / {os.getpid()} "$@"\n')
+        virsh.write_text(program("/", os.getpid(), "/usr/bin/python3"))
         virsh.chmod(0o755)
         # the pins are tried by tests/unit/pinning
         for name, text in (("systemctl", SYSTEMCTL), ("nft", "#!/bin/sh\n")):

@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
 @pytest.fixture
 def quick(tmp_path, monkeypatch):
-    """site(boards): a proxy whose NFS server is images/fake_busctl.py, started as `busctl`."""
+    """site(boards): a proxy whose NFS server is images/fake_busctl.pl, started as `busctl`."""
     # A played boot answers at once or never: it is not driven by the outlet, but by the process that was killed.
     monkeypatch.setattr(presence, "QUIET", 0.3)
     monkeypatch.setattr(presence, "PROOF", 0.3)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
-import sys
 import time
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free,
 
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
-BUSCTL = Path(__file__).parents[1] / "images" / "fake_busctl.py"
+BUSCTL = Path(__file__).parents[1] / "images" / "fake_busctl.pl"
 #: What a root holds when all that belongs in it is there.
 ROOT_FILES = {"etc/hostname", "etc/machine-id", "etc/ssh/sshd_config", "root/.ssh/authorized_keys"}
 ROOT_FILES |= {"etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub"}
@@ -57,8 +57,7 @@ class Site:
         (folder / "pdu-a.json").write_text(json.dumps({"outlets": {str(n + 1): "off" for n in range(boards)}}))
         (folder / "ganesha.json").write_text("{}")
         (folder / "bin").mkdir()
-        (folder / "bin" / "busctl").write_text(f'#!/bin/sh\nexec {sys.executable} -IS {BUSCTL} "$@"\n')
-        (folder / "bin" / "busctl").chmod(0o755)
+        shutil.copy(BUSCTL, folder / "bin" / "busctl")
         self.params = dict(
             boards_file=str(folder / "tilera_boards"),
             config=str(folder / "proxy.json"),
