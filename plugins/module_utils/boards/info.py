@@ -119,24 +119,24 @@ def information(proxy, ids=None, instance=None, events=0):
     if not 0 <= events <= MOST_EVENTS:
         raise BadInput(f"is {events}", "events", f"give 0 to {MOST_EVENTS}")
     boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
-    records = proxy.store.records([board.id for board in boards])
     claims = proxy.store.claims()
     if ids is not None:
-        claims = [claim for claim in claims if claim.board in records]
+        asked = {board.id for board in boards}
+        claims = [claim for claim in claims if claim.board in asked]
     if instance is not None:
         claims = [claim for claim in claims if instance in (claim.instance, claim.request)]
         asked = {claim.board for claim in claims}
         boards = [board for board in boards if board.id in asked]
+    records = proxy.store.records({board.id for board in boards} | {claim.board for claim in claims})
     now = time.time()
     told = _told(proxy, boards, records)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
         fields["events"] = [dict(vars(event)) for event in newest]
-    everywhere = proxy.store.records([claim.board for claim in claims])
     return {
         "boards": found,
-        "claims": [claim_fields(proxy.boards.get(claim.board), everywhere[claim.board], claim) for claim in claims],
+        "claims": [claim_fields(proxy.boards.get(claim.board), records[claim.board], claim) for claim in claims],
         "roots": dict(room_of(proxy).fields, root_gb=proxy.config["root_gb"]),
         "images": images_of(proxy),
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],

@@ -291,6 +291,17 @@ def test_a_board_nobody_touched_is_off_since_nobody_knows_when(store):
         store.power_seen(4, "maybe")
 
 
+@pytest.mark.parametrize("others", [0, 200])
+def test_what_is_recorded_of_few_boards_is_what_is_recorded_of_many(store, others):
+    """Lost: a state or a claim that one question shows and another one hides."""
+    (taken,) = claim(store, boards=[3])
+    to_error(store, 5)
+    asked = [5, 3, *range(1000, 1000 + others)]
+    found = store.records(asked)
+    assert list(found) == asked
+    assert (found[3].claim, found[5].state, found[5].note) == (taken, states.ERROR, "stalled at tftp")
+
+
 def test_put_changes_what_was_found_out_and_nothing_else(store):
     claim(store)
     store.put("jackie", host_key="ssh-ed25519 H", expires=5.0)
