@@ -57,6 +57,13 @@ def test_what_nova_raises_at_is_an_error_that_names_the_key():
         satisfies("fermi", ">= 2", "gpu_arch")
 
 
+@pytest.mark.parametrize("requirement", [True, None, ["s== LXC"], {"gpus": 2}])
+def test_what_is_no_text_is_an_error_that_names_the_key(requirement):
+    """YAML makes `yes` true and `- x` a list: compared as texts they are met by no node, and nobody learns why."""
+    with pytest.raises(AnsibleFilterError, match=r"satisfies: gpu_arch: is .*: give it as text such as"):
+        Plugin().tests()["satisfies"]("fermi", requirement, "gpu_arch")
+
+
 def test_one_node_that_says_nonsense_is_a_rejected_node():
     """It must not stop the search among the others; that Nova would is no use to anybody."""
     flavor = dict(name="x", extra_specs={"cores": ">= 2 <= 8"})

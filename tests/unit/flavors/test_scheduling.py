@@ -29,6 +29,7 @@ TP64, CG1 = TYPES["tp64.8x8"], TYPES["cg1.xlarge"]
 KVM = dict(
     name="kvm.gpu", memory_mb=8192, vcpus=4, extra_specs={"hypervisor": "s== KVM", "pci_passthrough:alias": "a1:1"}
 )
+ANY_TWO = dict(name="any.two", memory_mb=1024, vcpus=1, extra_specs={"hypervisor": "s== LXC", "gpus": "= 2"})
 schedule = FilterModule().filters()["schedule"]
 holders = Holders().filters()["holders"]
 
@@ -125,6 +126,16 @@ def test_each_flavor_goes_to_its_kind():
             host("h", gpu(1, "ml-7"), gpu(2, "ml-7"), gpu(3), gpu(4, arch="kepler")),
             CG1,
             "2 fermi GPUs wanted: 0000:01:00.0, 0000:02:00.0 allocated to ml-7 since 0 s",
+        ),
+        (
+            host("h", gpu(1, "ml-7"), gpu(2, arch="kepler")),
+            ANY_TWO,
+            "2 GPUs wanted: 0000:01:00.0 allocated to ml-7 since 0 s",
+        ),
+        (
+            host("h", gpu(1, "ml-7"), gpu(2) | dict(healthy=False, why_unhealthy="fell off the bus")),
+            ANY_TWO,
+            "2 GPUs wanted: 0000:01:00.0 allocated to ml-7 since 0 s; 0000:02:00.0 is not healthy: fell off the bus",
         ),
         (
             host("h", gpu(1) | dict(healthy=False, why_unhealthy="fell off the bus"), gpu(2)),
@@ -354,6 +365,16 @@ def test_what_an_owner_refused_is_said_and_kept_in_mind():
     assert found["text"].splitlines()[0].endswith(": no node.")
     failure["unfit"] = rejected
     assert schedule(nodes, TP64, refused=[dict(item="p1", failure=failure)])["possible"] is False
+
+
+@pytest.mark.parametrize(
+    ("many", "said"),
+    [(3, "board0 and board1 and board2 shutting down"), (4, "4 boards shutting down")],
+)
+def test_what_is_waited_for_is_named_while_it_is_short(many, said):
+    """Lost: the names of the boards that one waits for, or a line that forty of them fill."""
+    boards = [board(number, "shutting down") for number in range(many)]
+    assert schedule([proxy("p1", *boards)], TP64, name="x")["waiting"] == said
 
 
 def test_forty_busy_boards_are_not_forty_lines():
