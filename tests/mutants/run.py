@@ -95,10 +95,15 @@ class Trial:
         self.recorded = recorded
         #: Tests that pass in a copy without a mutant, and tests that do not.
         self.sound, self.unsound = set(), set()
+        #: Path → tests that noticed a mutant of that file.
+        self.noticed = {}
 
     def ask(self, copy, mutant, source):
         """(how it ended, by which test, how many passed before, how many know of it)."""
         tests, known = self.recorded.asked(mutant)
+        # which look at a file closely enough to notice one fault notice most others of it
+        noticed = self.noticed.setdefault(mutant.path, set())
+        tests.sort(key=lambda test: test not in noticed or self.recorded.seconds[test] > choosing.QUICK)
         passed = 0
         # most faults are noticed by the first tests, so the files of the others need not even be read
         for some in (tests[:AT_ONCE], tests[AT_ONCE:]):
@@ -108,6 +113,7 @@ class Trial:
                 if end == "passed":
                     break
                 if end != "unsound":
+                    noticed.add(killer)
                     return end, killer, passed, known
         return "survived" if passed else "not run", None, passed, known
 

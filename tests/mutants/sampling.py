@@ -183,9 +183,9 @@ class _Finder:
             if node.upper:
                 self.put(node, ast.unparse(ast.Slice(node.lower, None, node.step)))
         for name, value in ast.iter_fields(node):
-            # characters to be stripped: more of them change nothing
-            if not (name == "args" and isinstance(node, ast.Call) and getattr(node.func, "attr", None) in STRIPS):
-                self.expressions(value)
+            if name == "args" and isinstance(node, ast.Call):
+                value = arguments(node)
+            self.expressions(value)
 
     def constant(self, node):
         value = node.value
@@ -202,6 +202,15 @@ class _Finder:
             plain = value if isinstance(value, str) else value.decode("latin-1")
             if not SENTENCE.search(plain):
                 self.put(node, repr(value[:0] + ("XX" if isinstance(value, str) else b"XX") + value))
+
+
+def arguments(call):
+    """Those of a call that a fault can matter in."""
+    # characters to be stripped: more of them change nothing
+    if getattr(call.func, "attr", None) in STRIPS:
+        return []
+    # one more digit of a number that people read
+    return call.args[:1] if getattr(call.func, "id", None) == "round" else call.args
 
 
 def text(node):

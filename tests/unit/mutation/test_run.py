@@ -35,6 +35,10 @@ def waits(nap):
     return "over"
 
 
+def rarely():
+    return "seen"
+
+
 def unseen():
     return 3
 '''
@@ -61,11 +65,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.flavors import fit
 
 
 def test_fits():
     assert fit.fits(3, 2)
+
+
+@pytest.mark.another_day
+def test_rarely():
+    assert fit.rarely() == "seen"
 
 
 def test_in_a_process():
@@ -91,7 +102,7 @@ def project(tmp_path_factory):
     below = root / "plugins" / "module_utils" / "flavors"
     files(below, fit_py=FIT)
     files(root / "tests" / "unit", test_fit_py=TEST, program_py=PROGRAM)
-    (root / "pytest.ini").write_text("[pytest]\n")
+    (root / "pytest.ini").write_text("[pytest]\naddopts = -m 'not another_day'\nmarkers = another_day\n")
     (root / "coveragerc").write_text(SETTINGS)
     link = root / "build" / "ansible_collections" / "hetero" / "compute"
     link.parent.mkdir(parents=True)
@@ -104,7 +115,20 @@ def project(tmp_path_factory):
         PYTEST_ADDOPTS="",
     )
     (root / "build" / "recording").mkdir()
-    measured = ["-m", "coverage", "run", "-m", "pytest", "-p", "mutants.recording", "-p", "no:cacheprovider", "tests"]
+    measured = [
+        "-m",
+        "coverage",
+        "run",
+        "-m",
+        "pytest",
+        "-p",
+        "mutants.recording",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+        "tests",
+    ]
     for words in (measured, ["-m", "coverage", "combine"]):
         subprocess.run([sys.executable, *words], cwd=root, env=env, check=True)
     return root
@@ -138,14 +162,16 @@ def test_what_the_tests_notice(project):
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:7: have > want  →  (have >= want)",
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:15: True  →  False",
         "SURVIVOR survived: plugins/module_utils/flavors/fit.py:16: nap()  →  pass",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: return 3  →  return None",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: 3  →  30",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:22: 3  →  4",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: return 3  →  return None",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: 3  →  30",
+        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: 3  →  4",
     ], said + errors
     # noticed by the process alone, by the test alone, and by the time a test takes
     assert "LIMIT  →  (have <= LIMIT)  tests/unit/test_fit.py::test_in_a_process" in said
     assert "have > want  →  (have <= want)  tests/unit/test_fit.py::test_fits" in said
     assert "break  →  continue  tests/unit/test_fit.py::test_in_a_process" in said
+    # and by a test that only this stage runs today
+    assert "'XXseen'  tests/unit/test_fit.py::test_rarely" in said
     assert code == 1
     assert "seed 1, 6 survive" in said.splitlines()[-1]
     # nothing of it is left: not in the project, not among the processes
