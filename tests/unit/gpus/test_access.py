@@ -44,7 +44,7 @@ def running(monkeypatch):
     ],
 )
 def test_what_counts_as_open(running, allowed, node, said, shown):
-    """Lost: a tenant is told that the GPU is there, and the program finds it closed; a driver's own error is not that."""
+    """Lost: a tenant is told that the GPU is there, and a program finds it closed; a driver's error is not that."""
     one, proofs = running(allowed, node, said)
     if allowed and node and said not in (errno.EPERM, errno.EACCES, errno.ENOENT):
         one._prove_open([NODE], proofs)
