@@ -1,11 +1,113 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a boot that stalled shows of its console. Lost: the one line that says why."""
+"""Whose fault a boot that stalled is, and what it shows of its console. Lost: the one line that says why."""
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils.boards import blame
+from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import (
+    ENTRY,
+    INITRD,
+    KERNEL,
+    NFS,
+    NFS_ROOT,
+    SYSTEM,
+    TFTP,
+)
+from ansible_collections.hetero.compute.plugins.module_utils.errors import StepFailed
+
+
+@pytest.mark.parametrize(
+    ("faults", "strangers", "wrong_key", "asked", "kinds", "whose"),
+    [
+        (["nfsd is down"], ["10.0.0.9"], True, [KERNEL], [NFS], "proxy"),
+        ([], ["10.0.0.9"], True, [KERNEL], [NFS], "network"),
+        ([], [], True, [KERNEL], [NFS], "board"),
+        ([], [], False, [KERNEL], [], "image"),
+        # its kernel came from its own flash
+        ([], [], False, [], [NFS], "image"),
+        ([], [], False, [ENTRY], [TFTP], "board"),
+        ([], [], False, [], [], "board"),
+    ],
+)
+def test_whose_fault_it_is(faults, strangers, wrong_key, asked, kinds, whose):
+    """Lost: the tenant's image is blamed for a proxy without room, or a board goes out of use for an image."""
+    assert blame.verdict(faults, asked, wrong_key, kinds, strangers) == whose
+
+
+def test_the_names_that_plays_and_people_look_for():
+    """`blame` of a result: a play that asks for it by name must find it."""
+    assert (blame.PROXY, blame.NETWORK, blame.IMAGE, blame.BOARD) == ("proxy", "network", "image", "board")
+    assert (blame.INSTANCE, blame.MONITOR) == ("instance", "monitor")
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds", "flash", "root", "phase"),
+    [
+        ([], [], False, NFS_ROOT, "tftp"),
+        ([], [], True, NFS_ROOT, "flash"),
+        ([ENTRY], [TFTP], False, NFS_ROOT, "tftp"),
+        ([KERNEL], [TFTP], False, NFS_ROOT, "nfs"),
+        ([KERNEL], [TFTP], False, "disk", "running"),
+        ([], [SYSTEM], True, NFS_ROOT, "nfs"),
+        ([], [SYSTEM], False, NFS_ROOT, "tftp"),
+        ([KERNEL], [TFTP, NFS], False, NFS_ROOT, "running"),
+        ([], [NFS], True, NFS_ROOT, "running"),
+    ],
+)
+def test_what_a_boot_waits_for(asked, kinds, flash, root, phase):
+    assert blame.awaited(asked, kinds, flash, root) == phase
+    console = "/var/log/board4.log"
+    text = blame.stalled(asked, [*kinds, "dhcp"], 40.6, 1, console, flash, root)
+    assert text.startswith(f"stalled at {phase} after 41 s")
+    assert text.endswith("; console: board4.log")
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds", "tries", "text"),
+    [
+        ([], [], 1, "no boot request within 41 s"),
+        ([], [], 2, "no boot request within 41 s, twice"),
+        ([], [], 3, "no boot request within 41 s, 3 times"),
+        ([], ["dhcp"], 1, "stalled at tftp after 41 s (asked for an address only)"),
+        ([], [TFTP], 1, "stalled at tftp after 41 s"),
+        ([ENTRY], [TFTP], 2, "stalled at tftp after 41 s, twice (boot entry fetched, kernel not asked for)"),
+        ([ENTRY, KERNEL], [TFTP], 1, "stalled at nfs after 41 s"),
+        ([INITRD], ["dhcp"], 1, "stalled at tftp after 41 s"),
+    ],
+)
+def test_how_far_it_came_is_said(asked, kinds, tries, text):
+    """Lost: where to look: at the cable, at the boot entry, or at the image."""
+    assert blame.stalled(asked, kinds, 41.2, tries) == text
+
+
+def test_a_step_that_failed_says_how_often():
+    """Lost: what the board's own program said; or a step is blamed that nothing had begun."""
+    error = StepFailed("image", "mboot says: no space", "board0", "make room")
+    assert blame.failed_step(None, [NFS], 1) is None
+    assert blame.failed_step(error, [], 1) == "mboot says: no space (make room)"
+    assert blame.failed_step(error, [], 2) == "mboot says: no space, twice (make room)"
+    assert blame.failed_step(error, [], 5) == "mboot says: no space, 5 times (make room)"
+    first = StepFailed("monitor", "nothing answers", "board0", "look")
+    assert blame.failed_step(first, [TFTP], 1) is None
+    assert blame.failed_step(first, [NFS], 1) == "nothing answers (look)"
+
+
+def test_the_end_of_a_console_is_shown_as_it_can_be_printed(tmp_path):
+    """Lost: the last lines, or a terminal to what a board sends."""
+    log = tmp_path / "board0.log"
+    log.write_bytes(b"old\n" + b"\x1b[31mred\x1b[0m\rover\n\n  a\tb \x07\n" + b"\xff\n")
+    assert blame.console_tail(str(log), 4) == ["red", "over", "  a     b \\x07", "\ufffd"]
+    assert blame.console_tail(str(log), 4, most=1) == ["\ufffd"]
+    assert blame.console_tail(None, 0) == []
+    (said,) = blame.console_tail(str(tmp_path / "none"), 0)
+    assert said.endswith("none: No such file or directory")
+    assert [blame.console_size(path) for path in (str(log), None, str(tmp_path / "none"))] == [log.stat().st_size, 0, 0]
+    log.write_text("".join(f"{number}\n" for number in range(100)))
+    assert blame.console_tail(str(log), 0) == [str(number) for number in range(80, 100)]
 
 
 def test_only_what_is_longer_than_a_line_is_cut(tmp_path):
