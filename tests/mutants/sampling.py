@@ -152,8 +152,8 @@ class _Finder:
     def expression(self, node):
         if isinstance(node, (ast.JoinedStr, ast.arg)):
             return
-        # frozen: what it forbids, nothing here does
-        if isinstance(node, ast.keyword) and node.arg in {*MESSAGES, "frozen"}:
+        # frozen: what it forbids, nothing here does; maxsize: what a cache does not keep is found out once more
+        if isinstance(node, ast.keyword) and node.arg in {*MESSAGES, "frozen", "maxsize"}:
             return
         if isinstance(node, ast.arguments):
             self.expressions([*node.defaults, *node.kw_defaults])

@@ -34,6 +34,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import
     merged,
     needed,
     parse,
+    questions,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
@@ -55,6 +56,55 @@ def test_a_rule_is_read_as_the_kernel_writes_it(text, rule):
     """A list that the kernel shows could not be compared with what the user asked."""
     assert parse(text) == rule
     assert parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "major", "minor", "named"),
+    [
+        ("a", "b", 8, 0, True),
+        ("a", "c", 195, 0, True),
+        ("c 195:* r", "b", 195, 0, False),
+        ("c 195:* r", "c", 195, 1048575, True),
+        ("c 195:* r", "c", 196, 0, False),
+        ("c *:3 r", "c", 1, 3, True),
+        ("c *:3 r", "c", 1, 4, False),
+        ("b 4095:1048575 m", "b", 4095, 1048575, True),
+    ],
+)
+def test_which_devices_a_rule_names(rule, kind, major, minor, named):
+    """Lost: a disk that "a" opens, or the last device of a driver."""
+    assert parse(rule).names(kind, major, minor) is named
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "holds"),
+    [
+        ("a", "b 8:0 rwm", True),
+        ("c *:* rwm", "a", False),
+        ("c 195:* rw", "c 195:0 r", True),
+        ("c 195:* rw", "c 195:0 rwm", False),
+        ("c 195:0 rw", "c 195:* r", False),
+        ("c *:0 rw", "c 195:0 w", True),
+        ("c 195:0 rw", "c 195:0 rw", True),
+        ("b 195:0 rw", "c 195:0 rw", False),
+    ],
+)
+def test_which_rules_a_rule_holds(one, other, holds):
+    """Lost: a rule that goes because another one seems to say the same."""
+    assert parse(one).holds(parse(other)) is holds
+
+
+def test_questions_of_the_kernel():
+    """open() asks reading and writing at once, mknod() by itself."""
+    assert [questions(access) for access in ("r", "w", "rw", "m", "rwm", "rm", "")] == [
+        [2],
+        [4],
+        [6],
+        [1],
+        [6, 1],
+        [2, 1],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(

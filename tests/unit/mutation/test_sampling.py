@@ -68,6 +68,11 @@ def test_what_only_forbids_other_code_is_left_alone():
     assert len(sampling.mutants("x.py", "@dataclass(frozen=True)\nclass A: pass")) == 0
 
 
+def test_how_much_a_cache_keeps_is_left_alone():
+    """It costs time alone: nothing comes out differently."""
+    assert changes("@lru_cache(maxsize=4096)\ndef a(): pass") == set()
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
