@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mutants import sampling
+from mutants import run, sampling
 
 UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
 SOURCES = {str(path): path.read_text() for path in sorted((UTILS / "power").glob("*.py"))}
@@ -105,3 +105,15 @@ def test_what_nobody_can_notice_is_not_chosen():
     """Else a survivor with a reason stays one, and the next fault hides behind it."""
     sources = {"x.py": "x = 2\n"}
     assert [mutant.new for mutant in sampling.sample(sources, 9, 1, {("x.py", "x = 2", "2", "20")})] == ["3"]
+
+
+def test_each_that_nobody_can_notice_is_still_one():
+    """Else a line that was changed since is a fault that counts again, and its reason stands there for nothing."""
+    sources, _measured = run.candidates(run.ROOT, "")
+    named = {entry[0] for entry in run.equivalent(run.ROOT)}
+    there = {
+        (path, sources[path].split("\n")[mutant.line - 1].strip(), mutant.old, mutant.new)
+        for path in named
+        for mutant in sampling.mutants(path, sources[path])
+    }
+    assert run.equivalent(run.ROOT) - there == set()
