@@ -39,3 +39,25 @@ def test_a_power_supply_bridges_two_seconds_and_nobody_waits_ten(monkeypatch, da
     )
     assert power_proof.Silence(work).life() == signs
     assert clock.now <= 10
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks", "signs"),
+    [
+        ([False, False], 2, 0),
+        # one lost packet is no silence
+        ([False, True, False, False], 4, 0),
+        ([True, False, False], 3, 0),
+    ],
+)
+def test_a_board_is_silent_after_two_silent_looks(monkeypatch, answers, looks, signs):
+    """Lost: a board that lives on is called off, for one packet that was lost; its disks go to the next tenant."""
+    monkeypatch.setattr(deadline, "time", Clock())
+    asked = list(answers)
+    work = SimpleNamespace(
+        board=SimpleNamespace(ip="10.0.2.1"),
+        driver=SimpleNamespace(alive=lambda board, limit: asked.pop(0)),
+        proxy=SimpleNamespace(wiring=lambda board: {}),
+    )
+    assert len(power_proof.Silence(work).life()) == signs
+    assert len(answers) - len(asked) == looks

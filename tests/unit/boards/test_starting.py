@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import presence, starting
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import DECIDING, SWITCHING
 from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
@@ -33,10 +34,10 @@ def test_an_outlet_that_does_not_obey_is_the_fault_of_its_own_board():
 
     proxy = SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list))
     works = [work(0, "pdu-a", "5"), work(1, "pdu-a", "6"), work(2, "pdu-b", "5")]
-    starting = Starting(proxy, works, Options())
-    for boot in starting.boots.values():
+    call = Starting(proxy, works, Options())
+    for boot in call.boots.values():
         boot.stage = SWITCHING
-    starting._on_refused("pdu-a", "5", HeteroError("still off", "outlet 5 of pdu-a", "look at it"))
+    call._on_refused("pdu-a", "5", HeteroError("still off", "outlet 5 of pdu-a", "look at it"))
     assert out_of_use == [0]
 
 
@@ -65,11 +66,11 @@ def test_what_the_status_of_its_outlet_says_of_a_board(stage_over, outlet, as_re
     work.power_seen = told.append
     work.driver = SimpleNamespace(switched=lambda board, now: told.append((board, now)))
     boot = SimpleNamespace(work=work, board="board0", stage=stage, outlet_now=None, has_power=threading.Event())
-    starting = Starting.__new__(Starting)
-    starting.boots, starting.check, starting._decide = {0: boot}, check, decided.append
-    starting._on_status("pdu-b", {"5": outlet})
+    call = Starting.__new__(Starting)
+    call.boots, call.check, call._decide = {0: boot}, check, decided.append
+    call._on_status("pdu-b", {"5": outlet})
     assert (told, decided) == ([], [])
-    starting._on_status("pdu-a", {"5": outlet})
+    call._on_status("pdu-a", {"5": outlet})
     if not asked:
         assert (told, decided, boot.outlet_now) == ([], [], None)
         return
@@ -84,16 +85,86 @@ def test_an_outlet_that_its_pdu_does_not_have_is_the_wirings_fault():
     work = SimpleNamespace(pdu="pdu-a", outlet="5", over=False, board=SimpleNamespace(name="board0"))
     work.fail = lambda blame, error: failed.append((blame, error.what))
     boot = SimpleNamespace(work=work, board="board0", stage=DECIDING, outlet_now="old")
-    starting = Starting.__new__(Starting)
-    starting.boots = {0: boot}
-    starting._on_status("pdu-a", {"4": "on"})
+    call = Starting.__new__(Starting)
+    call.boots = {0: boot}
+    call._on_status("pdu-a", {"4": "on"})
     assert failed == [("proxy", "pdu-a has no outlet 5 (it has 4)")]
 
 
 def test_boards_of_a_pdu_and_of_an_outlet():
     boots = [SimpleNamespace(work=SimpleNamespace(pdu=pdu, outlet=outlet)) for pdu, outlet in ("a1", "a2", "b1")]
-    starting = Starting.__new__(Starting)
-    starting.boots = dict(enumerate(boots))
-    assert starting._of("a") == boots[:2]
-    assert starting._of("a", "2") == [boots[1]]
-    assert starting._of("b", "2") == []
+    call = Starting.__new__(Starting)
+    call.boots = dict(enumerate(boots))
+    assert call._of("a") == boots[:2]
+    assert call._of("a", "2") == [boots[1]]
+    assert call._of("b", "2") == []
+
+
+ON, DONE = {"outlet_now": "on"}, ["state running", "remember", "says running"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "resumes", "ours", "done"),
+    [
+        ({}, None, True, []),
+        (dict(ON, stage=SWITCHING), None, True, []),
+        (ON, None, True, []),
+        ({"outlet_now": "off"}, 7.0, True, ["found off"]),
+        (dict(ON, probe=True), 7.0, True, ["resumes 7.0"]),
+        (dict(ON, probe=presence.ALIVE), None, True, ["left not proven"]),
+        (dict(ON, probe=presence.OTHER_KEY), None, True, ["left another's"]),
+        (dict(ON, probe=True), None, True, DONE),
+        (dict(ON, probe=False), None, True, ["cold start"]),
+        (dict(ON, probe=False), None, False, ["quarantine"]),
+    ],
+)
+@pytest.mark.parametrize("reboot", [False, True])
+def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reboot):
+    """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
+    did = []
+    work = SimpleNamespace(instance="jackie", doubt=None, over=False)
+    work.move = lambda state: did.append(f"state {state}")
+    work.line = lambda phase, text: did.append(f"says {phase}")
+    work.quarantine = lambda why, remedy: did.append("quarantine")
+    boot = SimpleNamespace(**{"work": work, "stage": DECIDING, "outlet_now": None, "probe": None, **fields})
+    one = Starting.__new__(Starting)
+    one.reboot, one.check = reboot, False
+    one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
+    whys = {starting.NOT_PROVEN: "not proven", starting.ANOTHERS: "another's"}
+    for name, act in {
+        "_resumes": lambda boot: resumes,
+        "_was_ours": lambda boot: ours,
+        "_found_off": lambda boot: did.append("found off"),
+        "_cold_start": lambda boot: did.append("cold start"),
+        "_resume": lambda boot, powered: did.append(f"resumes {powered}"),
+        "_leave": lambda boot, why: did.append(f"left {whys[why]}"),
+    }.items():
+        monkeypatch.setattr(one, name, act, raising=False)
+    one._decide(boot)
+    looked = boot.stage == DECIDING and boot.outlet_now is not None
+    assert did == (["cold start"] if reboot and looked else done)
+    assert work.over is (not reboot and done == DONE)
+
+
+@pytest.mark.parametrize(
+    ("check", "began", "claim", "done"),
+    [
+        (True, "booting", "c", ["cold start"]),
+        (False, "booting", "c", [starting.UNWATCHED, "heard"]),
+        (False, "booting", None, ["heard"]),
+        (False, "running", "c", ["heard"]),
+    ],
+)
+def test_a_board_whose_outlet_is_off(check, began, claim, done):
+    """Lost: that an image may have run which nobody watched."""
+    did, work = [], SimpleNamespace(began=began, claim=claim, instance="jackie")
+    work.say = lambda phase, text: did.append(phase)
+    boot, one = SimpleNamespace(work=work, stage=DECIDING), Starting.__new__(Starting)
+    one.check, one._cold_start, one._on_heard = (
+        check,
+        lambda boot: did.append("cold start"),
+        lambda boot: did.append("heard"),
+    )
+    one._found_off(boot)
+    assert did == done
+    assert (boot.stage == DECIDING) is check
