@@ -242,6 +242,10 @@ def test_a_long_list_of_defects_is_cut_in_the_text_only():
         parse("x\n" * 150, "f")
     assert len(caught.value.defects) == 150
     assert str(caught.value).endswith("\nf: and 50 more")
+    assert len(str(caught.value).splitlines()) == 101
+    with pytest.raises(BoardsFileError) as caught:
+        parse("x\n" * 100, "f")
+    assert len(str(caught.value).splitlines()) == 100
 
 
 def test_file_that_cannot_be_read(tmp_path):

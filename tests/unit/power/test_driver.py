@@ -49,3 +49,9 @@ def test_a_secret_with_a_control_character_is_sent_to_nobody(tmp_path, driver, t
             pdu.accept()
     assert not ran.exists()
     assert secret not in repr(told.value.failure)
+
+
+def test_the_way_a_pdu_was_spoken_to_has_a_name():
+    """Lost: what a play or a person sees as `dialect` of a PDU that has only one."""
+    told = {name: driver.dialect for name, driver in DRIVERS.items()}
+    assert told == {"apc": None, "command": "command", "fake": "fake", "fence": None, "snmp": None}

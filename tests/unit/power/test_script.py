@@ -124,3 +124,10 @@ def test_a_script_that_cannot_be_run(script, tmp_path, change, error, words):
     """Without it, a missing script would be a traceback on the proxy."""
     with pytest.raises(error, match=words):
         status(script(**change), tmp_path)
+
+
+def test_a_script_is_not_begun_when_the_time_is_up(script, tmp_path):
+    """Lost: which time was up; a script that is ended at once may have sent half an order."""
+    with pytest.raises(TimedOut, match="pdu-t: no time left to run its script: raise timeout"):
+        status(script(), tmp_path, seconds=0)
+    assert not (tmp_path / "calls").exists()

@@ -218,3 +218,28 @@ def test_who_gets_a_yes(text, row, said_before, right):
     else:
         with pytest.raises(HeteroError, match=r"pdu-t: question for ('Immediate Off'|outlet 2|all outlets)"):
             menus._check_question(text, "off", row and Row("2", row, "on"))
+
+
+@pytest.mark.parametrize(
+    ("master", "is_list", "action", "did"),
+    [
+        ("9", False, "1", ["show 9", "act 1"]),
+        # this account may not switch all at once
+        ("9", True, "1", ["show 9", "back", "one 1", "one 2"]),
+        ("9", False, None, ["show 9", "back", "one 1", "one 2"]),
+        (None, True, "1", ["one 1", "one 2"]),
+    ],
+)
+def test_all_outlets_are_switched_at_once_where_that_is_offered(monkeypatch, master, is_list, action, did):
+    """Lost: seven screens for each outlet of a rack, or an order for all of them to one who named some."""
+    done, menus = [], Menus(SimpleNamespace(screen=""))
+    menus._at = SimpleNamespace(is_list=is_list)
+    monkeypatch.setattr(menus, "together", lambda outlets: master)
+    monkeypatch.setattr(menus, "_show", lambda text: done.append(f"show {text}"))
+    monkeypatch.setattr(menus, "_action", lambda state, row: action)
+    monkeypatch.setattr(menus, "_act", lambda action, state, row: done.append(f"act {action}") or "all")
+    monkeypatch.setattr(menus, "_to_the_list", lambda back: done.append("back"))
+    monkeypatch.setattr(menus, "_one", lambda outlet, state: done.append(f"one {outlet}") or "one")
+    answer = "all" if did[-1].startswith("act") else "one"
+    assert menus.switch(["1", "2"], "on") == {"1": answer, "2": answer}
+    assert done == did
