@@ -1,0 +1,33 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps that take away what an instance has. Whole verbs are in verbs/test_instance_on_boards.py."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+
+
+@pytest.mark.parametrize(("said", "never_ran"), [({}, False), (dict(never_ran=True), True)])
+def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran):
+    """Lost: the root or the disks of an instance that ran, for which nobody said a word."""
+    given = []
+    monkeypatch.setattr(instances.board_images, "absent", lambda *words: given.append(words[-1]))
+    monkeypatch.setattr(instances.wiping, "wipe", lambda proxy, ids, wish, options: given.append(options.never_ran))
+    request = instances.Request.__new__(instances.Request)
+    request.proxy, request.name, request.created, request.check = (
+        SimpleNamespace(config={"wipe": {}}),
+        "jackie",
+        (),
+        False,
+    )
+    request.params = dict(wipe_method=None, wipe_verify=None)
+    monkeypatch.setattr(instances.Request, "options", instances.lifecycle.Options())
+    request.steps = SimpleNamespace(took=lambda result, name: True)
+    request.remove([0], **said)
+    request.wipe([0], **said)
+    assert given == [never_ran, never_ran]
