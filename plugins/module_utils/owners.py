@@ -13,7 +13,6 @@ from itertools import takewhile
 
 from .errors import BadInput, Refused
 from .leases import as_date
-from .printable import brief
 
 #: What an instance is → what its claims call that; a board's have no kind.
 KINDS = {"lxc": "container", "kvm": "guest"}
@@ -69,32 +68,35 @@ def refuse_taken(claims, request, instances, owner):
             raise Refused(f"belongs to {claim['owner']}", name, OTHER_NAME)
 
 
-def mixed(claims, request, instances, missing):
-    """(name, why) where a request would be one with what its owner has by that name, so that whoever ends the one ends
-    the other; None where it would not.
+def mixed(claims, request, instances):
+    """(name, what, remedy) where a name is to be one instance and several at once; None where it is not.
 
-    :param instances: those that are asked for: NAME itself, or of several NAME-1 … NAME-N.
-    :param missing: those of them that nobody has yet.
+    Verbs take a name for either, so that who ends the one by it would end the others, too.
+
+    :param claims: all of one owner, as dicts.
     """
-    several = request not in instances
-    parts = []
-    for claim in claims:
-        name, of = claim["instance"], claim["request"]
-        if several and name in instances and of != request:
-            return name, f"is an instance of its own, and no part of {request}"
-        if missing and of == request and (name == request) == several:
-            parts.append(name)
-    if not parts:
+    if instances == [request]:
+        several = sorted(claim["instance"] for claim in claims if claim["request"] == request != claim["instance"])
+        if several:
+            told = ", ".join(several[:TOLD]) + (" …" if len(several) > TOLD else "")
+            most = max(2, *(number_of(name, request) or 0 for name in several))
+            what = f"stands for several that are there ({told})"
+            return request, what, f"add -e count={most}, or {OTHER_NAME}"
         return None
-    has = "is an instance" if several else f"has {brief(', '.join(parts))}"
-    return request, f"{has} already, and each verb on {request} would be on {'that' if several else 'these'} as well"
+    for claim in claims:
+        if claim["instance"] == request or (claim["instance"] in instances and claim["request"] != request):
+            many = "several" if claim["instance"] == request else "one of several"
+            what = f"is an instance by itself, and cannot be {many}"
+            return claim["instance"], what, f"{OTHER_NAME} for several"
+    return None
 
 
-def refuse_mixed(claims, request, instances, missing):
-    """Refused where that is so."""
-    found = mixed(claims, request, instances, missing)
+def refuse_mixed(claims, request, instances):
+    """Refused where `mixed` says that a name would be one instance and several."""
+    found = mixed(claims, request, instances)
     if found:
-        raise Refused(found[1], found[0], OTHER_NAME)
+        name, what, remedy = found
+        raise Refused(what, name, remedy)
 
 
 def shared_name(claim, names):

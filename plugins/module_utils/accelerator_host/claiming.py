@@ -158,6 +158,11 @@ def _found(host, wish, kind, new):
     return f"{kind.was_free}{host.name} chosen{short}"
 
 
+def _new(claims, before):
+    """How many of the claims were not there before."""
+    return sum(claim.instance not in before for claim in claims)
+
+
 def _claims(host, wish, kind, before):
     """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
     if len(before) < len(wish.instances):
@@ -174,7 +179,7 @@ def _claims(host, wish, kind, before):
                 # Inside this transaction, what the last one had begun is there.
                 host.store.release(instance)
                 break
-            raise _no_node(host, wish, kind, _reasons(kind, none), len(claims) - len(before)) from none
+            raise _no_node(host, wish, kind, _reasons(kind, none), _new(claims, before)) from none
     return claims
 
 

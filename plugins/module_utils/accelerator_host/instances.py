@@ -53,6 +53,7 @@ class Options:
     :param fresh: make it anew although neither changes.
     :param lease_hours: hours from now, 0 for no end (extended).
     :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
+    :param names: only these of a request's instances; none for all that are here.
     :param never_ran: refuse what ever ran (absent).
     :param over: end only what has a lease that is over at this time when its turn has come (absent).
     """
@@ -68,6 +69,7 @@ class Options:
     lease_hours: float | None = None
     over: float | None = None
     numbers: tuple = ()
+    names: tuple = ()
     never_ran: bool = False
 
 
@@ -234,6 +236,7 @@ def _each(host, request, verb, options, change, one, must_be=True):
     """`one(work)` for each instance of a request; the module's result."""
     refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
+    claims = [claim for claim in claims if not options.names or claim.instance in options.names]
     if not claims and must_be:
         raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
     lines, results = [], []

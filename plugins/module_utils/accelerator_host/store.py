@@ -129,7 +129,8 @@ class Store(ClaimsStore):
         :param gpus: the GPUs that discovery found.
         :param request: where it is one of several instances: their common name.
         :returns: (the claim, whether it is new). Asked for again, an instance keeps what it has.
-        :raises Refused: the name is another owner's, or was claimed with another flavor, image or key.
+        :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
+            flavor, image or key.
         :raises NoneFree: `facts['rejected']` says of what there is too little, and of each GPU why it is not given.
         """
         valid_instance(instance)
@@ -142,7 +143,8 @@ class Store(ClaimsStore):
                 _refuse_other(old, asked)
             else:
                 refuse_taken(map(vars, self._claims()), request or instance, [instance], owner)
-            refuse_mixed(map(vars, self._claims()), request or instance, [instance], [] if old else [instance])
+            there = self._claims() if old is None else [old]
+            refuse_mixed(list(map(vars, there)), request or instance, [instance])
             if old is None:
                 takes = self._fitting(instance, flavor, capacity)
                 self._insert(instance, request or instance, takes, lease_hours, asked)

@@ -9,7 +9,7 @@ The claim is claiming.py's, what a verb does is instances.py's.
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from .. import job
 from ..change import Change
@@ -56,7 +56,10 @@ def work(params, check):
                 new = claimed["instances"]
                 claimed["lines"] += [line(one["instance"], host.name, planned.format(**one)) for one in new]
             return dict(claimed, **change.result)
-        done = VERBS[params["state"]](host, params["instance"], _options(params), change)
+        options = _options(params)
+        if params["flavor"] and params["state"] == "running":
+            options = replace(options, names=tuple(_wish(params, host.config[kind], kind).instances))
+        done = VERBS[params["state"]](host, params["instance"], options, change)
         return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
 
 

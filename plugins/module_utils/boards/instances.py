@@ -87,7 +87,8 @@ class Request:
 
     def found(self):
         """Its claims, as board_claim returns them. :raises Refused: what was looked up was given back since."""
-        store, claims = self.proxy.store, self.claims
+        # of a smaller count than before, the others stay as they are
+        store, claims = self.proxy.store, [claim for claim in self.claims if claim.instance in self.names]
         gone = len(self.created) - len(claims)  # it is told one time a claim, or one for all
         if not claims or gone > 0:
             whose = f"{gone} of its {len(self.created)} instances were" if claims else "was"

@@ -133,7 +133,8 @@ class Store(KeptClaims):
         :param candidates: board ids, the most wanted first.
         :param partial: fewer boards than instances will do; else all or nothing.
         :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
-        :raises Refused: the name is another owner's, or was claimed with another flavor, image or key.
+        :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
+            flavor, image or key.
         :raises NoneFree: `facts['rejected']` says for each candidate that is not free why.
         """
         for instance in instances:
@@ -148,7 +149,7 @@ class Store(KeptClaims):
             missing = [instance for instance in instances if instance not in held]
             if missing:
                 refuse_taken(map(vars, self._claims()), request, instances, owner)
-            refuse_mixed(map(vars, self._claims()), request, instances, missing)
+            refuse_mixed(list(map(vars, self._claims() if missing else held.values())), request, list(instances))
             free, rejected = self._free(candidates, len(missing))
             if len(free) < len(missing) and not (partial and (free or held)):
                 raise _none_free(request, len(missing), len(free), rejected)

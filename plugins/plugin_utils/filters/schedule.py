@@ -21,7 +21,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule im
     refusals,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.owners import (
-    OTHER_NAME,
     as_text,
     holders,
     mixed,
@@ -57,7 +56,7 @@ def schedule(
         others = taken(asked, who, count, owner) if name and owner else []
         # Made anew elsewhere, it would be there twice, and empty for its tenant.
         lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
-        against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, missing)
+        against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, owner, missing)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
@@ -75,10 +74,12 @@ def schedule(
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
 
 
-def _mixed(asked, name, count, missing):
-    claims = [claim for one in asked for claim in one["claims"]]
-    found = mixed(claims, name, names_of(name, count), missing)
-    return f"{found[0]}: {found[1]}: {OTHER_NAME}" if found else ""
+def _mixed(asked, who, count, owner, missing):
+    """Why a name of one instance and of several is refused, as text; empty where it is not, and where all is there."""
+    names = names_of(who, count)
+    ours = [claim for one in asked for claim in one["claims"] if claim["owner"] == owner]
+    found = mixed([claim for claim in ours if missing or claim["instance"] in names], who, names)
+    return "{}: {}: {}".format(*found) if found else ""
 
 
 def _rejected(node, reasons, never):

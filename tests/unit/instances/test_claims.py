@@ -73,6 +73,32 @@ def test_a_name_is_one_owners_as_an_instance_and_as_a_request(claims):
     assert [claim["owner"] for claim in claims.info()["claims"]] == ["jo", "jo"]
 
 
+def test_a_name_is_one_instances_or_that_of_several(claims):
+    """Lost: lab-1 and lab-2, when somebody who forgot count= ends the lab that came beside them."""
+    small = dict(CG1, memory_mb=1, vcpus=1, local_gb=1, extra_specs={"hypervisor": "s== LXC"})
+    claims.claim("lab", count=2, flavor=small)
+    claims.claim("web", flavor=small)
+    claims.claim("ed-1", flavor=small)
+    for more, words in (
+        (dict(instance="lab"), r"^lab: stands for several that are there \(lab-1, lab-2\): add -e count=2"),
+        (dict(instance="web", count=2), "^web: is an instance by itself, and cannot be several"),
+        (dict(instance="ed", count=2), "^ed-1: is an instance by itself, and cannot be one of several"),
+    ):
+        with pytest.raises(Refused, match=words):
+            claims.claim(flavor=small, **more)
+    there = sorted(claim["instance"] for claim in claims.info()["claims"])
+    assert there == ["ed-1", "lab-1", "lab-2", "web"]
+
+
+def test_how_many_there_is_room_for_counts_none_that_was_there(claims):
+    """Lost: the sense of the answer: `-1 of 2 nodes`, where the first of two is missing and the second one is there."""
+    claims.claim("lab", count=2, numbers=(2,))
+    claims.claim("full")
+    with pytest.raises(NoneFree) as caught:
+        claims.claim("lab", count=2)
+    assert str(caught.value).splitlines()[0].endswith(": no node.")
+
+
 def test_a_path_is_no_image(claims):
     """A tenant's own root has a path on the host; and a configuration from before is told how to be mended."""
     for path in (f"{claims.lxcpath}/ml-8/rootfs/box.tar", "file:///srv/x.tar", "../box", "0" * 64):
