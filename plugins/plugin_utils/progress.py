@@ -12,8 +12,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import os
+import select
 import shlex
 import signal
+import stat
 import time
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
@@ -91,7 +94,7 @@ class Follows(Checked):
                 job["after"] = number
                 text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
                 printed.add(text)
-                display.display(text)
+                tell(text)
             if news["done"]:
                 result = outcome(news["result"])
                 show(line for line in result.get("lines", ()) if as_text(line) not in printed)
@@ -125,7 +128,7 @@ class Follows(Checked):
         try:
             with contextlib.suppress(Silent), within(limit):
                 return self._low_level_execute_command(command, in_data=data)
-            display.display(f"the node has said nothing for {limit} s: it is asked by a new connection")
+            tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
             with within(limit):
                 self._connection.reset()
                 return self._low_level_execute_command(command, in_data=data)
@@ -174,7 +177,32 @@ def outcome(text):
 def show(lines):
     """Print lines, of a result or as they are."""
     for line in lines or ():
-        display.display(as_text(line))
+        tell(as_text(line))
+
+
+def tell(text):
+    """Print a line while somebody reads. Ansible's own process writes it, by the thread that takes the results of
+    tasks, and that thread ends at a broken pipe (`| head`): the play would wait for ever.
+    """
+    if not nobody_reads():
+        display.display(text)
+
+
+def nobody_reads():
+    """Whether the standard output of Ansible's process, whose child a task is, is a pipe that nobody reads any more."""
+    path = f"/proc/{os.getppid()}/fd/1"
+    try:
+        if not stat.S_ISFIFO(os.stat(path).st_mode):
+            return False
+        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # not Linux, or it may not be looked at
+        return False
+    try:
+        poll = select.poll()
+        poll.register(pipe, 0)
+        return any(event & select.POLLERR for _pipe, event in poll.poll(0))
+    finally:
+        os.close(pipe)
 
 
 def as_text(line):
