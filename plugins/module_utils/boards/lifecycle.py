@@ -99,6 +99,11 @@ def reboot(proxy, ids, options):
     return _bring_up(proxy, ids, options, "reboot", Rebooting)
 
 
+def _end_of(work):
+    """How the maintenance of a board ends."""
+    return f"end its maintenance first: {play('maintenance', node=work.board.name, state='off')}"
+
+
 def stop(proxy, ids, options):
     """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
     works, change = _works(proxy, ids, options)
@@ -113,7 +118,7 @@ def switch_off(proxy, works, options):
     for work in works:
         _name_driver(drivers, work)
         if not work.over and work.state == states.MAINTENANCE:
-            refuse(work, "is in maintenance", "end its maintenance first")
+            refuse(work, "is in maintenance", _end_of(work))
         if not work.over and options.never_ran:
             try:
                 must_never_have_run(proxy, work.board, work.claim)
@@ -217,9 +222,7 @@ def _make_ready(work, options):
         )
         return
     if work.state == states.MAINTENANCE:
-        refuse(
-            work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", "end its maintenance first"
-        )
+        refuse(work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", _end_of(work))
         return
     try:
         source = (work.claim.boot_source if work.claim else options.boot_source) or NFS_ROOT

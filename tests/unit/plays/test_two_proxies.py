@@ -32,6 +32,8 @@ def test_a_proxy_that_is_down_stops_a_request_or_is_left_out(proxies):
     assert "jackie is running on board" in output
     rc, output = plays.play("extend_instance", instance="jackie", hours=2, without="p3")
     assert (rc != 0, "without: the inventory has no p3" in output) == (True, True), output
+    rc, output = plays.play("reconcile", without="p3")
+    assert (rc != 0, "without: the inventory has no p3" in output) == (True, True), output
     rc, output = plays.play("terminate_instance", instance="jackie", without="p2")
     assert rc == 0, output
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, without="p1,p2")

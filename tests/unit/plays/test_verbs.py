@@ -102,7 +102,9 @@ def test_by_force_and_what_is_said(jackie):
     assert (rc != 0, "/srv/nobody.pub: there is no such file: key_file names the .pub file" in output) == (True, True)
     rc, output = plays.play("stop_instance", instance="nobody")
     assert rc != 0
-    assert "There is no instance nobody to stop" in output
+    assert "There is no instance nobody to stop: ansible-playbook hetero.compute.status shows who has what" in output
+    rc, output = plays.play("provision_instance", instance="nobody", flavor="tp64.8x9")
+    assert (rc != 0, "tp64.8x9 is no flavor: give one of cg1.xlarge, " in output) == (True, True), output
     rc, output = plays.play("rebuild_instance", "--check", instance="jackie", fresh="true")
     assert rc == 0, output
     assert "a fresh root from debian" in output

@@ -24,7 +24,8 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     (claimed, *_others) = site.provision()
     assert claimed["boards"][0]["board"] == 1
     assert claimed["rejected"]["board0"] == ["maintenance: its fan rattles"]
-    assert "is in maintenance" in site.module("tilera_boot", boards=[0], state="stopped", timeout=10)["msg"]
+    way = "end its maintenance first: ansible-playbook hetero.compute.maintenance -e node=board0 -e state=off"
+    assert f"is in maintenance: {way}" in site.module("tilera_boot", boards=[0], state="stopped", timeout=10)["msg"]
     assert maintenance(site, "off", check=True)["changed"]
     back = maintenance(site, "off")
     assert (back["changed"], back["boards"][0]["state"]) == (True, "power off")
