@@ -64,6 +64,16 @@ def machine():
 
 
 @pytest.fixture(autouse=True)
+def same_folder():
+    """Each test begins where the first one did. Who comes back from a mount namespace of its own is in /, and what runs
+    there as `python -m` takes any file of / for a module.
+    """
+    here = os.getcwd()
+    yield
+    os.chdir(here)
+
+
+@pytest.fixture(autouse=True)
 def in_use():
     """Folders in which containers run, as the code finds them: those that a test adds, for others' run here too."""
     found = []

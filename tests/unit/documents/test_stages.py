@@ -141,3 +141,25 @@ def test_each_case_has_its_day(stage, monkeypatch):
         stage.env["HETERO_DAY"] = str(day)
         tried.append(stage())
     assert sorted(tried) == [2 + 3, 2 + 3, 3 + 3]
+
+
+MOVES = """
+import os
+
+def test_moves():
+    os.chdir("/")
+
+def test_begins():
+    assert os.getcwd() != "/"
+"""
+
+
+def test_who_moves_away_takes_no_other_test_along(stage):
+    """Lost: tests of programs that were red for an empty file tty.py in /, and green for whoever ran them alone."""
+    for old in ("test_long.py", "other.py"):
+        (stage.below / old).unlink()
+    (stage.below / "test_moves.py").write_text(MOVES)
+    (stage.below / "conftest.py").write_text(
+        "from ansible_collections.hetero.compute.tests.unit.conftest import same_folder\n__all__ = ['same_folder']\n"
+    )
+    assert stage() == 2
