@@ -212,7 +212,9 @@ def disks(tmp_path, monkeypatch):
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
     busctl = tmp_path / "programs" / "busctl"
     busctl.parent.mkdir()
-    shutil.copy(Path(__file__).parents[1] / "images" / "fake_busctl.pl", busctl)
+    script = Path(__file__).parents[1] / "images" / "fake_busctl.pl"
+    busctl.write_text(f'#!/bin/sh\nexec perl {script} "$@"\n')
+    busctl.chmod(0o755)
     (tmp_path / "ganesha.json").write_text("{}")
     monkeypatch.setenv("PATH", f"{busctl.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))

@@ -178,7 +178,8 @@ def test_boot_driver(collection, tmp_path):
     (tmp_path / "tilera_boards").write_text(f"0 10.0.2.1 00:1a:ca:00:57:90 10 16384 917 0 0 tilera_hv 1 {CPU}\n")
     (tmp_path / "ganesha.json").write_text("{}")
     (tmp_path / "bin").mkdir()
-    shutil.copy(BUSCTL, tmp_path / "bin" / "busctl")
+    (tmp_path / "bin" / "busctl").write_text(f'#!/bin/sh\nexec perl {BUSCTL} "$@"\n')
+    (tmp_path / "bin" / "busctl").chmod(0o755)
     ImageStore(str(tmp_path / "state" / "images")).import_image(image_tar(tmp_path / "debian.tar"), "debian")
     files = dict(config="proxy.json", boards_file="tilera_boards", state_db="state.db")
     files = {option: str(tmp_path / name) for option, name in files.items()}

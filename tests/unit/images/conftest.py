@@ -118,7 +118,9 @@ def site(tmp_path, monkeypatch):
     place.set_exports({})
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
-    shutil.copy(Path(__file__).with_name("fake_busctl.pl"), bin_folder / "busctl")
+    script = Path(__file__).with_name("fake_busctl.pl")
+    (bin_folder / "busctl").write_text(f'#!/bin/sh\nexec perl {script} "$@"\n')
+    (bin_folder / "busctl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(place.exports_file))
     yield place

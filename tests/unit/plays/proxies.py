@@ -86,7 +86,7 @@ class Proxy:
         played = "/usr/local/lib/busctl.pl"
         (folder / "upper" / played[1:]).parent.mkdir()
         shutil.copy(BUSCTL, folder / "upper" / played[1:])
-        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec {played} "$@"\n')
+        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec perl {played} "$@"\n')
         (bin_folder / "busctl").chmod(0o755)
         self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:

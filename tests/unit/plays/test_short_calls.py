@@ -199,8 +199,9 @@ def test_the_environment_of_a_task_is_given(node):
     rc, output, _told = run(TOOLS)
     assert rc == 0, output
     (copy,) = (proxy.root / "usr" / "lib" / "hetero").iterdir()
-    module = copy / "hetero" / "modules" / "board_info.py"
+    module = copy / "hetero" / "modules" / "board_lease.py"
     module.write_text(SAYS)
-    rc, output, (told, _none) = run({"hetero.compute.board_info": {}, "register": "one"}, environment={"WORD": "a b"})
+    lease = {"hetero.compute.board_lease": dict(instance="jackie", hours=1), "register": "one"}
+    rc, output, (told, _none) = run(lease, environment={"WORD": "a b"})
     assert rc == 0, output
     assert told["said"] == "a b"

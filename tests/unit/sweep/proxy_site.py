@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import time
 from pathlib import Path
@@ -57,7 +56,8 @@ class Site:
         (folder / "pdu-a.json").write_text(json.dumps({"outlets": {str(n + 1): "off" for n in range(boards)}}))
         (folder / "ganesha.json").write_text("{}")
         (folder / "bin").mkdir()
-        shutil.copy(BUSCTL, folder / "bin" / "busctl")
+        (folder / "bin" / "busctl").write_text(f'#!/bin/sh\nexec perl {BUSCTL} "$@"\n')
+        (folder / "bin" / "busctl").chmod(0o755)
         self.params = dict(
             boards_file=str(folder / "tilera_boards"),
             config=str(folder / "proxy.json"),
