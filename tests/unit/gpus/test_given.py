@@ -30,6 +30,7 @@ def gpu(number, numa=0, uuid="own", **more):
 
 CTL, MODESET, UVM = node("nvidiactl", 255), node("nvidia-modeset", 254, False), node("nvidia-uvm", 0, True, None)
 FOUND = SimpleNamespace(shared=[CTL, MODESET, UVM])
+DAY = 86400.0  # seconds; cases are made long before the last of them is run
 
 
 def test_the_nodes_of_a_gpu_are_its_own_and_those_that_all_share():
@@ -137,7 +138,9 @@ def test_gpus_that_are_near_each_other_go_together(nodes, own, count, chosen):
 
 
 def row(holder="/lxc/ml#a", share=False, state="attached"):
-    return SimpleNamespace(address="0000:01:00.0", holder=holder, share=share, state=state, since=time.time() - 125)
+    return SimpleNamespace(
+        address="0000:01:00.0", holder=holder, share=share, state=state, since=time.time() - 2.5 * DAY
+    )
 
 
 ME = "/lxc/me#a"
@@ -155,8 +158,8 @@ WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has 
         ({}, {"arch": "fermi"}, [], [], None),
         ({}, {"arch": "kepler"}, [], [], "is fermi, not kepler"),
         ({"arch": None}, {"arch": "kepler"}, [], [], "is of unknown architecture, not kepler"),
-        ({}, {}, [row()], [], "allocated to ml since 2 min"),
-        ({}, {"share": True}, [row()], [], "allocated to ml since 2 min"),
+        ({}, {}, [row()], [], "allocated to ml since 2 d"),
+        ({}, {"share": True}, [row()], [], "allocated to ml since 2 d"),
         ({}, {"share": True}, [row(share=True)], [], None),
         (
             {},
