@@ -51,10 +51,14 @@ def reap(host, say, kinds=tuple(KINDS), only=None):
             continue
         result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
         lease = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
-        if result.get("failed"):
+        there = host.store.claim_of(claim.instance)
+        gone = there is None or there.created != claim.created
+        if gone and result.get("failed"):
+            say(f"{lease}; ended by another meanwhile")
+        elif result.get("failed"):
             say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
             ended = False
-        elif host.store.claim_of(claim.instance) is None:
+        elif gone:
             host.store.event(claim.instance, VERB, f"{lease}; ended, its devices are free")
             say(f"{lease}; ended, its devices are free")
     return ended

@@ -26,6 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host im
     verbs,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.work import Work
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.modules import instance
@@ -252,6 +253,28 @@ def test_records_follow_what_is_true(site):
         assert reap.reap(host, said.append)
     assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its devices are free"]
     assert site.nothing_is_left()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_one_that_another_turn_has_ended_by_then_is_no_failure(site, monkeypatch, ended):
+    """Lost: a quiet journal: a turn by hand beside the timer's told that an instance could not be ended, with rc 1. Or
+    one that was claimed anew since, whose lease is another.
+    """
+    site.claim()
+    said, read = [], Work.read
+
+    def quicker(work):
+        work.host.store.release("ml-8")
+        if not ended:
+            site.claim()
+        read(work)
+
+    with site.host() as host:
+        host.store.put("ml-8", expires=time.time() - 120)
+        monkeypatch.setattr(Work, "read", quicker)
+        assert reap.reap(host, said.append)
+        assert (host.store.claim_of("ml-8") is None) == ended
+    assert said == ["ml-8 of jo: its lease is over since 2 min; ended by another meanwhile"]
 
 
 def test_a_container_starts_only_where_it_is_kept_to_its_address(site):
