@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.cl
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
 from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK, OTHER, host, virt
 
@@ -102,7 +103,10 @@ class Site:
 
     def info(self, **more):
         with self.host(False) as host:
-            return information(host, **more)
+            found = information(host, **more)
+        # plays take nothing of a node whose answer they do not know
+        assert checked(json.loads(json.dumps(found)), "host_info").get("msg") is None
+        return found
 
     def drivers(self):
         return {address: self.virt.host.driver(address) for address in (OTHER, CARD)}

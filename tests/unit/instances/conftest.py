@@ -33,6 +33,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders, opening, persistence, starting
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
 from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -175,7 +176,10 @@ class Site:
 
     def info(self, **more):
         with self.host(create=False) as host:
-            return information(host, **more)
+            found = information(host, **more)
+        # plays take nothing of a node whose answer they do not know
+        assert checked(json.loads(json.dumps(found)), "host_info").get("msg") is None
+        return found
 
     def container(self, name="ml-8"):
         return Container(name, str(self.lxcpath))

@@ -7,9 +7,12 @@ what all others' plays, tables and pages show, or types into the shell of who re
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
+from ansible_collections.hetero.compute.tests.unit.status.site import CPU, lab
 
 ROOTS = dict(promised=1, there=2, taken=0, overcommit=1.5)
 CLAIM = dict(instance="jackie", request="jackie", owner="jo", name="board0", created=1.5, ip="10.0.2.1", board=0)
@@ -36,6 +39,21 @@ HOST = dict(
 def test_what_nodes_say_is_passed_on_as_it_is(module, answer):
     """Lost: all nodes, to a look at them that knows nodes badly."""
     assert checked(answer, module) is answer
+
+
+def test_all_that_a_proxy_can_say_is_an_answer(tmp_path):
+    """Lost: a whole node with all its boards, for a row of the boards file that says little of a board."""
+    site = lab(tmp_path)
+    assert not checked(site.result(), "board_info").get("failed")
+    path = tmp_path / "tilera_boards"
+    path.write_text(path.read_text().replace(CPU, "{}"))
+    answer = site.result()
+    assert {board["arch"] for board in answer["boards"]} == {None}
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[2:]))  # boards that instances have are gone
+    gone = site.result()
+    for said in (answer, gone):
+        assert checked(json.loads(json.dumps(said)), "board_info") == json.loads(json.dumps(said))
+    assert None in {claim["ip"] for claim in gone["claims"]}
 
 
 @pytest.mark.parametrize(
