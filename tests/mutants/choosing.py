@@ -4,10 +4,10 @@
 """Which tests are asked about a mutant: those that ran its lines when they were recorded, of each way through its
 function some, the quickest first.
 
-What is run once at import (constants, classes, defaults) has no test of its own: asked are those that run the function
-that has the default, or the lines that name the constant, else all that run anything of the file. What runs in a child
-that ends without a word (os._exit, a kill) is not seen: asked are those that ran anything else of its function, or of
-functions that name it, else all that run anything of the file.
+What is run once at import (constants, classes, defaults) has no test of its own: asked are the file's own tests and
+those that run the function that has the default, or the lines that name the constant, else all that run anything of the
+file. What runs in a child that ends without a word (os._exit, a kill) is not seen: asked are those that ran anything
+else of its function, or of functions that name it, else all that run anything of the file.
 """
 
 from __future__ import annotations
@@ -76,7 +76,12 @@ class Recorded:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names.update(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
         found = self.naming(mutant.path, names) if names else set()
-        return found or self.ran(mutant.path, in_functions(self.sources[mutant.path]))
+        return self.own(mutant.path) | (found or self.ran(mutant.path, in_functions(self.sources[mutant.path])))
+
+    def own(self, path):
+        """The tests of a file's own: who only looks at a constant runs no line that has it."""
+        file = f"tests/unit/{Path(path).parts[-2]}/test_{Path(path).stem}.py"
+        return {test for test in self.seconds if test.partition("::")[0] == file}
 
     def naming(self, path, names, whole=False):
         """Tests that ran a line that has one of these names of file `path`, or anything of the function around it."""

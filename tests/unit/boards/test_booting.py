@@ -144,3 +144,11 @@ def test_a_boot_that_another_process_began_goes_on(boot, monkeypatch, phases, fl
     assert (one.asked, one.said) == (asked, said)
     assert before <= one.kinds.pop(NFS) <= time.monotonic()
     assert one.kinds == kinds
+
+
+@pytest.mark.parametrize("wiring", [{}, {"console": "/var/log/board0.log"}])
+def test_the_console_is_the_one_that_the_wiring_names(wiring):
+    """Lost: the last lines of a board that stalls, with which its error says why."""
+    one = booting.Boot.__new__(booting.Boot)
+    one.board, one.work = "board0", SimpleNamespace(proxy=SimpleNamespace(wiring={"board0": wiring}.get))
+    assert one.console == wiring.get("console")

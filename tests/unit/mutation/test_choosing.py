@@ -27,6 +27,8 @@ def in_a_child():
 """
 USUAL = [f"tests/unit/power/test_usual.py::test_{number}" for number in range(choosing.TESTS)]
 RARE = "tests/unit/verbs/test_rare.py::test_none"
+#: Looks at the constant alone, and so runs no line.
+OWN = "tests/unit/power/test_switch.py::test_limit"
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def recorded(tmp_path):
         data.set_context(test)
         data.add_lines({str(tmp_path / PATH): [5, 6] if test == RARE else [5, 7]})
     data.write()
-    times = [json.dumps([test, 0.1]) for test in USUAL]
+    times = [json.dumps([test, 0.1]) for test in [*USUAL, OWN]]
     (tmp_path / "times-1.jsonl").write_text("\n".join([*times, json.dumps([RARE, 30.0])]) + "\n")
     return choosing.Recorded(tmp_path, {PATH: SOURCE})
 
@@ -67,7 +69,9 @@ def test_what_no_test_was_seen_to_run_is_asked_about_with_those_of_its_file(reco
 
 def test_a_constant_is_asked_about_with_the_tests_that_ran_what_names_it(recorded):
     """Else no fault of a bound would be noticed: it is read once, before any test."""
-    assert asked(recorded, "8")[1] == len(USUAL) + 1
+    tests, known = asked(recorded, "8")
+    assert known == len(USUAL) + 2
+    assert OWN in tests
 
 
 def test_no_mutant_takes_longer_than_is_agreed(recorded, monkeypatch):
