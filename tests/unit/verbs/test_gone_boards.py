@@ -64,8 +64,11 @@ def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
     dry = reconcile(tenants, remove=["board1"], check=True)
     assert (dry["removed"], (tenants.state / "board-roots" / "fs_1").exists()) == (["board1"], True)
     assert re.match(r"would be removed: export 2 .*; folder .*/fs_1, made for carol; ", of_board1(dry))
+    archive = tenants.state / "disks" / "fs_1"
+    archive.mkdir(parents=True)
+    (archive / "own.tar").write_bytes(b"")
     result = reconcile(tenants, remove=["board1"])
-    assert (result["removed"], result["changed"]) == (["board1"], True)
+    assert (result["removed"], result["changed"], archive.exists()) == (["board1"], True, False)
     assert re.match(r"removed: export 2 .*; folder .*/fs_1, made for carol; ", of_board1(result))
     (files,) = result["others"]
     assert files.startswith(f"folder {tenants.tftp / '10.0.2.2'}: copies of what a board boots, and no data: remove it")
