@@ -68,6 +68,16 @@ def test_one_that_dies_before_it_claims(proxies):
     assert "lab-" not in output
 
 
+def test_one_that_dies_before_it_claims_more_of_what_runs(lab):
+    """Lost: instances that ran for weeks, to whoever types what an error says about a part that is missing."""
+    folders, plays, _ways = lab
+    (folders["p2"].folder / "answers").write_text("1")
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=4)
+    assert rc != 0
+    assert "p2" in output
+    assert "terminate_instance" not in said(output)
+
+
 def test_one_that_fails_while_plays_go_on(lab):
     """Lost: the truth, by a strategy that knows nothing of any_errors_fatal: a part that failed is told as running."""
     folders, plays, _ways = lab
