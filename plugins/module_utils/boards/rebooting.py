@@ -66,8 +66,6 @@ class Rebooting(Starting):
             self._softs[board_id].requested.set()
 
     def _on_told(self, boot, since, failure, at):
-        if boot.stage != ASKED or boot.work.over:
-            return
         if failure:
             self._not_told(boot, failure)
             return
@@ -90,8 +88,6 @@ class Rebooting(Starting):
             self._spawn(lambda: self._post(self._on_whose, boot, why, is_others(work, boot.cancelled)))
 
     def _on_whose(self, boot, why, others):
-        if boot.work.over:
-            return  # its PDU went away
         if others:
             self._leave(boot, ANOTHERS)
         else:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import random
+import shlex
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -116,6 +118,14 @@ def test_zeroes_are_written_from_end_to_end():
 )
 def test_what_is_left_is_found(said, left):
     assert wipe_disk._left(shell(*said), "/dev/sda", 100 * MIB, Deadline(9), lambda text: None) == left
+
+
+def test_the_most_canaries_that_can_be_asked_for_fit_one_command():
+    """Lost: the proof of a wipe. A command that the board's kernel refuses for its length (128 KiB) says nothing."""
+    blocks = canaries.canary_blocks(1 << 44, canaries.MOST)
+    argv = ["sh", "-c", canaries.READ, "sh", "/dev/sda", "/tmp/canaries", *map(str, blocks)]
+    # as sshd runs it; -n: read, not carried out
+    subprocess.run(["sh", "-n", "-c", shlex.join(argv)], check=True)
 
 
 def test_what_only_the_ram_systems_cmp_can_tell():

@@ -70,6 +70,8 @@ def test_status_says_nothing_of_a_record_that_is_older(jackie):
     assert not any(result.get("failed") for result in [*jackie.terminate(), *jackie.provision("bob")])
     record(jackie).write_text(text)
     assert note(jackie) == ""
+    # nor is the instance moved by it: reconcile writes it anew
+    assert ("the record of jackie's claim is older than the database's", "corrected") in found(reconcile(jackie))
 
 
 # ---- what needs no outlet
