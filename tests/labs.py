@@ -16,6 +16,9 @@ from pathlib import Path
 
 from builds import shared
 
+from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER
+
 ROOT = Path(__file__).resolve().parents[1]
 ANSIBLE = Path(sys.executable).parent
 FLAVOR = "tp64.8x8"
@@ -101,7 +104,7 @@ class Lab:
     def description(self):
         return json.loads((self.folder / "lab.json").read_text())
 
-    def inside(self, *argv, check=True, timeout=60):
+    def inside(self, *argv, check=True, timeout=60, **more):
         """A command in the lab's network namespace."""
         namespace = f"/run/netns/{self.description['namespace']}"
         return subprocess.run(
@@ -111,6 +114,7 @@ class Lab:
             stderr=subprocess.STDOUT,
             text=True,
             timeout=timeout,
+            **more,
         )
 
     def on_proxy(self, command):
@@ -122,12 +126,12 @@ class Lab:
         done = self.on_node("proxy1", command, check=False)
         return None if done.returncode else done.stdout
 
-    def on_node(self, name, command, check=True, timeout=60):
+    def on_node(self, name, command, check=True, timeout=60, **more):
         """A command on a node, as root; a CompletedProcess."""
         address = self.description["nodes"][name]["networks"][0]["address"].partition("/")[0]
         key = ["-i", self.folder / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={self.folder}/ssh/known_hosts"]
         argv = ["ssh", *key, "-o", "ConnectTimeout=5", f"root@{address}", command]
-        return self.inside(*argv, check=check, timeout=timeout)
+        return self.inside(*argv, check=check, timeout=timeout, **more)
 
     def machine(self, board):
         """Process id of the machine that plays this board, None while its outlet is off."""
@@ -138,12 +142,11 @@ class Lab:
         raise LookupError(board)
 
     def module(self, name, /, node="proxy1", **arguments):
-        """One module on a node; its result."""
-        argv = [ANSIBLE / "ansible", "-i", self.folder / "inventory", node, "-m", f"hetero.compute.{name}"]
-        if arguments:
-            argv += ["-a", json.dumps(arguments)]
-        done = subprocess.run(argv, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
-        return json.loads(done.stdout[done.stdout.index("=> ") + 3 :])
+        """One module, run from its node's copy of the collection, as plays do it; its result."""
+        request = dict(module=name, arguments=json.dumps(dict(ANSIBLE_MODULE_ARGS=arguments)), profile="legacy")
+        command = f"/usr/bin/python3 -I {FOLDER}/*/{CALL}"
+        said = self.on_node(node, command, timeout=120, input=json.dumps(request)).stdout
+        return json.loads(said.partition(f"{BEGUN}\n")[2])
 
     def boot_ids(self, instances):
         return {name: self.ssh(name, "cat /proc/sys/kernel/random/boot_id") for name in instances}

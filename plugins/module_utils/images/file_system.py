@@ -9,6 +9,7 @@ number, whatever folder is exported (open_by_handle_at(2)). So nothing else may 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -41,6 +42,8 @@ EMPTY += ["-E", "lazy_itable_init=1,lazy_journal_init=1"]
 FILLED = ["-O", "^has_journal,^resize_inode"]
 #: Of a new sparse file no inode table needs to be zeroed; what a tenant removes goes back to the disk.
 OPTIONS = "noinit_itable,discard,errors=remount-ro"
+#: Linux 5.13 and later would read all tables of free blocks at each mount, which is 30 MB of memory for 917 GB.
+UNREAD = f"{OPTIONS},no_prefetch_block_bitmaps"
 #: The smallest that holds its own tables and journal, and something.
 LEAST = 64 << 20
 
@@ -57,7 +60,9 @@ def mount_file(path: str, point: str, read_only: bool = False) -> None:
             # 1, 2: corrected (e2fsck(8)); what it cannot correct by itself is for a person.
             remedy = f"look at it: e2fsck {path}, while nothing uses it"
             command(["e2fsck", "-p", device], path, remedy, timeout=CHECK_TIME, ok=(0, 1, 2))
-        number = mount_ext4(device, point, "" if read_only else OPTIONS, read_only)
+        number = mount_ext4(device, point, "" if read_only else UNREAD, read_only)
+        if number == errno.EINVAL and not read_only:  # an older kernel
+            number = mount_ext4(device, point, OPTIONS)
     if number:
         what = f"its file system cannot be mounted ({os.strerror(number)})"
         raise HeteroError(what, path, "the kernel's reason: dmesg")

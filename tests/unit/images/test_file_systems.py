@@ -6,6 +6,7 @@ files, one tenant could fill the disk of all, or devices would stay taken until 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -18,7 +19,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images import loop
+from ansible_collections.hetero.compute.plugins.module_utils.images import file_system, loop, mounts
 from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import make_empty, mount_file, pack
 from ansible_collections.hetero.compute.plugins.module_utils.images.loop import attached
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
@@ -160,9 +161,29 @@ def test_two_roots_have_no_file_system_in_common(folder, image):
     assert {"ro", "nosuid", "nodev", "noexec"} <= set(options_of(image.root))
 
 
-def options_of(point):
+def options_of(point, of_file_system=False):
+    """How it is mounted; or what the file system itself was told."""
     table = Path("/proc/self/mountinfo").read_text().splitlines()
-    return next(line.split()[5].split(",") for line in table if line.split()[4] == str(point))
+    return next(line.split()[-1 if of_file_system else 5].split(",") for line in table if line.split()[4] == str(point))
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_tables_of_a_root_take_no_memory_before_they_are_used(folder, monkeypatch, older):
+    """Lost: 30 MB of a proxy's memory for each board of 917 GB; on a kernel that cannot spare them, all roots."""
+
+    def mount_ext4(device, point, options, read_only=False):
+        unknown = older and "prefetch" in options
+        return errno.EINVAL if unknown else mounts.mount_ext4(device, point, options, read_only)
+
+    monkeypatch.setattr(file_system, "mount_ext4", mount_ext4)
+    file, point = folder / "root.ext4", folder / "point"
+    with file.open("wb") as new:
+        new.truncate(917 * GIB)
+    make_empty(str(file))
+    point.mkdir()
+    mount_file(str(file), str(point))
+    told = options_of(point, of_file_system=True)
+    assert ("no_prefetch_block_bitmaps" in told, "discard" in told) == (not older, True)
 
 
 def test_an_images_file_system_holds_just_its_files(folder):
