@@ -17,6 +17,7 @@ import pytest
 from hypothesis import configuration
 
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
+from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
 from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
 
@@ -52,6 +53,11 @@ def pytest_collection_modifyitems(items):
     for item in items if why else []:
         if Path(item.fspath).parent.name in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+def pytest_collection_finish():
+    """The tests fork this process thousands of times."""
+    use_huge_pages()
 
 
 @pytest.fixture(autouse=True)

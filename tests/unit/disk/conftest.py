@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -27,6 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.errors import Heter
 from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY, Site
+from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 
 RAM = "cd" * 32
 MIB = 1 << 20
@@ -210,12 +210,10 @@ def disks(tmp_path, monkeypatch):
     site = DiskSite(tmp_path)
     monkeypatch.setattr(Fake, "shell", lambda self, board, system: site.shells[board.id])
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
-    busctl = tmp_path / "programs" / "busctl"
-    busctl.parent.mkdir()
-    script = Path(__file__).parents[1] / "images" / "fake_busctl.pl"
-    busctl.write_text(f'#!/bin/sh\nexec perl {script} "$@"\n')
-    busctl.chmod(0o755)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    put_busctl(programs)
     (tmp_path / "ganesha.json").write_text("{}")
-    monkeypatch.setenv("PATH", f"{busctl.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))
     return site

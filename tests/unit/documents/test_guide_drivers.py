@@ -21,10 +21,10 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide, named
+from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 
 PASSWORD = "relay-1957"
-BUSCTL = ROOT / "tests" / "unit" / "images" / "fake_busctl.pl"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
 
@@ -178,8 +178,7 @@ def test_boot_driver(collection, tmp_path):
     (tmp_path / "tilera_boards").write_text(f"0 10.0.2.1 00:1a:ca:00:57:90 10 16384 917 0 0 tilera_hv 1 {CPU}\n")
     (tmp_path / "ganesha.json").write_text("{}")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "busctl").write_text(f'#!/bin/sh\nexec perl {BUSCTL} "$@"\n')
-    (tmp_path / "bin" / "busctl").chmod(0o755)
+    put_busctl(tmp_path / "bin")
     ImageStore(str(tmp_path / "state" / "images")).import_image(image_tar(tmp_path / "debian.tar"), "debian")
     files = dict(config="proxy.json", boards_file="tilera_boards", state_db="state.db")
     files = {option: str(tmp_path / name) for option, name in files.items()}

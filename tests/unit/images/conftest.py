@@ -21,6 +21,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 
 #: <linux/sched.h>
@@ -118,9 +119,7 @@ def site(tmp_path, monkeypatch):
     place.set_exports({})
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
-    script = Path(__file__).with_name("fake_busctl.pl")
-    (bin_folder / "busctl").write_text(f'#!/bin/sh\nexec perl {script} "$@"\n')
-    (bin_folder / "busctl").chmod(0o755)
+    put_busctl(bin_folder)
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(place.exports_file))
     yield place

@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,13 +25,13 @@ from ansible_collections.hetero.compute.plugins.module_utils.node.tools import F
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
+from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES, NETWORK
 from ansible_collections.hetero.compute.tests.unit.libvirt.virsh import program
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
-BUSCTL = HERE.parent / "images" / "fake_busctl.pl"
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = "tp64.8x8"
 #: Of an image that runs on this machine.
@@ -82,12 +81,7 @@ class Proxy:
             (folder / name).mkdir(parents=True)
         bin_folder = folder / "upper" / "usr" / "local" / "bin"
         bin_folder.mkdir(parents=True)
-        server = "export FAKE_GANESHA=/var/lib/hetero/ganesha.json"
-        played = "/usr/local/lib/busctl.pl"
-        (folder / "upper" / played[1:]).parent.mkdir()
-        shutil.copy(BUSCTL, folder / "upper" / played[1:])
-        (bin_folder / "busctl").write_text(f'#!/bin/sh\n{server}\nexec perl {played} "$@"\n')
-        (bin_folder / "busctl").chmod(0o755)
+        put_busctl(bin_folder, "/var/lib/hetero/ganesha.json")
         self._mount("-t", "overlay", "-o", f"lowerdir={BELOW},upperdir={folder}/upper,workdir={folder}/work", "proxy")
         for name in OWN:
             (self.root / name).mkdir(parents=True, exist_ok=True)

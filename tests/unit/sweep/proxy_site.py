@@ -19,12 +19,12 @@ from ansible_collections.hetero.compute.plugins.module_utils.images.mounts impor
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.reap import reap
 from ansible_collections.hetero.compute.tests.unit.images.devices import devices_of
+from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free, run, run_alone
 
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
-BUSCTL = Path(__file__).parents[1] / "images" / "fake_busctl.pl"
 #: What a root holds when all that belongs in it is there.
 ROOT_FILES = {"etc/hostname", "etc/machine-id", "etc/ssh/sshd_config", "root/.ssh/authorized_keys"}
 ROOT_FILES |= {"etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub"}
@@ -56,8 +56,7 @@ class Site:
         (folder / "pdu-a.json").write_text(json.dumps({"outlets": {str(n + 1): "off" for n in range(boards)}}))
         (folder / "ganesha.json").write_text("{}")
         (folder / "bin").mkdir()
-        (folder / "bin" / "busctl").write_text(f'#!/bin/sh\nexec perl {BUSCTL} "$@"\n')
-        (folder / "bin" / "busctl").chmod(0o755)
+        put_busctl(folder / "bin")
         self.params = dict(
             boards_file=str(folder / "tilera_boards"),
             config=str(folder / "proxy.json"),
