@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows is starting.py's.
+"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows is boot_loop.py's.
 
 The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then others on
 the network who stand in the proxy's place; then what the board asked for says whether it works and its image does not.

@@ -12,11 +12,12 @@ from dataclasses import asdict, replace
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT
 from ..errors import BadInput, Refused
+from ..images.choosing import REBUILD, image_of, image_store
 from ..images.disk_root import prepare_disk
 from ..images.names import default_name, is_source, valid_image
 from ..images.ownership import is_asked, must_never_have_run, refuse_lost
 from ..images.personal import must_be_keys
-from ..images.provision import PHASE, REBUILD, image_of, image_store, prepare, remove
+from ..images.provision import PHASE, prepare, remove
 from ..plays import play
 from . import states
 from .adopting import catch_up, is_of_nobody_else

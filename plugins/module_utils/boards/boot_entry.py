@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ..errors import BadInput, Refused
 from ..images import tftp
+from ..images.choosing import image_of, image_store
 from ..images.ownership import is_gone
-from ..images.provision import image_of, image_store
 
 #: What a dry run can say of the entry of an image that is imported only by the real run.
 UNKNOWN = "(its lines depend on the image, which is not in the store yet)"

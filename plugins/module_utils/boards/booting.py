@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is known of one board's boot: where it stands, what was seen of it, and which phases that proves.
 
-What is done about it is for starting.py.
+What is done about it is for boot_loop.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from ..boot.driver import KERNEL, NFS, STRANGERS, SYSTEM, TFTP
 from . import blame, console
 
-#: Where a board stands in the loop of starting.py.
+#: Where a board stands in the loop of boot_loop.py.
 DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
 #: Its outlet was read as off, and it is heard whether it lives on all the same.
 LISTENING = "listening"

@@ -17,9 +17,9 @@ from ..descriptors import make_room
 from ..errors import BadInput, HeteroError, NoneFree, Refused
 from ..flavors.checking import validate
 from ..flavors.fit import TOLERANCE, describe, rejections, summary
+from ..images.choosing import images_of
 from ..images.names import valid_image
 from ..images.personal import must_be_keys
-from ..images.provision import images_of
 from ..images.room import room_of, size_of
 from ..images.serving import no_image, without_room
 from ..instances import must_be_free_word, valid_instance

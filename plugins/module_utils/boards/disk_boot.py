@@ -18,8 +18,9 @@ from typing import Any
 from ..boot.driver import DISK_ROOT
 from ..deadline import Deadline
 from ..errors import HeteroError, Lost, Refused, TimedOut
+from ..images.choosing import image_of
 from ..images.disk_root import ARCHIVES, own_names
-from ..images.provision import Place, image_of, prepare_files
+from ..images.provision import Place, prepare_files
 from ..images.root_archive import archive_of
 from ..plays import play
 from . import states

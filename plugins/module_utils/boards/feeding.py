@@ -339,7 +339,7 @@ def ask(proxy, doubts):
 def compare(proxy, looks, names):
     """Note of boards that somebody has which outlets feed them, and say what is not proven (reconciling.py).
 
-    :param looks: reconciling.Look of each, its outlet and the board asked already.
+    :param looks: looks.Look of each, its outlet and the board asked already.
     :param names: instances whose wiring is right by an operator's word.
     """
     feeds = Feeds(proxy)

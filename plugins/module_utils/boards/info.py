@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 
 from ..errors import BadInput, HeteroError
-from ..images.provision import images_of
+from ..images.choosing import images_of
 from ..images.room import room_of
 from . import states
 from .feeding import Feeds

@@ -16,8 +16,8 @@ from .. import job
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused
+from ..images.choosing import image_store
 from ..images.names import valid_image
-from ..images.provision import image_store
 from ..instances import valid_instance
 from ..owners import is_of, must_be_made, names_of
 from . import board_images, claiming, leasing, lifecycle, rebuilding, wiping

@@ -4,7 +4,7 @@
 """One PDU's session in a thread of its own, so that two PDUs work at once and the boards of one PDU share one login.
 
 The session lasts as long as somebody may still ask for an outlet; what to switch, and what a refusal means, is decided
-by whoever asks (starting.py, stopping.py).
+by whoever asks (boot_loop.py, stopping.py).
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from dataclasses import replace
 from ..boot.driver import DISK_ROOT
 from ..boot.registry import BootDrivers
 from ..errors import BadInput, Refused
+from ..images.choosing import check_arch, image_store
 from ..images.names import valid_image
 from ..images.ownership import refuse_anothers, refuse_unproven
 from ..images.personal import fingerprint, must_be_keys, parse_key
-from ..images.provision import check_arch, image_store
 from ..images.room import room_of, size_of
 from ..images.roots import Root
 from ..instances import NOTHING_TO_REBUILD, key_body

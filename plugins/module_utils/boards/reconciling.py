@@ -16,23 +16,22 @@ from concurrent.futures import ThreadPoolExecutor
 from ..boot.registry import BootDrivers
 from ..deadline import Deadline
 from ..descriptors import make_room
-from ..errors import HeteroError, Refused
+from ..errors import HeteroError
 from ..images.ownership import about_to_go, is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
-from ..locks import BUSY, held_by
 from ..plays import play
 from . import adopting, disks, feeding, power_proof, presence, states, unnamed
 from .adopting import PUT_BACK
-from .board_work import BoardWork, locked
+from .board_work import locked
 from .boot_entry import ensure_entry, remove_entry
 from .discarding import discard, must_be_gone
 from .lifecycle import OUT_OF_USE, Options
+from .looks import PHASE, Look, Seen
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .recorded import MAY_HAVE_RUN, UNWATCHED
 from .release import release
 
-PHASE = "reconcile"
 #: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
 PATIENCE = 6.0
 #: Boards that are asked at one time.
@@ -53,83 +52,6 @@ WAYS_BACK = {
     states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
 }
 ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
-
-
-class Seen(BoardWork):
-    """A board that is looked at also where its root is another claim's than its record says.
-
-    `contradiction` is what any other verb refuses it for.
-    """
-
-    contradiction = None
-
-    def read(self):
-        try:
-            super().read()
-        except Refused as error:
-            self.contradiction = error
-
-
-class Look:
-    """One board: what was seen of it and what was found out and done.
-
-    `kept` is the claim that another record gives it; it counts while the board is asked. Once `settled` nothing more
-    is done here.
-    """
-
-    def __init__(self, work):
-        self.work = work
-        self.kept = None
-        self.settled = False
-        self.power = None
-        self.ssh = None
-        self.found = []
-        self.nobodys = False
-
-    def begin(self):
-        """Its lock is held, or was not got."""
-        self.recorded = self.work.record.state if self.work.record else None
-        if self.work.over:
-            self.note(f"not looked at: {self.work.error}")
-        elif self.work.change.check:
-            self.yield_to_a_verb()
-
-    def yield_to_a_verb(self):
-        """A dry run takes no lock: what it sees of a board that a verb works on says nothing of the board."""
-        who = held_by(self.work.proxy.config["run_folder"], self.work.board.name, self.work.instance)
-        if who:
-            self.found, self.work.over, self.work.changed = [], True, False
-            self.note(BUSY.format(who=who))
-
-    def note(self, found, done=None):
-        """`done` says what was mended, or would be; None: it is only reported."""
-        self.found.append(dict(found=found, done=done))
-
-    def mend(self, found, done):
-        """Note what is mended, with an event."""
-        self.note(found, done)
-        self.work.changed = True
-        self.work.say(PHASE, f"{found}: {done}")
-
-    @property
-    def lives_without_power(self):
-        """Whether another outlet feeds it than its wiring names."""
-        return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
-
-    @property
-    def result(self):
-        work = self.work
-        return dict(
-            board=work.board.id,
-            name=work.board.name,
-            instance=work.instance,
-            recorded=self.recorded,
-            state=work.record.state if work.record else None,
-            power=self.power,
-            ssh=self.ssh,
-            found=self.found,
-            changed=work.changed,
-        )
 
 
 def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):

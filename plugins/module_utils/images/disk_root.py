@@ -20,12 +20,13 @@ from ..command import command
 from ..deadline import Deadline
 from ..errors import HeteroError, Refused, naming
 from ..plays import play
+from .choosing import check_arch, check_image
 from .disk_files import Made
 from .image_root import root_of
 from .inside import inside, read_file
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
 from .personal import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
-from .provision import NEW_ROOT, PHASE, Place, check_arch, check_image, prepare_files
+from .provision import NEW_ROOT, PHASE, Place, prepare_files
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
 from .root_archive import archive_of, there

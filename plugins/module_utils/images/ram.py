@@ -17,9 +17,9 @@ import tempfile
 from ..command import command
 from ..errors import BadInput, HeteroError, naming
 from ..proxy_node.config import SET_UP
+from .choosing import check_arch, image_store
 from .console_key import ConsoleKey
 from .cpio import FILE, FOLDER, archive
-from .provision import check_arch, image_store
 from .tftp import BoardFiles
 from .tree import CHUNK
 

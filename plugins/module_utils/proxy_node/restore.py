@@ -16,9 +16,10 @@ import sys
 from ..boards.proxy import Proxy
 from ..deadline import Deadline
 from ..errors import naming, told
+from ..images.choosing import image_store
 from ..images.exports import exporter
 from ..images.ownership import refuse_anothers
-from ..images.provision import UNMOUNT_TIME, Place, image_store
+from ..images.provision import UNMOUNT_TIME, Place
 from ..locks import lock
 from .config import CONFIG, files_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, reconciling
+from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, looks, reconciling
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
 
@@ -18,7 +18,7 @@ def test_a_record_that_cannot_be_taken_over_is_said_and_its_board_is_left(monkey
         raise HeteroError("no space is left", "/state/claims/board0.json", "free some")
 
     monkeypatch.setattr(adopting, "decide", full)
-    look = reconciling.Look(SimpleNamespace())
+    look = looks.Look(SimpleNamespace())
     reconciling._adopt(None, look, ())
     assert look.found == [dict(found="/state/claims/board0.json: no space is left: free some", done=None)]
     assert look.settled

@@ -12,7 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import blame, pdu_loop, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import (
+    blame,
+    boot_loop,
+    pdu_loop,
+    presence,
+    starting,
+)
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import Boot
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Lost, Refused
@@ -216,7 +222,7 @@ def test_a_board_that_stalls_twice_is_kept_out_of_use(site, monkeypatch):
     site.play(0, stall="kernel")
     console = site.folder / "board0.log"
     console.write_text("an old boot\n")
-    begin, begun = starting.console.begin, []
+    begin, begun = boot_loop.console.begin, []
 
     def begins(proxy, played):
         begin(proxy, played)
@@ -224,7 +230,7 @@ def test_a_board_that_stalls_twice_is_kept_out_of_use(site, monkeypatch):
         with console.open("a") as log:
             log.write("a first try\n" if len(begun) == 1 else "Booting\r\n\x1b[1mPXE-E32: TFTP open timeout\x1b[0m\n")
 
-    monkeypatch.setattr(starting.console, "begin", begins)
+    monkeypatch.setattr(boot_loop.console, "begin", begins)
     result = site.run("start", 0, timeout=1)
     one = board(result)
     note = "stalled at tftp after 1 s, twice (boot entry fetched, kernel not asked for); console: board0.log"

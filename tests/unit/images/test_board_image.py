@@ -14,7 +14,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_store, leftovers
+from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_store
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 

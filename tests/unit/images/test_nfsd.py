@@ -20,13 +20,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import nfsd
+from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import Export
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
-    image_of,
-    leftovers,
-    prepare,
-    remove,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
 
 

@@ -16,12 +16,12 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
     Place,
-    image_of,
     leftovers,
     prepare,
     put_back,

@@ -17,13 +17,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
-    image_of,
-    image_store,
-    leftovers,
-    prepare,
-    remove,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of, image_store
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
@@ -263,7 +258,7 @@ def test_killed_anywhere_it_converges(site, proxy, provision, point, when):
 import os, sys
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.images import ganesha, provision, roots, tftp
+from ansible_collections.hetero.compute.plugins.module_utils.images import choosing, ganesha, provision, roots, tftp
 from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils.images.tftp import BoardFiles
@@ -274,7 +269,7 @@ def killed(*arguments):
 {point} = killed
 with Proxy({site.params!r}, "test") as proxy:
     claim = proxy.store.record(0).claim
-    image = provision.image_of(proxy, claim)
+    image = choosing.image_of(proxy, claim)
     provision.prepare(proxy, proxy.board(0), claim, image, Change(), print)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9

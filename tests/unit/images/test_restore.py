@@ -19,11 +19,12 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import roots
+from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import Export
 from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import mount_file
 from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mount_overlay, mounts_below
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import image_of, prepare
+from ansible_collections.hetero.compute.plugins.module_utils.images.provision import prepare
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore

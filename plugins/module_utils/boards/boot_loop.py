@@ -1,0 +1,297 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards on their way to running, all boards of a call in one loop (pdu_loop.py): switched on, followed until their
+systems answer, and given up where they do not; whose fault that is, blame.py says.
+
+What is done with a board that has power before is for starting.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+
+from ..boot.ssh import WrongHostKey
+from ..deadline import Deadline
+from ..errors import StepFailed
+from . import blame, console, feeding, power_proof, states
+from .boot_entry import remove_entry
+from .booting import ASKED, BOOTING, DECIDING, SWITCHING, Boot
+from .pdu_loop import PduLoop
+from .recorded import SWITCH
+
+
+class BootLoop(PduLoop):
+    """Boards on their way to running.
+
+    :param works: BoardWork of each board, locked and read, its boot entry in place.
+    :param options: lifecycle.Options.
+    """
+
+    def __init__(self, proxy, works, options):
+        super().__init__(proxy)
+        self.options = options
+        self.check = options.check
+        self.boots = {work.board.id: Boot(work) for work in works}
+        self._feeds = feeding.Feeds(proxy)
+
+    def _loop(self):
+        """Until each board runs or failed."""
+        # Per board a look, a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is
+        # logging out.
+        places = 1 + 4 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        with ExitStack() as stack:
+            for driver in {boot.work.driver for boot in self.boots.values()}:
+                boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
+                stack.enter_context(driver.watch(boards, self._on_seen))
+            self._threads = stack.enter_context(ThreadPoolExecutor(max_workers=places))
+            stack.callback(self._end_threads)
+            for boot in self.boots.values():
+                self._begin(boot)
+            while not all(boot.work.over for boot in self.boots.values()):
+                self._turn()
+                self._close_lines()
+
+    @abstractmethod
+    def _begin(self, boot):
+        """Ask what there is to know before anything is done with a board."""
+
+    # ---- threads
+
+    def _end_threads(self):
+        for boot in self.boots.values():
+            boot.cancelled.set()
+            boot.has_power.set()
+        for line in self.lines.values():
+            line.close()
+
+    def _asks(self, pdu):
+        return any(boot.stage not in (ASKED, BOOTING) and not boot.work.over for boot in self._of(pdu))
+
+    def _of(self, pdu, outlet=None):
+        return [
+            boot
+            for boot in self.boots.values()
+            if boot.work.pdu == pdu and (outlet is None or boot.work.outlet == outlet)
+        ]
+
+    def _wait_for_ssh(self, boot, deadline, handler):
+        boot.cancelled.set()
+        boot.cancelled = boot.watching = threading.Event()
+        self._spawn(self._ssh, boot, boot.watching, deadline, handler)
+
+    def _ssh(self, boot, watching, deadline, handler):
+        def report(phase, text):
+            self._post(self._on_step, boot, watching, phase, text, time.monotonic())
+
+        try:
+            answer = boot.work.driver.answers(boot.board, boot.work.system, deadline, watching, report)
+        except (WrongHostKey, StepFailed) as error:
+            answer = error
+        self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
+
+    def _on_step(self, boot, watching, phase, text, at):
+        """A step of the driver's own is done."""
+        if boot.watching is watching and boot.stage == BOOTING and not boot.work.over:
+            boot.phase(phase, text, at)
+
+    def _on_ssh(self, boot, watching, handler, answer, at):
+        if boot.watching is watching and not boot.work.over:
+            handler(boot, answer, at)
+
+    # ---- power
+
+    def _off(self, boot, then):
+        if boot.work.doubt and not boot.work.power_proof:
+            feeding.refuse(boot.work)  # another process began this boot
+            return
+        boot.stage, boot.then, boot.way = SWITCHING, then, "on → off → on"
+        if boot.work.state == states.RUNNING and then == self._on:
+            boot.work.move(states.BOOTING)
+        self._ask(boot, "off")
+
+    def _on(self, boot):
+        boot.stage = SWITCHING
+        boot.tries += 1
+        boot.forget()
+        boot.work.before_boot()
+        if boot.work.over:
+            return
+        console.begin(self.proxy, boot.board)
+        boot.work.move(states.BOOTING)
+        self._ask(boot, "on")
+
+    def _ask(self, boot, state):
+        # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
+        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} is to be switched {state}")
+        self._open_line(boot.work.pdu)
+        self.lines[boot.work.pdu].ask(boot.work.outlet, state)
+
+    def _on_switched(self, pdu, outlet, before, after, seconds):
+        for boot in self._of(pdu, outlet):
+            work = boot.work
+            if boot.stage != SWITCHING or work.over:
+                continue
+            boot.outlet_now = after
+            work.power_seen(after)
+            work.driver.switched(boot.board, after)
+            boot.switch_seconds += seconds
+            if after == "off":
+                boot.cycled = True
+                boot.then(boot)
+            else:
+                self._powered(boot)
+
+    def _powered(self, boot):
+        work = boot.work
+        boot.powered = time.monotonic()
+        boot.stage = BOOTING
+        work.phases["power"] = boot.switch_seconds
+        work.power_proof = dict(pdu=f"{boot.way}, read back", board=None)
+        work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
+        boot.switch_seconds = 0.0
+        self._follow(boot, Deadline(self.options.timeout))
+
+    def _follow(self, boot, deadline):
+        if not self.options.wait:
+            boot.work.over = True
+            return
+        boot.progress()
+        self._wait_for_ssh(boot, deadline, self._on_answer)
+
+    # ---- phases
+
+    def _on_seen(self, board_id, kind, name, at, sender):
+        self.boots[board_id].work.seen(kind, name, sender)
+        self._post(self._seen, board_id, kind, name, at)
+
+    def _seen(self, board_id, kind, name, at):
+        boot = self.boots[board_id]
+        if boot.work.over or boot.stage == DECIDING or (boot.stage == SWITCHING and boot.outlet_now == "on"):
+            return  # of an earlier boot
+        boot.see(kind, name, at)
+
+    def _on_answer(self, boot, answer, at):
+        if answer is True:
+            boot.work.came_up()
+            boot.work.move(states.RUNNING)
+            boot.phase(*boot.work.up, at)
+            power_proof.of_running(boot)
+            self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
+            boot.work.over = True
+        else:
+            boot.failed_step = answer if isinstance(answer, StepFailed) else None
+            self._stalled(boot, answer if isinstance(answer, WrongHostKey) else None)
+
+    # ---- a boot that went wrong
+
+    def _stalled(self, boot, wrong_key):
+        if wrong_key and not boot.cycled:
+            # Nobody here saw this board's power go: the answer may come from before.
+            self._off(boot, self._on)
+            return
+        self._spawn(self._self_test, boot, wrong_key)
+
+    def _self_test(self, boot, wrong_key):
+        driver, seen = boot.work.driver, list(boot.strangers)
+        faults = driver.self_test(boot.board)
+        self._post(self._judge, boot, wrong_key, faults, [] if faults else driver.strangers(boot.board, seen))
+
+    def _judge(self, boot, wrong_key, faults, strangers):
+        work = boot.work
+        spent = time.monotonic() - boot.powered
+        who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds, strangers)
+        note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
+        root = work.system.root
+        note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
+        if wrong_key:
+            note = blame.wrong_feed(boot.board, work.pdu, work.outlet)
+        work.evidence = dict(
+            seconds=round(spent, 1),
+            tries=boot.tries,
+            seen=sorted(boot.kinds),
+            asked=boot.roles,
+            console=boot.console,
+            console_tail=blame.console_tail(boot.console, boot.console_from),
+            self_test=faults,
+            strangers=strangers,
+            **(boot.failed_step.facts if boot.failed_step else {}),
+        )
+        if who == blame.PROXY:
+            text = "; ".join(faults)
+            work.say("error", f"the proxy's fault, the board is left as it is: {text}")
+            work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
+        elif who == blame.NETWORK and boot.tries > self.options.retries:
+            self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))
+        elif who == blame.NETWORK:
+            work.say("error", f"{note}; {'; '.join(strangers)}; trying again")
+            self._off(boot, self._on)
+        elif who == blame.IMAGE:
+            self._off(boot, partial(self._prove_off, end=partial(self._end_image, note=note)))
+        elif not wrong_key and boot.tries <= self.options.retries:
+            work.say("error", f"{note}; trying again")
+            self._off(boot, self._on)
+        else:
+            boot.doomed = note
+            self._off(boot, self._quarantine)
+
+    def _prove_off(self, boot, end):
+        self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
+
+    def _give_back(self, boot, signs, end):
+        """Not the board's fault: it is sound, off and without a boot entry; its claim waits for who asked."""
+        if signs:
+            boot.doomed = power_proof.contradiction(boot.work, signs)
+            self._quarantine(boot)
+            return
+        end(boot.work)
+
+    @staticmethod
+    def _end_network(work, note, strangers):
+        text = "; ".join(strangers)
+        work.move(states.SHUTTING_DOWN, f"its network is not the proxy's alone: {text}")
+        remove_entry(work)
+        work.say("error", f"the network's fault, the board is switched off: {text}")
+        what = f"{work.board.name}: {note}; not the board's fault, {text}"
+        work.fail(blame.NETWORK, f"{what}: take that machine off the boards' network, then ask again")
+
+    @staticmethod
+    def _end_image(work, note):
+        work.move(states.SHUTTING_DOWN, f"its image does not boot: {note}")
+        remove_entry(work)
+        tail = "\n".join(work.evidence["console_tail"])
+        work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))
+        work.fail(blame.IMAGE, f"{work.board.name}: {work.image_name} does not boot: {note}{blame.SLOW}")
+
+    @staticmethod
+    def _quarantine(boot):
+        boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else "")
+
+    def _on_refused(self, pdu, outlet, error):
+        """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""
+        for boot in self._of(pdu, outlet):
+            if boot.stage == SWITCHING and not boot.work.over:
+                boot.work.say("power", str(error))
+                boot.doomed = f"{boot.doomed}; {error}" if boot.doomed else str(error)
+                boot.work.evidence.update(error.facts)
+                self._quarantine(boot)
+
+    def _on_down(self, pdu, line, error):
+        """The PDU cannot be talked to: its boards are left as they are, but for those found guilty already."""
+        if self.lines.get(pdu) is not line:
+            return  # it was done with before
+        del self.lines[pdu]
+        for boot in self._of(pdu):
+            if boot.work.over or boot.stage in (ASKED, BOOTING):
+                continue
+            if boot.doomed:
+                boot.doomed += f"; its outlet was not switched off ({error})"
+                self._quarantine(boot)
+                continue
+            boot.work.say("error", f"the board is left as it is: {error}")
+            boot.work.fail(blame.PROXY, error, **error.facts)
