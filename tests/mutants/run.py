@@ -38,8 +38,8 @@ PACKAGES = ("flavors", "boards", "power", "gpus", "cgroup")
 SURVIVE = 0.05
 #: So many tests are asked first.
 AT_ONCE = 8
-#: Copies at work at a time; two cores are what the other stages have, too.
-COPIES = 2
+#: Copies at work at a time; tests wait for most of their time.
+COPIES = 4
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".lab", ".ansible", "build", "collections", "__pycache__")
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -167,13 +169,25 @@ def test_two_that_have_an_instance_of_one_name(proxies):
         assert "TASK [Switch it off" not in output
 
 
-@pytest.mark.parametrize("limit", ["p1", "localhost", "localhost,p1"])
-@pytest.mark.parametrize("playbook", ["reconcile", "status", "terminate_instance"])
-def test_one_that_limit_leaves_out(tmp_path, playbook, limit):
-    """Lost: what reconcile does to one node, without its checks and without a word; or a table without a board, and
-    rc 0. The nodes are not there: who asked them would fail with other words.
+#: Those for localhost alone, which --limit leaves no host.
+HOSTLESS = ["repair p1", "maintenance localhost", "cabling p2", "image p1", "console localhost", "awx p1"]
+
+
+@pytest.mark.parametrize(
+    "playbook_limit",
+    [
+        *map(" ".join, product(["reconcile", "status", "terminate_instance"], ["p1", "localhost", "localhost,p1"])),
+        *in_turns(HOSTLESS, 3),
+    ],
+)
+def test_one_that_limit_leaves_out(tmp_path, playbook_limit):
+    """Lost: what reconcile does to one node, without its checks and without a word; a table without a board, and rc 0;
+    or a board that is called free by nobody. The nodes are not there: who asked them would fail with other words.
     """
-    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook, "--limit", limit, instance="jackie")
+    playbook, limit = playbook_limit.split()
+    given = {"node": "board3"} if playbook_limit in HOSTLESS else {"instance": "jackie"}
+    given = {} if playbook in ("image", "awx") else given
+    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook, "--limit", limit, **given)
     assert rc == 2, output
     assert "--limit leaves out " in said(output)
     assert "UNREACHABLE" not in output
