@@ -50,7 +50,7 @@ class Options:
     :param timeout: seconds from power on within which a board must show itself.
     """
 
-    timeout: float = 30.0
+    timeout: float
     check: bool = False
 
     def limit(self, boards):

@@ -58,7 +58,7 @@ def _look(file):
     return (seen.st_ino, seen.st_size) if seen else (0, 0)
 
 
-def console(proxy, board_id, lines, instance=None, owner=None, everything=False):
+def console(proxy, board_id, lines, instance, owner, everything):
     """What board_console returns: `file`, `console` (its last lines), `command` (to attach), and lines for people.
 
     :param instance: the instance or request that the board is to be of; None asks for nothing.

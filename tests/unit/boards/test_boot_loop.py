@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import SWITCHING
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import BOOTING, SWITCHING
 from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
@@ -44,3 +47,43 @@ def test_boards_of_a_pdu_and_of_an_outlet():
     assert call._of("a") == boots[:2]
     assert call._of("a", "2") == [boots[1]]
     assert call._of("b", "2") == []
+
+
+@pytest.mark.parametrize("current", [True, False])
+@pytest.mark.parametrize("over", [True, False])
+@pytest.mark.parametrize("stage", [BOOTING, SWITCHING])
+def test_only_who_watches_a_board_now_is_heard(current, over, stage):
+    """Lost: a board that boots is called running by the answer of the system before its power cut."""
+    heard, call = [], Starting.__new__(Starting)
+    watching = threading.Event()
+    boot = SimpleNamespace(work=SimpleNamespace(over=over), stage=stage, phase=lambda *step: heard.append("step"))
+    boot.watching = watching if current else threading.Event()
+    call._on_ssh(boot, watching, lambda *said: heard.append("answer"), True, 1.0)
+    call._on_step(boot, watching, "tftp", "kernel fetched", 1.0)
+    expected = ["answer"] + (["step"] if stage == BOOTING else [])
+    assert heard == (expected if current and not over else [])
+
+
+def test_who_waits_for_a_board_waits_no_longer_than_the_call():
+    """Lost: minutes at the end of each verb, for threads that listen to boards which need not be listened to."""
+    call = Starting.__new__(Starting)
+    boots = [SimpleNamespace(cancelled=threading.Event(), has_power=threading.Event()) for _number in range(2)]
+    closed = []
+    call.boots, call.lines = dict(enumerate(boots)), {"pdu-a": SimpleNamespace(close=lambda: closed.append("pdu-a"))}
+    call._end_threads()
+    assert all(event.is_set() for boot in boots for event in (boot.cancelled, boot.has_power))
+    assert closed == ["pdu-a"]
+
+
+@pytest.mark.parametrize(
+    ("state", "to_start", "moved"), [("running", True, True), ("running", False, False), ("booting", True, False)]
+)
+def test_a_board_is_booting_before_its_power_is_cut_for_a_boot(state, to_start, moved):
+    """Lost: who looks in between sees a running board without power, and takes it for somebody's fault."""
+    did, call = [], Starting.__new__(Starting)
+    work = SimpleNamespace(doubt=None, state=state, move=did.append)
+    call._ask = lambda boot, power: did.append(power)
+    boot = SimpleNamespace(work=work, stage=None, then=None, way=None)
+    call._off(boot, call._on if to_start else call._quarantine)
+    assert did == (["booting"] if moved else []) + ["off"]
+    assert (boot.stage, boot.way) == (SWITCHING, "on → off → on")

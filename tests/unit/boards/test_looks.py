@@ -11,6 +11,19 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import adopt
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
 
+def test_a_board_that_was_not_looked_at_has_an_answer_too():
+    """Lost: what reconcile found of all boards, to a traceback for one that a verb works on."""
+    work = SimpleNamespace(board=SimpleNamespace(id=0, name="board0"), instance=None, record=None, over=True)
+    work.error, work.changed, work.change = "busy with start of jackie", False, SimpleNamespace(check=False)
+    look = looks.Look(work)
+    look.begin()
+    assert {name: look.result[name] for name in ("power", "ssh", "state", "recorded", "changed")} == dict(
+        power=None, ssh=None, state=None, recorded=None, changed=False
+    )
+    assert look.result["found"] == [dict(found="not looked at: busy with start of jackie", done=None)]
+    assert (look.settled, look.nobodys, look.kept) == (False, False, None)
+
+
 def test_a_record_that_cannot_be_taken_over_is_said_and_its_board_is_left(monkeypatch):
     """Lost: why a tenant is not known any more; or its board, which would be looked at as nobody's."""
 

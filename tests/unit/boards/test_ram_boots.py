@@ -72,3 +72,15 @@ def test_a_board_that_was_in_ram_counts_as_changed():
     ram.proxy = SimpleNamespace(store=SimpleNamespace(record=lambda board: f"record of {board}"))
     ram.hand_over()
     assert outer == SimpleNamespace(changed=True, failed=False, record="record of 0")
+
+
+def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
+    """Lost: a board whose disks are never wiped, for its key of another try was asked for, too."""
+    monkeypatch.setattr(ram_boot, "serve_initrd", lambda *given: (None, None))
+    monkeypatch.setattr(ram_boot, "System", lambda image, root, *keys: SimpleNamespace(image=image, console_key=None))
+    ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
+    ram._system, ram._asked = SimpleNamespace(image=None, console_key=None), {"10.0.0.4", "10.0.0.9"}
+    ram.driver, ram.proxy, ram.board = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}), None, None
+    monkeypatch.setattr(ram_boot, "INITRD", "initrd")
+    ram.before_boot()
+    ram.must_be_the_board()

@@ -133,3 +133,18 @@ def test_a_board_whose_outlet_is_off(check, began, claim, done):
     one._found_off(boot)
     assert did == done
     assert (boot.stage == DECIDING) is check
+
+
+@pytest.mark.parametrize("before", ["on", "off"])
+def test_a_board_that_is_to_boot_anew_is_asked_nothing_more(before):
+    """Lost: a boot that is called done by an answer of the system before it, or a call that waits for that answer."""
+    asked, one = threading.Event(), Starting.__new__(Starting)
+    one.check, said = True, []
+    work = SimpleNamespace(doubt=None, state="running", outlet_name="pdu-a outlet 5", over=False)
+    work.board, work.note = SimpleNamespace(name="board0"), lambda *change: True
+    work.say = lambda phase, text: said.append(text)
+    boot = SimpleNamespace(work=work, outlet_now=before, cancelled=asked, watching=asked)
+    one._cold_start(boot)
+    assert asked.is_set()
+    assert (boot.watching, work.over) == (None, True)
+    assert said == [f"pdu-a outlet 5 is {before}: {'on → off → on' if before == 'on' else 'off → on'}"]

@@ -194,6 +194,14 @@ esac""",
     assert unseen == ["namespaces that are not attached of nvme0 (the RAM image has no nvme)"]
 
 
+def test_a_program_that_only_complains_has_looked_for_nothing():
+    """Lost: that nobody looked for another namespace, with what a tenant left in it."""
+    unseen = []
+    said = {("spaces", "nvme0"): ["NVMe status: INVALID_OPCODE"], ("controller", "nvme0"): ["unvmcap : 0"]}
+    assert disk_areas._nvme("nvme0", said, unseen) == []
+    assert unseen == ["namespaces of nvme0 (nvme list-ns said: NVMe status: INVALID_OPCODE)"]
+
+
 def test_what_a_program_said_last_is_short():
     """A page of a program's help in each line of the report would hide which disk it is about."""
     assert disk_areas._last({("dco", "sda"): ["first", "y" * 200]}, "dco", "sda") == "y" * 80

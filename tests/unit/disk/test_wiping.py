@@ -559,6 +559,8 @@ def test_whose_fault_a_ram_boot_is(disks, stall, state):
     result = disks.wipe(0, timeout=2)
     assert (result["failed"], disks.record(0).state) == (True, state)
     assert result["boards"][0]["blame"] == ("proxy" if stall == "nfs" else "board")
+    # what did not boot is not an instance's image
+    assert ("RAM image ram does not boot" in result["msg"]) == (stall == "nfs")
     assert "not proven to be wiped" in disks.release(0)["msg"]
 
 
@@ -600,7 +602,7 @@ def test_dry_run_after_the_dry_runs_of_stopping_and_removing(disks):
     result = disks.wipe(0, 1, check=True)
     assert (result["changed"], result["failed"]) == (True, False)
     for line in result["lines"]:
-        assert line["text"].startswith("would boot into RAM and wipe /dev/")
+        assert (line["phase"], line["text"][:36]) == ("wipe", "would boot into RAM and wipe /dev/sd")
         assert line["text"].endswith(", once it is off and nothing is made ready on it")
     assert (disks.record(0).state, disks.power(0)) == ("running", "on")
     assert SECRET in disks.disk(0).read_bytes()

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import board_verdict
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import board_verdict, verdicts
 
 FLAVOR = {"name": "big", "memory_mb": 4096, "vcpus": 4, "local_gb": 100}
 
@@ -23,3 +25,10 @@ def test_one_that_is_only_busy_has_room_when_it_is_not():
     verdict = board_verdict(FLAVOR, board, "proxy1")
     assert verdict.never == ()
     assert (len(verdict.busy), verdict.room, verdict.most) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(("wanted", "names"), [(None, ["board7"]), (7, ["board7"]), (3, [])])
+def test_the_facts_of_one_board_are_a_node_too(wanted, names):
+    """Lost: boards that an inventory has as hosts, each with its own facts: nothing would fit, without a reason."""
+    facts = dict(id=7, name="board7", memory_mb=8192, vcpus=8, local_gb=100, state="power off", cpu_info={})
+    assert [one.name for one in verdicts(FLAVOR, [facts], board=wanted)] == names

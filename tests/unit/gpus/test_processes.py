@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import processes
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders
 
@@ -185,3 +186,18 @@ def test_a_container_that_cannot_be_looked_at_is_told(proc):
         assert answer.read() == (
             "process 101 (python3): its open files cannot be looked at: run this as root of the host"
         )
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "kept"),
+    [(0, {}, False), (0, {"container": "box"}, True), (0, {"domain": "ml-9"}, True), (1, {}, True), (1000, {}, True)],
+)
+def test_who_may_not_be_looked_at_is_only_left_out_where_the_kernel_itself_forbids_it(monkeypatch, user, owner, kept):
+    """Lost: a GPU that is given to two; or each look at GPUs, for one guarded process of the system."""
+    monkeypatch.setattr(processes, "_process", lambda pid, folder, own: Process(7, "init", **owner))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    if not kept:
+        assert processes._not_for_us("7", "/proc/7", None, PermissionError()) is None
+        return
+    with pytest.raises(HeteroError, match=r"process 7 \(init\): its open files cannot be looked at: run this as root"):
+        processes._not_for_us("7", "/proc/7", None, PermissionError())

@@ -66,3 +66,16 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
     else:
         mend()
         assert done == [("users", ["node"]), ("rule", ["node"], ["own"]), ("take", ["node"])]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "node", "said"),
+    [
+        (True, True, "is allowed and there"),
+        (False, True, "is denied and there"),
+        (True, False, "is allowed and not there"),
+    ],
+)
+def test_what_was_wrong_is_said(allowed, node, said):
+    """Lost: what a container lacked, to who reads what reconcile mended."""
+    assert reconciling._words(dict(allowed=allowed, node=node)) == said

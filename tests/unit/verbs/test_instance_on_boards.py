@@ -9,7 +9,9 @@ though its instance ran.
 
 from __future__ import annotations
 
+import importlib
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +49,26 @@ def test_a_board_in_one_call_and_again(site):
     assert result["lines"][0]["text"] == "wants tp64.8x8: 2 of 2 boards fit, board0 chosen"
     again = up(site)
     assert (again["changed"], again["diff"]) == (False, [])
+
+
+def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, monkeypatch):
+    """Lost: the progress of a boot: who follows looks into nobody's database, or at all that ever was."""
+    up(site)
+    followed = []
+    monkeypatch.setattr(instances.job, "in_background", lambda module, prepare, work: followed.append(prepare()))
+    spec = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
+    params = {name: option.get("default") for name, option in spec.options.items()}
+    params.update(site.params, kind="board", instance="jackie", timeout=10)
+    instances.in_background(SimpleNamespace(params=params))
+    ((folder, follow),) = followed
+    assert (folder, follow["state_db"], follow["instances"]) == (
+        str(site.run_folder),
+        site.params["state_db"],
+        ["jackie"],
+    )
+    with site.proxy() as proxy:
+        assert follow["after"] == max(event.id for event in proxy.store.newest_events(None, 1)) > 1
+    assert follow["limit"] > 10
 
 
 def test_a_dry_run_makes_nothing(site):

@@ -19,6 +19,7 @@ def test_the_end_is_set_shown_and_taken_away(jackie):
     assert jackie.record(0).claim.expires is None
     dry = jackie.lease(3, check=True)
     assert dry["changed"]
+    assert dry["boards"][0]["expires"] == pytest.approx(time.time() + 10800, abs=20), "what it would be"
     assert jackie.record(0).claim.expires is None
     first = jackie.lease(3)
     assert first["boards"][0]["expires"] == jackie.record(0).claim.expires == pytest.approx(time.time() + 10800, abs=20)

@@ -30,6 +30,7 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     back = maintenance(site, "off")
     assert (back["changed"], back["boards"][0]["state"]) == (True, "power off")
     assert (site.record(0).state, site.record(0).note, site.record(0).power) == ("power off", "", "off")
+    assert [line["text"] for line in back["lines"]] == ["off: its outlet is off, nothing is left on it"]
     assert not maintenance(site, "off")["changed"]
 
 
