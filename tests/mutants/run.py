@@ -48,7 +48,6 @@ class Copy:
 
     def __init__(self, root, folder, patience):
         self.root = folder / "c"
-        self.cpu = 0.0
         self._mtime = 1_000_000_000
         shutil.copytree(root, self.root, symlinks=True, ignore=LEFT_OUT)
         link = self.root / "build" / "ansible_collections" / "hetero" / "compute"
@@ -59,19 +58,29 @@ class Copy:
         path = os.pathsep.join(map(str, (self.root / "build", ROOT / "tests")))
         more = dict(PYTHONPATH=path, PYTHONPYCACHEPREFIX=str(folder / "pyc"), TMPDIR=str(folder))
         more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"))
-        argv = [sys.executable, "-m", "mutants.asking", str(self.root), str(patience)]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(argv, env=dict(os.environ, **more), stdin=pipe, stdout=pipe, text=True)
+        self._env = dict(os.environ, **more)
+        self._argv = [sys.executable, "-m", "mutants.asking", str(self.root), str(patience)]
+        self.cpu = 0.0
+        self._start()
+
+    def _start(self):
+        pipe, self._before = subprocess.PIPE, self.cpu
+        self._process = subprocess.Popen(self._argv, env=self._env, stdin=pipe, stdout=pipe, text=True)
 
     def ask(self, seconds):
-        self.process.stdin.write(json.dumps(seconds) + "\n")
-        self.process.stdin.flush()
-        said = self.process.stdout.readline()
+        self._process.stdin.write(json.dumps(seconds) + "\n")
+        self._process.stdin.flush()
+        said = self._process.stdout.readline()
         if not said:
             raise SystemExit("what asks the tests has ended")
         answer = json.loads(said)
-        self.cpu = answer.pop("cpu")
+        self.cpu = self._before + answer.pop("cpu")
         return answer
+
+    def begin_anew(self):
+        """In a place where no mutant was: one may have left rules in a cgroup, or a mount."""
+        self.end()
+        self._start()
 
     def write(self, path, source):
         """With a time of its own: Python takes a compiled file for the one of a source of the same time and length."""
@@ -81,8 +90,8 @@ class Copy:
 
     def end(self):
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.wait()
+            self._process.stdin.close()
+        self._process.wait()
 
 
 class Trial:
@@ -130,9 +139,14 @@ class Trial:
             return end, killer, passed
         # a test that fails without the mutant as well has shown nothing; what is no test is a file of tests, or all
         proofs = [test for test in tests if killer in (None, test, test.partition("::")[0])]
-        if copy.ask({proofs[0]: asked[proofs[0]]})["verdict"] == "passed":
+        proof = {proofs[0]: asked[proofs[0]]}
+        if copy.ask(proof)["verdict"] == "passed":
             self.sound.add(proofs[0])
             return end, killer, passed
+        copy.begin_anew()
+        if copy.ask(proof)["verdict"] == "passed":
+            self.sound.add(proofs[0])
+            return self._once(copy, mutant, source, tests)
         self.unsound.update(proofs)
         return "unsound", killer, 0
 
