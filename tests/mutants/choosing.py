@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tests are asked about a mutant: those that ran its lines when they were recorded, of each way through its
-function some, the quickest first.
+function some, the quickest first, and a few that speak of what the line speaks of.
 
 What is run once at import (constants, classes, defaults) has no test of its own: asked are the file's own tests and
 those that run the function that has the default, or the lines that name the constant, else all that run anything of the
@@ -16,6 +16,7 @@ import ast
 import itertools
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from coverage import CoverageData
@@ -24,6 +25,9 @@ from coverage import CoverageData
 TESTS, SECONDS = 150, 200
 #: Seconds up to which a test is quick.
 QUICK = 3
+#: So many test functions that have the rarest words of a mutant's line are asked, of which none takes all the time.
+TELLING = 8
+WORD = re.compile(r"[A-Za-z]{4,}")
 
 
 class Recorded:
@@ -31,10 +35,18 @@ class Recorded:
 
     :param folder: with coverage's combined file `data`, and times-*.jsonl, as mutants.recording leaves them.
     :param sources: path → source of all files that were measured; paths as mutants name them.
+    :param tests: path → source of the files of tests.
     """
 
-    def __init__(self, folder, sources):
+    def __init__(self, folder, sources, tests):
         self.sources = sources
+        self.words = {}
+        for path, source in tests.items():
+            lines = source.split("\n")
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.FunctionDef):
+                    text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                    self.words.setdefault((path, node.name), set()).update(WORD.findall(text))
         self.seconds = {}
         for times in Path(folder).glob("times-*.jsonl"):
             self.seconds.update(map(json.loads, times.read_text().splitlines()))
@@ -98,13 +110,27 @@ class Recorded:
         The ways through its function take turns, for of tests that go one way most know the same.
         """
         tests = self.tests(mutant)
-        chosen, seconds = [], 0.0
+        chosen = [test for test in self.telling(mutant, tests) if self.seconds[test] <= SECONDS / TELLING]
+        seconds = sum(map(self.seconds.get, chosen))
         for turn in itertools.zip_longest(*(self.in_turns(mutant, way) for way in self.ways(mutant, tests))):
             for test in sorted(filter(None, turn), key=self.seconds.get):
-                if len(chosen) < TESTS and (not chosen or seconds + self.seconds[test] <= SECONDS):
+                left = len(chosen) < TESTS and (not chosen or seconds + self.seconds[test] <= SECONDS)
+                if left and test not in chosen:
                     chosen.append(test)
                     seconds += self.seconds[test]
         return sorted(chosen, key=self.seconds.get), len(tests)
+
+    def telling(self, mutant, tests):
+        """The quickest case of each of those whose own text has the rarest words of the mutant's line."""
+        quickest = {}
+        for test in sorted(tests, key=self.seconds.get):
+            path, _colons, name = test.partition("[")[0].partition("::")
+            quickest.setdefault((path, name.rpartition("::")[2]), test)
+        wanted = set(WORD.findall(self.sources[mutant.path].split("\n")[mutant.line - 1]))
+        shared = {function: wanted & self.words.get(function, set()) for function in quickest}
+        usual = Counter(itertools.chain.from_iterable(shared.values()))
+        worth = {function: sum(1 / usual[word] for word in words) for function, words in shared.items() if words}
+        return [quickest[function] for function in sorted(worth, key=worth.get, reverse=True)[:TELLING]]
 
     def ways(self, mutant, tests):
         """The tests by what they ran of the mutant's function: lists of those that ran the same lines of it."""

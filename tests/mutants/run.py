@@ -179,7 +179,8 @@ def main(argv=None):
     options = arguments.parse_args(argv)
     root = options.root.resolve()
     sources, measured = candidates(root, options.only)
-    recorded = choosing.Recorded(options.recorded or root / "build" / "recording", measured)
+    tests = {str(path.relative_to(root)): path.read_text() for path in (root / "tests").rglob("test_*.py")}
+    recorded = choosing.Recorded(options.recorded or root / "build" / "recording", measured, tests)
     chosen = sampling.sample(sources, options.mutants, options.seed, equivalent(root))
     if not chosen or not recorded.lines:
         sys.exit("no mutants, or no recorded tests: nothing was tested")

@@ -31,6 +31,14 @@ RARE = "tests/unit/verbs/test_rare.py::test_none"
 OWN = "tests/unit/power/test_switch.py::test_limit"
 
 
+#: The text of the slow one.
+TEXT = """
+def test_none():
+    outlet = 9
+    assert switch(outlet) == "none"
+"""
+
+
 @pytest.fixture
 def recorded(tmp_path):
     """Many quick tests that go one way, and a slow one that goes the other."""
@@ -41,7 +49,7 @@ def recorded(tmp_path):
     data.write()
     times = [json.dumps([test, 0.1]) for test in [*USUAL, OWN]]
     (tmp_path / "times-1.jsonl").write_text("\n".join([*times, json.dumps([RARE, 30.0])]) + "\n")
-    return choosing.Recorded(tmp_path, {PATH: SOURCE})
+    return choosing.Recorded(tmp_path, {PATH: SOURCE}, {RARE.partition("::")[0]: TEXT})
 
 
 def asked(recorded, old):
@@ -72,6 +80,15 @@ def test_a_constant_is_asked_about_with_the_tests_that_ran_what_names_it(recorde
     tests, known = asked(recorded, "8")
     assert known == len(USUAL) + 2
     assert OWN in tests
+
+
+def test_who_speaks_of_what_the_line_speaks_of_is_asked(recorded, monkeypatch):
+    """Else a fault that one slow test of hundreds knows is hunted by a developer, who finds that test."""
+    monkeypatch.setattr(choosing.Recorded, "ways", lambda recorded, mutant, tests: [USUAL])
+    recorded.seconds[RARE] = 20.0
+    assert RARE in asked(recorded, "outlet > LIMIT")[0]
+    recorded.words.clear()
+    assert RARE not in asked(recorded, "outlet > LIMIT")[0]
 
 
 def test_no_mutant_takes_longer_than_is_agreed(recorded, monkeypatch):
