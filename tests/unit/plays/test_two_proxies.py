@@ -100,6 +100,14 @@ def test_a_word_for_an_instance_of_one_name_on_two_nodes_is_for_one(proxies, wor
     rc, output = plays.play("reconcile", **{word: "jackie"})
     assert (rc, first(), second()) == (2, *before), output
     assert "jackie is meant on each of p1, p2. Nothing is adopted or ended: leave out" in " ".join(output.split())
+    down = folders["p2"].folder / "down"
+    down.touch()
+    rc, output = plays.play("reconcile", **{word: "jackie"})
+    assert (rc, first(), second()) == (2, *before), output
+    assert "p2 cannot be asked, and may have jackie as well. Nothing is done: bring it back, or" in " ".join(
+        output.split()
+    )
+    down.unlink()
     rc, output = plays.play("reconcile", **{word: "jackie"}, without="p2")
     assert (rc, first() == before[0], second()) == (0, False, before[1]), output
 
