@@ -28,11 +28,10 @@ class Ram:
     failed = over = False
 
     def __init__(self, name):
-        self.outer, self.ended = name, []
+        self.outer, self.ended = SimpleNamespace(name=name), []
         self.board = self.system = None
         self.driver = SimpleNamespace(shell=lambda board, system: None)
         self.key = "said on its console"
-        self.outer = SimpleNamespace(name=name)
 
     def must_be_the_board(self):
         pass
