@@ -28,6 +28,8 @@ CONFIG = struct.Struct("=II 52x I 64x 64x 32x 16x 64x")
 #: Seconds for the kernel to let go of a file that was unmounted just now (it takes milliseconds).
 LET_GO = 10.0
 NONE = "load the kernel's loop module, and let a container use /dev/loop-control and block devices 7:*"
+#: Nodes of devices that were made by this process.
+MADE: list[str] = []
 
 
 @contextlib.contextmanager
@@ -53,6 +55,23 @@ def attached(path: str, read_only: bool = False) -> Iterator[str]:
         os.close(file)
 
 
+@contextlib.contextmanager
+def own_nodes() -> Iterator[None]:
+    """Nodes of devices that are made in the block go at its end: who only tries whether there are some leaves none.
+
+    One whose device another process took first was made here as well. A machine's own /dev is the kernel's, and keeps
+    them. Who opens a node in the moment in which it goes asks for a device once more.
+    """
+    before = len(MADE)
+    try:
+        yield
+    finally:
+        for name in MADE[before:]:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+        del MADE[before:]
+
+
 def _alone(file: int, path: str) -> None:
     deadline = Deadline(LET_GO)
     while True:
@@ -69,11 +88,16 @@ def _alone(file: int, path: str) -> None:
 def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
     """(descriptor, path) of a loop device that has the file, and loses it with its last user."""
     flags = LO_FLAGS_AUTOCLEAR | (LO_FLAGS_READ_ONLY if read_only else 0)
+    deadline = Deadline(LET_GO)
     while True:
+        name = ""
         try:
             name = _free_device()
             device = os.open(name, (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC)
         except OSError as error:
+            # one who only tried has taken the node away (own_nodes)
+            if name and error.errno == errno.ENOENT and not deadline.passed:
+                continue
             raise HeteroError(f"no loop device can be had ({error.strerror})", path, NONE) from error
         try:
             fcntl.ioctl(device, LOOP_CONFIGURE, CONFIG.pack(file, 0, flags))
@@ -100,4 +124,5 @@ def _free_device() -> str:
             device = os.makedev(*map(int, file.read().split(":")))
         with contextlib.suppress(FileExistsError):
             os.mknod(name, 0o600 | stat.S_IFBLK, device)
+            MADE.append(name)
     return name

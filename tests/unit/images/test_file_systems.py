@@ -288,3 +288,38 @@ def test_a_killed_process_leaves_no_device(folder):
     with attached(str(file)):
         assert devices_of(folder) == [str(file)]
     assert devices_of(folder) == []
+
+
+TAKES_IT_FIRST = """
+import fcntl, os, struct, sys
+from ansible_collections.hetero.compute.plugins.module_utils.images import loop
+taken, make = [], loop._free_device
+def free():
+    name = make()
+    if not taken:
+        # another process was quicker
+        other, backing = os.open(name, os.O_RDONLY), os.open({file!r}, os.O_RDONLY)
+        fcntl.ioctl(other, loop.LOOP_CONFIGURE, loop.CONFIG.pack(backing, 0, loop.LO_FLAGS_AUTOCLEAR | 1))
+        taken.append(name)
+    return name
+loop._free_device = free
+with loop.own_nodes(), loop.attached({file!r}, read_only=True) as device:
+    assert device != taken[0]
+    there = os.listdir("/dev")
+    assert os.path.basename(device) in there, there
+print("\\n".join(os.listdir("/dev")))
+"""
+
+
+def test_who_only_tries_leaves_no_node_of_a_device_that_another_took_first(folder):
+    """A dry run changes nothing, not even a /dev of a container's own."""
+    file = folder / "file"
+    file.touch()
+    os.truncate(file, 1 << 20)
+    build = str(Path(loop.__file__).parents[6])
+    path = next(entry for entry in [*sys.path, build] if Path(entry, "ansible_collections/hetero/compute").exists())
+    own = 'mount -t tmpfs dev /dev && mknod /dev/loop-control c 10 237 && mknod /dev/null c 1 3 && exec "$@"'
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", own, "sh", sys.executable, "-c"]
+    code = TAKES_IT_FIRST.format(file=str(file))
+    done = subprocess.run([*argv, code], capture_output=True, text=True, check=False, env={"PYTHONPATH": path})
+    assert (done.returncode, set(done.stdout.split())) == (0, {"null", "loop-control"}), done.stderr
