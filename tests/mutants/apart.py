@@ -27,8 +27,9 @@ WRITABLE = ("dev", "proc", "run", "tmp")
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders of which only the names of folders in them are there.
 EMPTY = ("/run", "/var/lib/lxc", "/var/log", "/var/tmp")
-#: Hierarchies of cgroup v1 that the code works in, besides v2.
-HIERARCHIES = {"devices", "freezer"}
+#: Hierarchies of cgroup v1 that the code works in, besides v2: liblxc starts no container where one that limits it is
+#: read-only.
+HIERARCHIES = {"cpu", "cpuacct", "devices", "freezer", "memory", "pids"}
 #: Behind it the process that made the cgroup.
 OURS = "hetero-mutants-"
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -12,6 +12,9 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
+import threading
+import time
 from pathlib import Path
 
 import coverage
@@ -54,7 +57,31 @@ def named(serialized, test):
     return base64.b64encode(json.dumps(dict(settings, context=test)).encode()).decode()
 
 
+class PatientSys:
+    """Module sys as threads see it, with a settrace that waits for another thread's.
+
+    An audit hook that is written in Python, such as kill points', lets other threads in while one installs its trace
+    function. CPython 3.11 refuses theirs then, and a thread ends before it begins: who waits for it waits for ever.
+    """
+
+    WAIT = 30.0  # seconds
+
+    def __getattr__(self, name):
+        return getattr(sys, name)
+
+    def settrace(self, function):
+        end = time.monotonic() + self.WAIT
+        while True:
+            try:
+                return sys.settrace(function)
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.001)
+
+
 def pytest_configure(config):
     measuring = coverage.Coverage.current()
     if measuring is not None:
+        threading._sys = PatientSys()
         config.pluginmanager.register(Recording(measuring))

@@ -36,6 +36,8 @@ UTILS = "plugins/module_utils"
 PACKAGES = ("flavors", "boards", "power", "gpus", "cgroup")
 #: This share of the sample, and the run has failed.
 SURVIVE = 0.05
+#: More tests than this that fail without a mutant, and the run has failed: what they know was not asked.
+MOST_UNSOUND = 5
 #: So many tests are asked first.
 AT_ONCE = 8
 #: Copies at work at a time; tests wait for most of their time.
@@ -186,18 +188,25 @@ def main(argv=None):
         sys.exit("no mutants, or no recorded tests: nothing was tested")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hm-", ignore_cleanup_errors=True) as folder:
-        ends, cpu = run(root, Path(folder), chosen, sources, recorded, options.patience)
+        ends, cpu, unsound = run(root, Path(folder), chosen, sources, recorded, options.patience)
     survivors = [mutant for mutant, end in ends.items() if end in ("survived", "not run")]
     for mutant in survivors:
         print(f"SURVIVOR {ends[mutant]}: {mutant}")
     print(f"{cpu:.0f} s of CPU in {time.monotonic() - began:.0f} s")
-    share = len(survivors) / len(chosen)
-    print(f"{len(chosen)} mutants, seed {options.seed}, {len(survivors)} survive ({100 * share:.1f} %)")
-    return 1 if share >= SURVIVE else 0
+    summary, code = verdict(options.seed, len(chosen), len(survivors), len(unsound))
+    print(summary)
+    return code
+
+
+def verdict(seed, mutants, survivors, unsound):
+    """The last line, and how the run ends."""
+    share, unasked = survivors / mutants, f", {unsound} tests not asked" if unsound else ""
+    summary = f"{mutants} mutants, seed {seed}, {survivors} survive ({100 * share:.1f} %){unasked}"
+    return summary, 1 if share >= SURVIVE or unsound > MOST_UNSOUND else 0
 
 
 def run(root, folder, chosen, sources, recorded, patience):
-    """Mutant → how it ended, and the seconds of CPU that the tests took."""
+    """Mutant → how it ended, the seconds of CPU that the tests took, and the tests that fail without a mutant."""
     copies, trial = queue.SimpleQueue(), Trial(recorded)
     everyone = []
     for number in range(COPIES):
@@ -224,7 +233,7 @@ def run(root, folder, chosen, sources, recorded, patience):
             copy.end()
     for test in sorted(trial.unsound):
         print(f"NOT ASKED, for it fails without a mutant: {test}")
-    return ends, sum(copy.cpu for copy in everyone)
+    return ends, sum(copy.cpu for copy in everyone), trial.unsound
 
 
 if __name__ == "__main__":

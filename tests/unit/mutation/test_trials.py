@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from mutants.run import Trial
+from mutants.run import Trial, verdict
 from mutants.sampling import mutants
 
 SOURCE = "def f():\n    return 1\n"
@@ -40,3 +40,11 @@ def test_what_a_mutant_left_behind_fails_no_test_for_good(for_good):
     answer = trial._once(copy, mutants("flavors/f.py", SOURCE)[0], SOURCE, [TEST])
     assert answer == (("unsound", TEST, 0) if for_good else ("passed", None, 1))
     assert (trial.unsound, copy.began) == ({TEST} if for_good else set(), 1)
+
+
+@pytest.mark.parametrize(("survivors", "unsound", "code"), [(14, 5, 0), (15, 0, 1), (0, 6, 1)])
+def test_a_run_fails_by_what_lived_on_and_by_whom_it_could_not_ask(survivors, unsound, code):
+    """A whole folder of tests was once not asked, and its mutants counted as nobody's."""
+    summary, ended = verdict(7, 300, survivors, unsound)
+    assert ended == code
+    assert (f", {unsound} tests not asked" in summary) == (unsound > 0)
