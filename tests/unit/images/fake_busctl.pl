@@ -11,16 +11,16 @@ use warnings;
 my @TARGET = ("call", "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr", "org.ganesha.nfsd.exportmgr");
 my $EXPORT = qr/
     EXPORT\ \{\n
-    \ \ Export_Id\ =\ (?<id>\d+);\n
-    \ \ Path\ =\ "(?<path>\/[^"\n]*)";\n
-    \ \ Pseudo\ =\ "(?<pseudo>\/[^"\n]*)";\n
+    \ \ Export_Id\ =\ (\d+);\n
+    \ \ Path\ =\ "(\/[^"\n]*)";\n
+    \ \ Pseudo\ =\ "(\/[^"\n]*)";\n
     \ \ Attr_Expiration_Time\ =\ 0;\n
     \ \ Access_Type\ =\ None;\n
     \ \ Squash\ =\ no_root_squash;\n
     \ \ Protocols\ =\ 3,\ 4;\n
     \ \ SecType\ =\ sys;\n
     \ \ FSAL\ \{\ Name\ =\ VFS;\ \}\n
-    \ \ CLIENT\ \{\ Clients\ =\ (?<client>[0-9.]+);\ Access_Type\ =\ RW;\ \}\n
+    \ \ CLIENT\ \{\ Clients\ =\ ([0-9.]+);\ Access_Type\ =\ RW;\ \}\n
     \}\n
 /x;
 # What the file holds, as Python's json writes it: {"7": {"path": …, "pseudo": …, "clients": [one or none]}, …}
@@ -70,8 +70,9 @@ sub keep {
 sub add {
     my ($exports, $path, $expression) = @_;
     -f $path or fail("error 2 (No such file or directory) when attempting to stat config file $path");
-    slurp($path) =~ /\A$EXPORT\z/ && $expression eq "EXPORT(Export_Id=$+{id})" or fail("Error while parsing $path");
-    my %found = %+;
+    my %found;  # by number: Ubuntu 20.04's perl-base has no %+
+    @found{qw(id path pseudo client)} = slurp($path) =~ /\A$EXPORT\z/ or fail("Error while parsing $path");
+    $expression eq "EXPORT(Export_Id=$found{id})" or fail("Error while parsing $path");
     fail("Selected entries in $path already active!!!") if grep { $_->{id} eq $found{id} } @$exports;
     my $taken = grep { $_->{pseudo} eq $found{pseudo} } @$exports;
     if ($taken || !-d $found{path}) {

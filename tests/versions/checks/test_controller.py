@@ -21,6 +21,7 @@ KINDS = {
     "module": "plugins/modules/*.py",
     "inventory": "plugins/inventory/*.py",
     "filter": "plugins/filter/*.yml",
+    "lookup": "plugins/lookup/*.py",
     "test": "plugins/test/*.yml",
     "role": "roles/*/meta/argument_specs.yml",
 }
