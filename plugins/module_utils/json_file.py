@@ -33,11 +33,22 @@ def loads(text):
         raise ValueError("it is nested too deep") from error
 
 
-def read_object(path, remedy):
-    """The object in the file; BadInput where it is missing or none."""
+def any_number(text):
+    """The same with NaN, Infinity and what is beyond all bounds as floats, for who names each with its place."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def read_object(path, remedy, numbers=loads):
+    """The object in the file; BadInput where it is missing or none.
+
+    :param numbers: how its text is read; with `any_number` the caller looks for NaN and the like himself.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            data = loads(file.read())
+            data = numbers(file.read())
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path, remedy) from error
     except ValueError as error:

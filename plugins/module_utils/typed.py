@@ -5,7 +5,7 @@
 the file leaves it out. One reading finds all mistakes, each with its place, and what is read is what was declared.
 
 The declarations are in proxy_node/config.py and accelerator_host/config.py. Keys that are not declared stay as they
-are, for a driver of a site may read them.
+are, for a driver of a site may read them; one that is nearly a declared one is a mistake.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import os
 from typing import Any, Callable, NamedTuple
 
 from .errors import BadInput, HeteroError
-from .json_file import read_object
+from .json_file import any_number, read_object
+from .near import meant_by
 from .printable import MOST, brief, printable
 
 #: Longest piece of a value that a mistake shows, and how many mistakes an error's text lists; `mistakes` has all.
@@ -120,11 +121,14 @@ class Key(NamedTuple):
 
 
 class Record(Kind):
-    """An object with the keys that are declared; others stay as they are."""
+    """An object with the keys that are declared; others stay as they are, but for slips of the pen.
 
-    def __init__(self, keys: dict[str, Key]):
-        super().__init__("an object", lambda value: value if isinstance(value, dict) else None)
-        self.keys = keys
+    :param others: the kind of what other keys have; None for any.
+    """
+
+    def __init__(self, keys: dict[str, Key], secret: bool = False, others: Kind | None = None):
+        super().__init__("an object", lambda value: value if isinstance(value, dict) else None, secret)
+        self.keys, self._others = keys, others
 
     def defaults(self):
         """What an empty object is read as; the values are the caller's own."""
@@ -136,7 +140,11 @@ class Record(Kind):
         said = {}
         for key, one in given.items():
             if key not in self.keys:
-                said[key] = one
+                meant = meant_by(key, self.keys)
+                if meant:
+                    remedy = f"did you mean {meant}? A key of your own needs another name"
+                    mistakes.append(BadInput("is no key", _named(place, key), remedy))
+                said[key] = self._others.read(one, _named(place, key), mistakes) if self._others else one
             elif one is not None and (one != "" or self.keys[key].default not in (UNSAID, None, "")):
                 said[key] = self.keys[key].kind.read(one, _named(place, key), mistakes)
         return said
@@ -145,10 +153,34 @@ class Record(Kind):
         return {**self.defaults(), **self.said(value, place, mistakes)}
 
 
+def read_all(kind, value, place, mistakes):
+    """The same as kind.read(), and NaN and infinity are mistakes wherever they are, also where anything may be."""
+    taken = kind.read(value, place, mistakes)
+    said = {str(mistake.thing) for mistake in mistakes}
+    for where, one in _endless(value, place):
+        # what is in something that is wrong as a whole was shown with it
+        if not any(where == thing or where.startswith((f"{thing}.", f"{thing}[")) for thing in said):
+            mistakes.append(BadInput(f"is {shown(one)}", where, "give a finite number"))
+    return taken
+
+
+def _endless(value, place):
+    """(place, number) of all that is no number of JSON's, in order, however deep it is."""
+    left = [(place, value)]
+    while left:
+        where, one = left.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            yield where, one
+        elif isinstance(one, dict):
+            left += [(_named(where, str(key)), inner) for key, inner in reversed(list(one.items()))]
+        elif isinstance(one, list):
+            left += [(f"{where}[{number}]", inner) for number, inner in reversed(list(enumerate(one)))]
+
+
 def read_file(path, kind, remedy):
     """What the file says, by its declaration; WrongFile with all its mistakes, BadInput where it is no JSON object."""
     mistakes: list[HeteroError] = []
-    said = kind.read(read_object(path, remedy), "", mistakes)
+    said = read_all(kind, read_object(path, remedy, any_number), "", mistakes)
     if mistakes:
         raise WrongFile(path, mistakes, remedy)
     return said

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ..errors import HeteroError
 from ..power.outlets import session
@@ -42,18 +43,22 @@ def outlet_power(proxy, boards, deadline):
     return errors
 
 
-def statuses(proxy, names, deadline):
-    """{PDU name: (its outlets and their states, None), or ({}, why it did not answer)}, in the order of `names`."""
+def statuses(proxy, names, deadline, tell=None):
+    """{PDU name: (its outlets and their states, None), or ({}, why it did not answer)}, in the order of `names`.
+
+    :param tell: called with (PDU name, what is waited for), from any thread.
+    """
     names = list(names)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline), names)))
+        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline, tell), names)))
 
 
-def _ask(proxy, name, deadline):
+def _ask(proxy, name, deadline, tell):
     """(outlets of a PDU and their states, None), or ({}, why it did not answer)."""
     try:
         settings, secrets = proxy.pdu(name)
-        with session(name, settings, secrets, deadline, proxy.config["run_folder"]) as pdu:
+        run_folder, telling = proxy.config["run_folder"], partial(tell, name) if tell else None
+        with session(name, settings, secrets, deadline, run_folder, proxy.actor, telling) as pdu:
             return pdu.status(), None
     except HeteroError as error:
         return {}, str(error)

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
-from ..deadline import Deadline
 from .pdu_line import PduLine
 
 #: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
@@ -45,11 +44,12 @@ class PduLoop(ABC):
             self.lines[name] = PduLine(
                 self.proxy,
                 name,
-                Deadline(PDU),
+                PDU,
                 on_status=partial(self._post, self._on_status, name),
                 on_switched=partial(self._post, self._on_switched, name),
                 on_refused=partial(self._post, self._on_refused, name),
                 on_down=partial(self._post, self._on_down, name),
+                on_wait=partial(self._post, self._on_wait, name),
             )
             self._spawn(self.lines[name].run)
 
@@ -60,8 +60,16 @@ class PduLoop(ABC):
                 self.lines.pop(name).close()
 
     @abstractmethod
+    def _asking(self, pdu):
+        """BoardWork of the boards that may still ask this PDU for something."""
+
     def _asks(self, pdu):
-        """Whether a board may still ask this PDU for something."""
+        return bool(self._asking(pdu))
+
+    def _on_wait(self, pdu, text):
+        for work in self._asking(pdu):
+            if not work.change.check:
+                work.say("wait", text)
 
     @abstractmethod
     def _on_status(self, pdu, outlets): ...

@@ -20,12 +20,16 @@ from ..this_node import THIS_NODE
 from . import terminal
 from .apc_cli import CommandLine
 from .apc_menus import Menus
-from .driver import PowerDriver
+from .driver import NAMELESS, PowerDriver
 
 #: Longest wait for the log-out (seconds): a session left open locks everybody out until it idles away.
 FAREWELL = 3.0
 #: The wording of a PDU that has no place for us is not documented; this is what is likely.
 TAKEN = re.compile(r"another user|some(?:one|body) else|already logged|in use|still initializing|try again later", re.I)
+#: What the client says of its own way to the PDU; a screen of nothing else has no word of the PDU.
+ON_THE_WAY = re.compile(r"^ *(?:Trying |Connected to |Escape character |Warning: Permanently added ).*$", re.M)
+#: A name server that is away may come back. The words are the C library's (EAI_AGAIN), whichever client it is.
+NO_NAME_YET = re.compile(r"temporary failure in name resolution", re.I)
 NO_SSH = "update its firmware, or use telnet or SNMP"
 #: What the transport says where asking again will not help: (words, what is wrong, what to do).
 HOPELESS = (
@@ -161,6 +165,10 @@ class Apc(PowerDriver):
     def _hung_up(self, lost, after):
         """What a PDU that hung up during the login has meant by it."""
         screen, words, kept = self._line.screen, self._line.words, lost.facts["screen"]
+        if NO_NAME_YET.search(screen):
+            return Lost(f"cannot be reached: {words}", self.name, NAMELESS, screen=kept)
+        if not (lost.ended or after or ON_THE_WAY.sub("", screen).strip()):
+            return self._unreached(lost)
         for sign, what, remedy in HOPELESS:
             if sign.search(screen):
                 pinned = self.settings.get("host_key")
@@ -187,6 +195,18 @@ class Apc(PowerDriver):
         if after and PROMPT.search(self._line.heard):
             return self._line.unknown("menu or command line of an APC")
         return Lost(lost.what, lost.thing, lost.remedy, **lost.facts)
+
+    def _unreached(self, lost):
+        """The error where nothing was heard of the PDU itself: how far the way to it is well."""
+        screen = self._line.screen
+        if "Connected to" in screen:
+            why = "it took the connection and asks for no login"
+            remedy = "look at the PDU and its name server, or raise timeout"
+        elif "Trying" in screen or not self.nameless:
+            why, remedy = "nobody took the connection", "check its host and port, and whether it has power"
+        else:
+            why, remedy = self.nameless, NAMELESS
+        return Lost(f"cannot be reached: {why} ({lost.what})", self.name, remedy, **lost.facts)
 
     def _refused(self):
         remedy = f"correct the credential of {self.name}"

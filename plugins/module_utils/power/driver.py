@@ -8,15 +8,26 @@ Reading back, cycling, waiting and the PDU's lock are not a driver's business (o
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from ..errors import BadInput
+from ..this_node import THIS_NODE
+from .masking import Mask
 
 #: What ends a line or is obeyed rather than taken as a character; surrogates are none at all.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: Names and addresses, of IPv6 too; nothing that a program would take for an option.
+HOST = re.compile(r"[\w.:%][\w.:%-]*")
+#: A wait shorter than that (seconds) tells nothing of the PDU.
+CUT_OFF = 0.2
+#: The options that are secrets; a user name is none.
+SECRETS = ("password", "community", "privacy_password")
+#: What to look at where a name is not resolved.
+NAMELESS = f"check its host and the name servers of {THIS_NODE}, or give its address"
 
 
 class Answer(NamedTuple):
@@ -40,6 +51,7 @@ class PowerDriver(ABC):
     dialect: str | None = None
     #: Whether the PDU can be read while somebody else has it, so that only switching takes turns.
     readers = False
+    _mask: Mask | None = None
 
     def __init__(self, name, settings, secrets, deadline):
         self.name = name
@@ -60,6 +72,35 @@ class PowerDriver(ABC):
 
     def __exit__(self, *exc):
         self.logout()
+
+    @classmethod
+    def wrong(cls, name, settings):
+        """(key, HeteroError) of each setting by which no session can be, as far as this node knows without one.
+
+        That there is no host at all is not among them.
+        """
+        host = str(settings.get("host") or "")
+        if host and not HOST.fullmatch(host):
+            yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
+
+    @property
+    def nameless(self):
+        """Why nothing may have been heard of it, where its host is a name, which somebody has to resolve; else None."""
+        host = str(self.settings.get("host") or "")
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return f"nothing was heard of {host}, whose name may not be known"
+        return None
+
+    def masked(self, text):
+        """What a PDU or a program said as people may see it: without our secrets, however they are written.
+
+        Give it all that was said, before a line of it is chosen: a secret may be in several.
+        """
+        if self._mask is None:
+            self._mask = Mask(map(self.secrets.get, SECRETS), self.secrets.get("username"))
+        return self._mask(text)
 
     @abstractmethod
     def login(self):

@@ -12,9 +12,10 @@ import re
 import shutil
 
 from ..command import ended, last_words
-from ..errors import BadInput, HeteroError, Lost, TimedOut
+from ..errors import BadInput, HeteroError, Lost
 from ..output import MOST_OF_OTHERS
-from .driver import Answer, PowerDriver
+from .driver import Answer
+from .program import ProgramDriver
 
 #: Our words for what fence agents call differently (FenceAgentAPI.md, and `fence_apc -o metadata`).
 NAMES = {"host": "ip", "port": "ipport", "privacy_password": "snmp_priv_passwd", "snmp_version": "snmp_version"}
@@ -37,20 +38,35 @@ YES = ("1", "yes", "on", "true")
 PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
-class Fence(PowerDriver):
+def _program(agent):
+    """Where an agent lies on this node, or None."""
+    return shutil.which(agent, path=os.pathsep.join((os.environ.get("PATH", os.defpath), PLACES)))
+
+
+class Fence(ProgramDriver):
     """A PDU behind a fence agent."""
 
+    _hung = Lost
     _agent: str | None = None
     _lists = True  # until it has listed nothing
 
-    def login(self):
-        agent = str(self.settings.get("agent") or "")
+    @classmethod
+    def wrong(cls, name, settings):
+        """What else may be in a host is the agent's business."""
+        host, agent = str(settings.get("host") or ""), str(settings.get("agent") or "")
+        if re.search(r"\s", host):
+            yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
         if not re.fullmatch(r"(/.*/)?fence_[\w.-]+", agent):
-            raise BadInput(f"'{agent}' is no fence agent", self.name, "name its agent, like fence_apc")
-        self._agent = shutil.which(agent, path=os.pathsep.join((os.environ.get("PATH", os.defpath), PLACES)))
-        if self._agent is None:
-            raise HeteroError(f"program {agent} is not installed", self.name, f"install the package that has {agent}")
-        self.dialect = os.path.basename(agent)
+            yield "agent", BadInput(f"'{agent}' is no fence agent", name, "name its agent, like fence_apc")
+        elif _program(agent) is None:
+            what = f"program {agent} is not installed"
+            yield "agent", HeteroError(what, name, f"install the package that has {agent}")
+
+    def login(self):
+        for _key, error in self.wrong(self.name, self.settings):
+            raise error
+        self._agent = _program(self.settings["agent"])
+        self.dialect = os.path.basename(self.settings["agent"])
 
     def logout(self):
         """An agent has logged out when it ends."""
@@ -63,7 +79,8 @@ class Fence(PowerDriver):
         named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
         listed = self._ask("list-status") if self._lists else None
         rows = LISTED.findall(listed.stdout) if listed and not listed.returncode else ()
-        seen = {plug: state.lower() for plug, state in rows}
+        # one that is called as a secret is, and named in no setting, is told to nobody
+        seen = {plug: state.lower() for plug, state in rows if plug in named or self.masked(plug) == plug}
         status = {plug: state for plug, state in seen.items() if state in STATES.values()}
         for outlet in named or seen:
             if outlet not in status and (outlet in seen or not seen):
@@ -77,7 +94,7 @@ class Fence(PowerDriver):
             self._lists = False
             self._check_machines(named)
         if not status:
-            what = f"{self.dialect} lists no outlets (it said: {_words(listed)})"
+            what = f"{self.dialect} lists no outlets (it said: {self._words(listed)})"
             raise HeteroError(what, self.name, "name its outlets, or check its host and credential")
         return status
 
@@ -86,12 +103,12 @@ class Fence(PowerDriver):
 
     def _order(self, outlet, state):
         done = self._ask(state, outlet)
-        return Answer(done.returncode == 0 or bool(TOO_LATE.search(done.stderr)), _words(done))
+        return Answer(done.returncode == 0 or bool(TOO_LATE.search(done.stderr)), self._words(done))
 
     def _one(self, outlet):
         """(state, the agent's words)"""
         done = self._ask("status", outlet)
-        return STATES.get(done.returncode), _words(done)
+        return STATES.get(done.returncode), self._words(done)
 
     def _check_machines(self, named):
         """One outlet only, where the agent does not ask which. :raises BadInput: two would be the same machine."""
@@ -103,17 +120,21 @@ class Fence(PowerDriver):
 
     def _ask(self, action, outlet=None):
         """The agent's end. :raises Lost: it lost the PDU."""
-        if self.deadline.passed:
-            raise TimedOut(f"no time left to ask {self.dialect}", self.name, "raise timeout")
-        options, limit = self._options(action, outlet), self.deadline.left
-        remedy = "look at the PDU, or raise timeout"
-        try:
-            done = ended([self._agent], self.name, remedy, limit, options, most=MOST_OF_OTHERS)
-        except TimedOut as error:
-            raise Lost(f"{self.dialect} did not end within {limit:.1f} s", self.name, remedy) from error
+        options, remedy = self._options(action, outlet), "look at the PDU, or raise timeout"
+
+        def run(limit):
+            return ended([self._agent], self.name, remedy, limit, options, most=MOST_OF_OTHERS)
+
+        done = self._asked(run, "ask", str(self.dialect), remedy)
         if done.returncode not in STATES and LOST.search(done.stderr):
-            raise Lost(f"{self.dialect}: {_words(done)}", self.name, remedy)
+            raise Lost(f"{self.dialect}: {self._words(done)}", self.name, remedy)
         return done
+
+    def _words(self, done):
+        """Its last words: of one that succeeded not what it, or its Python, complained of."""
+        shown = self._shown(done)
+        said = shown.stdout.strip() if done.returncode in STATES else ""
+        return said.splitlines()[-1] if said else LOGGED.sub("", last_words(shown))
 
     def _options(self, action, outlet):
         """The agent's standard input: an option a line."""
@@ -129,9 +150,3 @@ class Fence(PowerDriver):
             f'{name}="{value}"\n' if re.search(r'^["\s]|["\s]$', value) else f"{name}={value}\n"
             for name, value in lines
         )
-
-
-def _words(done):
-    """An agent's last words: of one that succeeded not what it, or its Python, complained of."""
-    said = done.stdout.strip() if done.returncode in STATES else ""
-    return said.splitlines()[-1] if said else LOGGED.sub("", last_words(done))

@@ -19,6 +19,7 @@ from ..errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ..locks import lock
 from ..proxy_node.config import DEFAULTS
 from .registry import DRIVERS
+from .waiting import QUIET, Waiting
 
 #: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.
 WINDOW = 10.0
@@ -67,12 +68,14 @@ class Session:
     """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline.
 
     :param turn: takes the PDU's lock, for as long as the session lasts.
+    :param waiting: the Waiting that tells what is waited for.
     """
 
-    def __init__(self, driver, deadline, turn):
+    def __init__(self, driver, deadline, turn, waiting):
         self._driver, self._deadline, self._turn = driver, deadline, turn
+        self.waiting = waiting
         self._pause = PAUSES[0]
-        self._said = None  #: the last error
+        self._said = None  #: the last error, of those since it last did what it was asked
         self.name = driver.name
 
     @property
@@ -81,11 +84,12 @@ class Session:
 
     def status(self):
         """{outlet: "on" | "off"}, read now."""
-        return self._ask(self._driver.status)
+        return self._ask("reading its outlets", self._driver.status)
 
     def switch(self, outlets, state):
         """{outlet: Answer}. Asked again after a lost session: switching twice does no harm."""
-        return self._ask(lambda: self._driver.switch(outlets, state))
+        what = f"switching outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} {state}"
+        return self._ask(what, lambda: self._driver.switch(outlets, state))
 
     def take_turn(self):
         """Have the PDU to ourselves from now on. What was read before may have been another's half-done work."""
@@ -94,52 +98,75 @@ class Session:
             turn()
 
     def log_in(self):
+        self.waiting.begin()
         while True:
             try:
-                return self._driver.login()
+                with self.waiting.long("the login"):
+                    return self._driver.login()
+            except TimedOut as error:
+                raise self._given_up(error) from error
             except (Busy, Lost) as error:
                 self._wait(error)
 
     def log_out(self):
         self._driver.logout()
 
-    def _ask(self, question):
+    def _ask(self, what, question):
         while True:
             try:
-                return question()
+                with self.waiting.long(what):
+                    answer = question()
+                self._said = None
+                return answer
+            except TimedOut as error:
+                raise self._given_up(error) from error
             except (Busy, Lost) as error:
                 self._wait(error)
             self.log_in()
 
     def _wait(self, error):
         """Leave the PDU alone for a while, longer each time; give up at the deadline."""
-        # What the deadline cut off says less than what the PDU said before.
-        self._said = error = self._said if self._said and self._deadline.passed else error
+        # What the deadline cut off says less than what the PDU said before; a wait may end a little before it.
+        if self._said is None or self._deadline.left >= LOOK_AGAIN:
+            self._said = error
         self._driver.logout()
+        self.waiting.say(self._said.what)
         pause = self._deadline.within(self._pause)
         while not pause.passed:
             pause.nap()
         self._pause = min(2 * self._pause, PAUSES[1])
         if self._deadline.passed:
-            what = f"{error.what} (gave up after {self._deadline.seconds:g} s)"
-            raise TimedOut(what, error.thing, error.remedy, **error.facts) from error
+            raise self._given_up(error) from error
+
+    def _given_up(self, error):
+        """The error where time is up: what the PDU said last, rather than the seconds for which it was asked last."""
+        said = self._said if self._said and self._deadline.left < LOOK_AGAIN else error
+        if isinstance(said, TimedOut):
+            return said
+        what = f"{said.what} (gave up after {self._deadline.seconds:g} s)"
+        return TimedOut(what, said.thing, said.remedy, **said.facts)
 
 
 @contextmanager
-def session(name, settings, secrets, deadline, run_folder):
+def session(name, settings, secrets, deadline, run_folder, actor="outlets", tell=None):
     """The one session with a PDU: its lock among our processes, then its one place; logged out at the end.
 
     A PDU that can be read by several at once is locked when something is to be switched.
 
+    :param actor: who others are told to wait for.
+    :param tell: called with what is waited for, in words, from any thread, where that takes longer than a moment.
     :raises TimedOut: the lock or the place was not free before the deadline; the holder is named where it is known.
     """
     driver = settings.get("driver", "apc")
     if driver not in DRIVERS:
         what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
         raise BadInput(what, name, "correct its driver")
-    turn = lock(run_folder, f"pdu-{name.replace('/', '_')}", "power", "outlets", deadline)
+    waiting = Waiting(name, tell, deadline.seconds)
+    place = f"pdu-{name.replace('/', '_')}"
+    turn = lock(run_folder, place, "power", actor, deadline, waiting.say_at_once, QUIET)
     with ExitStack() as held:
-        opened = Session(DRIVERS[driver](name, settings, secrets, deadline), deadline, lambda: held.enter_context(turn))
+        spoken = DRIVERS[driver](name, settings, secrets, deadline)
+        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting)
         if not DRIVERS[driver].readers:
             opened.take_turn()
         try:
@@ -203,6 +230,7 @@ class _Batch:
         if not outlets:
             return
         waiting, answers, status, at = list(outlets), None, None, 0.0
+        self._opened.waiting.begin()
         ordered = self._deadline.within(self._deadline.left)
         try:
             answers = self._opened.switch(waiting, state)
@@ -225,6 +253,7 @@ class _Batch:
                         continue
                     waiting.remove(outlet)
                 if waiting:
+                    self._opened.waiting.say(f"not yet read as {state}: outlet {', '.join(waiting)}")
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, which is why each outlet that was not seen yet failed.

@@ -10,27 +10,45 @@ the script prints is `on` or `off`. Exit code 0 is success; a status of `off` ma
 from __future__ import annotations
 
 import os
+import shutil
 
-from ..command import ended, last_words
-from ..errors import BadInput, HeteroError, TimedOut
+from ..command import ended
+from ..errors import BadInput, HeteroError
 from ..output import MOST_OF_OTHERS
-from .driver import Answer, PowerDriver
+from ..this_node import THIS_NODE
+from .driver import Answer
+from .program import ProgramDriver
 
 #: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_reboot, tile_pdu_status).
 ON, OFF, REBOOT, STATUS = "1", "2", "3", "9"
 MODES = {"on": ON, "off": OFF}
 
 
-class Script(PowerDriver):
+class Script(ProgramDriver):
     """A PDU behind a script."""
 
     dialect = "command"
 
-    def login(self):
-        script, host = str(self.settings.get("script") or ""), str(self.settings.get("host") or "")
+    @classmethod
+    def wrong(cls, name, settings):
+        """What its host is to be is the script's business, but that it is not taken for an option."""
+        host, script = str(settings.get("host") or ""), str(settings.get("script") or "")
         if not os.path.isabs(script):
-            raise BadInput(f"'{script}' is no script", self.name, "give the path of its script")
-        if not host or host.startswith("-"):
+            yield "script", BadInput(f"'{script}' is no script", name, "give the path of its script")
+        elif not os.path.exists(script):
+            what = f"program {script} is not installed"
+            yield "script", HeteroError(what, name, f"put it there on {THIS_NODE}, for root to execute (chmod 755)")
+        elif shutil.which(script) is None:
+            what = f"program {script} cannot be run (Permission denied)"
+            yield "script", HeteroError(what, name, f"let root execute it on {THIS_NODE} (chmod 755)")
+        if host.startswith("-"):
+            yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
+
+    def login(self):
+        for _key, error in self.wrong(self.name, self.settings):
+            raise error
+        script, host = self.settings["script"], str(self.settings.get("host") or "")
+        if not host:
             raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
         if not self.settings.get("outlets"):
             raise BadInput("a script does not tell which outlets there are", self.name, "name its outlets")
@@ -47,21 +65,23 @@ class Script(PowerDriver):
 
     def _order(self, outlet, state):
         done = self._run(outlet, MODES[state])
-        return Answer(done.returncode == 0, last_words(done))
+        return Answer(done.returncode == 0, self._words(done))
 
     def _one(self, outlet):
         done = self._run(outlet, STATUS)
         state = (done.stdout.split() or [""])[-1].lower()
         if (done.returncode, state) not in ((0, "on"), (0, "off"), (2, "off")):
-            what = f"the script ended with {done.returncode} and said: {last_words(done)}"
+            what = f"the script ended with {done.returncode} and said: {self._words(done)}"
             remedy = "let its last word be on or off for mode 9"
             raise HeteroError(what, f"outlet {outlet} of {self.name}", remedy)
         return state
 
     def _run(self, outlet, mode):
-        if self.deadline.passed:
-            raise TimedOut("no time left to run its script", self.name, "raise timeout")
         # A script that wants the credentials reads them; one that does not, does not see them.
         secrets = "".join(f"{name}={secret}\n" for name, secret in self.secrets.items() if secret)
-        argv, limit = [*self._argv, outlet, mode], self.deadline.left
-        return ended(argv, self.name, "look at its script", limit, secrets, most=MOST_OF_OTHERS)
+        argv, remedy = [*self._argv, outlet, mode], "look at its script, or raise timeout"
+
+        def run(limit):
+            return ended(argv, self.name, remedy, limit, secrets, most=MOST_OF_OTHERS)
+
+        return self._asked(run, "run", "its script", remedy)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from ..command import ended
 from ..errors import BadInput, HeteroError, Lost, TimedOut
-from ..output import MOST_OF_OTHERS
-from .driver import Answer, PowerDriver
+from ..output import MOST_OF_OTHERS, TooMuch
+from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
 
 APC = "1.3.6.1.4.1.318"
 SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
@@ -105,8 +105,8 @@ class Snmp(PowerDriver):
             if self._rows():
                 self.dialect = table.name
                 return
-        names = ", ".join(table.name for table in TABLES)
-        what = f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind or 'unknown'})"
+        names, kind = ", ".join(table.name for table in TABLES), self.masked(kind) or "unknown"
+        what = f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind})"
         raise HeteroError(what, self.name, "check what this community or user may see, or use another driver")
 
     def logout(self):
@@ -116,7 +116,8 @@ class Snmp(PowerDriver):
 
     def status(self):
         states = self._table.states
-        return {outlet: states.get(value, f"unknown ({value})") for outlet, (_oid, value) in self._rows().items()}
+        rows = {outlet: value for outlet, (_oid, value) in self._rows().items()}
+        return {outlet: states.get(value) or f"unknown ({self.masked(value)})" for outlet, value in rows.items()}
 
     def switch(self, outlets, state):
         rows = self._rows()
@@ -143,28 +144,38 @@ class Snmp(PowerDriver):
 
     def _ask(self, program, *words):
         """[(OID, value)] that one of net-snmp's commands prints."""
-        wait = max(0.1, min(ANSWER, 0.8 * self.deadline.left / (1 + AGAIN)))
+        left = self.deadline.left
+        wait = max(0.1, min(ANSWER, 0.8 * left / (1 + AGAIN)))
         argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
         where = {"SNMPCONFPATH": self._folder.name, "SNMP_PERSISTENT_DIR": self._folder.name}
         try:
-            limit = max(0.5, self.deadline.left)
-            done = ended(argv, self.name, "look at the PDU", limit, env=where, most=MOST_OF_OTHERS)
+            done = ended(argv, self.name, "look at the PDU", max(0.5, left), env=where, most=MOST_OF_OTHERS)
         except TimedOut as error:
-            raise self._no_answer(error.what) from error
+            if self.nameless:  # it says nothing while it waits for a name server, and ends in time for a PDU
+                what = f"cannot be reached: {self.nameless} ({error.what})"
+                raise Lost(what, self.name, NAMELESS) from error
+            raise self._no_answer(error.what, left) from error
+        except TooMuch as error:
+            raise TooMuch(
+                error.what, error.thing, error.remedy, said=self.masked(error.facts.get("said", ""))
+            ) from error
         if done.returncode == 0:
             return ROW.findall(done.stdout)
-        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = " ".join(line for line in lines if not line.startswith(BESIDE))
-        if "Timeout" in said:
-            raise self._no_answer(said)
-        if REFUSED.search(said):
+        heard = _words(done.stderr or done.stdout)
+        said = _words(self.masked(done.stderr or done.stdout))
+        if "Timeout" in heard:
+            raise self._no_answer(said, left)
+        if REFUSED.search(heard):
             raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
-        if UNREACHABLE.search(said):
+        if UNREACHABLE.search(heard):
             raise HeteroError(f"cannot be reached: {said}", self.name, "check its host and port")
         what = said or f"{program} ended with {done.returncode}"
         raise HeteroError(what, self.name, "check what this account may do")
 
-    def _no_answer(self, said):
+    def _no_answer(self, said, left):
+        """The error for silence; what the deadline cut off before anything could come is not told as silence."""
+        if left < CUT_OFF:
+            return Lost("its time was up before it could answer by SNMP", self.name, "raise timeout")
         remedy = NO_ANSWER_TO_USER if self._version == "3" else NO_ANSWER
         return Lost(f"no answer by SNMP ({said})", self.name, remedy)
 
@@ -174,7 +185,7 @@ class Snmp(PowerDriver):
 
     def _address(self):
         host, port = str(self.settings.get("host") or ""), int(self.settings.get("port") or 161)
-        if not re.fullmatch(r"[\w.:%-]+", host) or host.startswith("-"):
+        if not HOST.fullmatch(host):
             raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
         return f"udp6:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"
 
@@ -220,6 +231,12 @@ class Snmp(PowerDriver):
         if not secret.isprintable():
             raise BadInput(f"its {option} has a control character", self.name, f"correct the credential of {self.name}")
         return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", secret))
+
+
+def _words(text):
+    """What a command says, in a line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(line for line in lines if not line.startswith(BESIDE))
 
 
 def _outlet(index):

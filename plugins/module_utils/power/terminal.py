@@ -20,11 +20,11 @@ except ImportError:
 
 from ..errors import BadInput, HeteroError, Lost
 from ..this_node import THIS_NODE
+from .driver import CUT_OFF, HOST
+from .masking import Mask
 
 #: Longest wait for one answer (seconds); a real unit needs up to a few seconds for a screen.
 ANSWER = 10.0
-#: A wait shorter than that (seconds) tells nothing of the PDU.
-CUT_OFF = 0.2
 ENTER, ESC, CTRL_C = "\r", "\x1b", "\x03"
 
 #: What ends a screen; nothing follows it. A menu's prompt belongs to a screen that has a title or an item.
@@ -87,7 +87,7 @@ def argv(name, settings, user):
     transport, host = settings.get("transport") or "telnet", str(settings.get("host") or "")
     if transport not in TRANSPORTS:
         raise BadInput(f"no such transport (known: {', '.join(TRANSPORTS)})", name, "correct its transport")
-    if not host or host.startswith("-"):
+    if not HOST.fullmatch(host):
         raise BadInput(f"'{host}' is no host", name, "give its name or address")
     parts, port = TRANSPORTS[transport]
     words = [part.format(host=host, port=settings.get("port") or port, user=user) for part in parts]
@@ -226,7 +226,7 @@ class Line:
 
     def masked(self, text):
         """A text of the PDU as it may be kept: without the password."""
-        return text.replace(self._password, "********") if self._password else text
+        return Mask([self._password])(text)
 
     @property
     def words(self):

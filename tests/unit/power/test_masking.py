@@ -1,0 +1,158 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is shown of a text that has a PDU's password in it. Lost: the password, to whoever reads a play's output."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import escape
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.output import TooMuch
+from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils.power import snmp
+from ansible_collections.hetero.compute.plugins.module_utils.power.masking import HIDDEN, MASK, MOST, Mask
+
+SECRET = "Sup3r/S3cret <&\"'x"
+
+
+def coded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+#: How programs print a secret otherwise than as it is.
+FORMS = {
+    "base64": coded(SECRET),
+    "base64 without padding": coded(SECRET).rstrip("="),
+    "basic": f"Authorization: Basic {coded(f'apc:{SECRET}')}",
+    "basic, by another name": f"Authorization: Basic {coded(f'admin:{SECRET}')}",
+    "url": quote(SECRET, safe=""),
+    "url, a form": quote_plus(SECRET),
+    "url, each letter": "".join(f"%{byte:02x}" for byte in SECRET.encode()),
+    "json": json.dumps(SECRET),
+    "json, slashes": json.dumps(SECRET).replace("/", "\\/"),
+    "json, each letter": "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
+    "json in json": json.dumps(json.dumps(SECRET)),
+    "xml": escape(SECRET, {'"': "&quot;"}),
+    "xml, numbers": "".join(f"&#{ord(letter)};" for letter in SECRET),
+    "shell": shlex.quote(SECRET),
+    "shell, backslashes": re.sub(r"(\W)", r"\\\1", SECRET),
+    "hex": SECRET.encode().hex(),
+    "hex, large": SECRET.encode().hex().upper(),
+    "hex, in words": re.sub("(....)", r"\1 ", SECRET.encode().hex()),
+    "python": "".join(f"\\x{byte:02x}" for byte in SECRET.encode()),
+    "prefix": f"{SECRET[:7]}...",
+    "prefix of base64": coded(SECRET)[:9],
+    "suffix": f"...{SECRET[-6:]}",
+    "reversed": SECRET[::-1],
+    "escape sequence": f"{SECRET[:4]}\x1b[1m{SECRET[4:]}",
+    "control": f"{SECRET[:4]}\b{SECRET[4:]}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_no_way_of_writing_it_is_shown(form):
+    text = f"it has begun\nlogin {form} refused\nand is over\n"
+    assert Mask([SECRET], "apc")(text) == f"it has begun\n{HIDDEN}\nand is over\n"
+
+
+def test_what_goes_over_several_lines_is_in_all_of_them():
+    """Also where a line alone has too few letters of it."""
+    for at in range(1, len(SECRET)):
+        text = f"begun\nwith {SECRET[:at]}\n{SECRET[at:]} in it\nover"
+        assert Mask([SECRET])(text) == f"begun\n{HIDDEN}\nover", at
+    wrapped = f"begun\n{coded(SECRET)[:8]}\n    {coded(SECRET)[8:]}\nover"
+    assert Mask([SECRET])(wrapped) == f"begun\n{HIDDEN}\nover"
+
+
+def test_the_secret_itself_hides_no_other_words():
+    """Lost: the reason of an error, for a word in it."""
+    assert Mask([SECRET])(f"user apc: {SECRET} refused, 3 left") == f"user apc: {MASK} refused, 3 left"
+    assert Mask(["Sup3rS3cret"])("no SUP3RS3CRET here") == f"no {MASK} here"
+    harmless = "Unable to connect/login to fencing device at 10.0.100.9: 100% of 3 tries \\o/ &amp; %41 \\n"
+    assert Mask([SECRET, "private"], "apc")(harmless) == harmless
+    assert Mask([])(harmless) == Mask([None, ""])(harmless) == harmless
+
+
+def test_a_short_one_is_hidden_as_a_word_only():
+    """Lost: each word with those letters, and all reasons with them."""
+    mask = Mask(["apc"], "apc")
+    assert mask("apc: no capcity of APC apc1, apc.") == f"{MASK}: no capcity of APC apc1, {MASK}."
+    assert mask(f"sent Basic {coded('apc:apc')}\nno") == f"{HIDDEN}\nno"
+    assert Mask(["a'b"])("said a'b, xa'b") == f"said {MASK}, xa'b"
+
+
+def test_of_a_long_text_its_ends_are_shown():
+    """Lost: seconds and memory, to a program that prints megabytes; or the secret where it was cut."""
+    for shift in range(len(SECRET)):
+        text = "-" * (MOST // 2 - shift) + SECRET + "\n" + "x\n" * MOST + coded(SECRET) + "\nover"
+        shown = Mask([SECRET])(text)
+        assert len(shown) < MOST + 100
+        assert shown.endswith(f"x\n{HIDDEN}\nover")
+        assert not any(SECRET[at : at + 6] in shown for at in range(len(SECRET) - 5)), shift
+
+
+BODY = "#!/usr/bin/env python3\nimport sys\nsys.stdin.read()\nsys.stderr.write({said!r})\nsys.exit(4)\n"
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("driver", ["fence", "command"])
+def test_no_program_tells_it(tmp_path, driver, form):
+    """Lost: the password, by an agent that prints the request that failed, or half of it in its last line."""
+    path = tmp_path / ("fence_t" if driver == "fence" else "my_pdu")
+    path.write_text(BODY.format(said=f"it has begun\nlogin {form} refused\n"))
+    path.chmod(0o755)
+    settings = {"driver": driver, "agent": str(path), "script": str(path), "host": "10.0.100.9", "outlets": ["5"]}
+    secrets = {"username": "apc", "password": SECRET}
+    opened = power.session("pdu-t", settings, secrets, Deadline(20), str(tmp_path))
+    with pytest.raises(HeteroError) as caught, opened as pdu:
+        pdu.status()
+    assert HIDDEN in str(caught.value)
+    assert form not in repr(caught.value.failure)
+
+
+@pytest.mark.parametrize("driver", ["fence", "command"])
+def test_the_last_of_two_lines_tells_nothing(tmp_path, driver):
+    path = tmp_path / ("fence_t" if driver == "fence" else "my_pdu")
+    path.write_text(BODY.format(said=f"login {SECRET[:-4]}\n{SECRET[-4:]}\n"))
+    path.chmod(0o755)
+    settings = {"driver": driver, "agent": str(path), "script": str(path), "host": "10.0.100.9", "outlets": ["5"]}
+    opened = power.session("pdu-t", settings, {"password": SECRET}, Deadline(20), str(tmp_path))
+    with pytest.raises(HeteroError) as caught, opened as pdu:
+        pdu.status()
+    assert HIDDEN in str(caught.value)
+
+
+def test_an_outlet_that_is_called_as_the_password_is_told_to_nobody(tmp_path):
+    path = tmp_path / "fence_t"
+    path.write_text("#!/bin/sh\ncat >/dev/null\necho 1,lamp,ON\necho s3cretword,x,OFF\n")
+    path.chmod(0o755)
+    settings = {"driver": "fence", "agent": str(path), "host": "10.0.100.9"}
+    with power.session("pdu-t", settings, {"password": "s3cretword"}, Deadline(20), str(tmp_path)) as pdu:
+        assert pdu.status() == {"1": "on"}
+
+
+def test_a_command_of_snmp_tells_no_community(monkeypatch):
+    """Also one that prints without end."""
+    one = snmp.Snmp("pdu-t", {"host": "10.0.100.9"}, {"community": "rack-of-jo"}, Deadline(20))
+    one._folder = type("Folder", (), {"name": "/folder"})
+
+    def ended(*_given, **_more):
+        raise TooMuch("printed more than 4096 KiB", "pdu-t", "look", said=f"community {coded('rack-of-jo')}\n")
+
+    monkeypatch.setattr(snmp, "ended", ended)
+    with pytest.raises(TooMuch) as caught:
+        one._ask("snmpget", "1.3")
+    assert caught.value.facts["said"] == f"{HIDDEN}\n"
+    answer = type("Done", (), {"returncode": 1, "stdout": "", "stderr": "Timeout: rack-of-j"})
+    monkeypatch.setattr(snmp, "ended", lambda *_given, **_more: answer)
+    with pytest.raises(HeteroError, match=r"no answer by SNMP \(\(a line with the password in it\)\)"):
+        one._ask("snmpget", "1.3")
