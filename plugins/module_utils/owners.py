@@ -83,6 +83,9 @@ def mixed(claims, request, instances):
             what = f"stands for several that are there ({told})"
             return request, what, f"add -e count={most}, or {OTHER_NAME}"
         return None
+    parts = {claim["request"] for claim in claims if claim["request"] not in (request, claim["instance"])}
+    for name in [name for name in instances if name in parts]:
+        return name, "stands for several that are there, and cannot be one of several", f"{OTHER_NAME} for several"
     for claim in claims:
         if claim["instance"] == request or (claim["instance"] in instances and claim["request"] != request):
             many = "several" if claim["instance"] == request else "one of several"
@@ -129,7 +132,7 @@ def as_text(others):
 
 
 def holders(results, request, count=None, owner=None, keep=None):
-    """(parts, surplus): which owner holds which instances of a request, the oldest claim first.
+    """(parts, surplus): which owner holds which instances of a request, what was made ready first, then the oldest.
 
     :param results: of board_info and host_info, each with its owner as `item`.
     :param count: only NAME, or NAME-1 … NAME-N, whatever they were asked for as; None: the instance of that name and
@@ -143,11 +146,11 @@ def holders(results, request, count=None, owner=None, keep=None):
     for result in results:
         for claim in result["claims"]:
             if is_of(claim, request) if names is None else claim["instance"] in names:
-                found.append((claim["created"], str(result["item"]), claim, result))
-    found.sort(key=lambda one: one[:2])
+                found.append((claim.get("image_hash") is None, claim["created"], str(result["item"]), claim, result))
+    found.sort(key=lambda one: one[:3])
     stays, parts, surplus = set(), {}, {}
-    for _created, item, claim, result in found:
-        ours = claim["owner"] == owner and claim["image_hash"] is None
+    for _unready, _created, item, claim, result in found:
+        ours = claim["owner"] == owner and claim.get("image_hash") is None
         if claim["instance"] not in stays and not (ours and keep is not None and claim["instance"] not in keep):
             stays.add(claim["instance"])
             _add(parts, item, claim, result, request)
@@ -166,12 +169,12 @@ def twice(results, request, owner=None):
     for result in results:
         for claim in result["claims"]:
             if is_of(claim, request) and claim.get("image_hash") and owner in (None, claim["owner"]):
-                found.setdefault(claim["instance"], {}).setdefault(claim["created"], (str(result["item"]), claim))
+                same = (claim["created"], str(claim.get("name")), str(claim.get("ip")))
+                found.setdefault(claim["instance"], {}).setdefault(same, str(result["item"]))
     told = []
     for instance, made in sorted(found.items()):
         if len(made) > 1:
-            ages = sorted(made)
-            places = [f"{made[one][1].get('name')} of {made[one][0]} (since {as_date(one)})" for one in ages]
+            places = [f"{one[1]} of {made[one]} (since {as_date(one[0])})" for one in sorted(made)]
             which = "say which is meant: leave out the nodes of the others, -e without=NODE"
             told.append(f"{instance} is there {len(places)} times, on {', '.join(places)}: {which}")
     return told

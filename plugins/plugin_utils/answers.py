@@ -12,6 +12,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+import time
 
 from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
 from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
@@ -19,6 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.printable import br
 NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
 #: What stands in a line that people paste into a shell: of boards, hosts and nodes.
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+#: How far a node's clock may be ahead of the controller's (seconds).
+DAY = 86400.0
 
 
 def is_text(value):
@@ -42,6 +45,11 @@ def is_address(value):
         return is_text(value) and bool(ipaddress.ip_address(value))
     except ValueError:
         return False
+
+
+def is_made(value):
+    """When something was made: not before there was time, nor a day from now, whichever clock is wrong."""
+    return is_number(value) and 0 < value < time.time() + DAY
 
 
 def maybe(test):
@@ -70,7 +78,7 @@ CLAIM = dict(
     request=is_instance,
     owner=is_text,
     name=is_word,
-    created=is_number,
+    created=is_made,
     ip=maybe(is_address),
     expires=maybe(is_number),
     image_hash=maybe(is_text),
@@ -124,7 +132,9 @@ SHAPES = {
         unclaimed=maybe(each(UNCLAIMED)),
     ),
     "instance": dict(
-        instances=maybe(each(dict(instance=maybe(is_instance), name=maybe(is_word), ip=maybe(is_address))))
+        instances=each(
+            dict(instance=maybe(is_instance), name=maybe(is_word), ip=maybe(is_address), created=maybe(is_made))
+        )
     ),
 }
 

@@ -8,10 +8,10 @@ the reader's business, and what it asks of a node fit.py's.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from ..errors import BadInput
+from ..near import instead
 from ..nova.specs import PROPERTY, REQUESTS
 from ..printable import brief
 from . import extra_specs as operators
@@ -50,9 +50,7 @@ def defects(flavor, name=None):
         if key in KEYS:
             found += _CHECKS[key](key, value)
         else:
-            near = get_close_matches(str(key), KEYS, 1)
-            remedy = f"write {near[0]}" if near else f"use {', '.join(KEYS)}"
-            found.append(Defect((key,), f"unknown key {key!r}", remedy))
+            found.append(Defect((key,), f"unknown key {key!r}", instead(key, KEYS)))
     if name is not None and flavor.get("name", name) != name and not any(one.path == ("name",) for one in found):
         found.append(Defect(("name",), f"name is {flavor['name']!r}", f"write {name}, or leave it out"))
     return found

@@ -175,7 +175,7 @@ def plan(schedule, results, request, total, owner):
     """
     parts, surplus = holders(results, request, total, owner)
     missing = missing_of(parts, request, total)
-    kinds = {one.owner: INSTANCES.get(one.kind, "container") for one in schedule.found}
+    kinds = {one.owner: INSTANCES.get(one.kind) for one in schedule.found}
     visits = {}
     for part in parts:
         numbers = part["numbers"] if total > 1 else []

@@ -258,6 +258,12 @@ def test_asked_again_the_same_owners_have_the_same_numbers():
             {},
             "lab: stands for several that are there (lab-1): add -e count=2, or choose another name",
         ),
+        (
+            ("lab-1-2", "lab-1"),
+            dict(count=3),
+            "lab-1: stands for several that are there, and cannot be one of several: choose another name for several",
+        ),
+        (("lab-4-1", "lab-4"), dict(count=3), ""),
         (("lab-4", "lab-4"), dict(count=3), ""),
         (("lab-4", "lab"), dict(count=3), ""),
         (("lab", "lab"), {}, ""),
@@ -291,6 +297,18 @@ def test_what_is_there_twice_is_named():
     # one node by two names
     nodes[0]["claims"] = [old]
     assert holders(nodes, "x")["twice"] == []
+    # a node that has heard of another's claim, and says the same of an address of its own
+    nodes[0]["claims"] = [dict(old, ip="10.0.2.253")]
+    assert len(holders(nodes, "x")["twice"]) == 1
+
+
+def test_what_was_made_ready_is_not_given_up_for_an_older_claim_that_was_not():
+    """Lost: a second board, and the way in to the one with one's work, to a node that comes back after weeks."""
+    old, made = claim("x", owner="jo", created=1), claim("x", owner="jo", created=2, image_hash="ab")
+    nodes = [proxy("p1", board(0), claims=[old]), proxy("p2", board(0), claims=[made])]
+    found = schedule(nodes, TP64, name="x", owner="jo")
+    assert [visit["item"] for visit in found["visits"]] == ["p2"]
+    assert [part["item"] for part in found["surplus"]] == ["p1"]
 
 
 def test_of_one_name_twice_the_oldest_stays_and_nothing_that_is_in_use_goes():

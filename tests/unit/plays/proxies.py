@@ -8,11 +8,13 @@ Modules, action plugins and playbooks run as they do on a proxy; PDUs, boots and
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import platform
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -127,8 +129,38 @@ class Proxy:
     def state_db(self):
         return str(self.folder / "var" / "lib" / "hetero" / "state.db")
 
+    def processes(self):
+        """Ids of the processes that run in it: its root is theirs."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    root = os.readlink(entry / "root").removesuffix(" (deleted)")
+                    if f"{root}/".startswith(f"{self.root}/"):
+                        found.append(int(entry.name))
+        return found
+
+    def end_processes(self):
+        """End what still runs in it, such as a job's follower, and wait; what they have started meanwhile, too."""
+        for _round in range(10):
+            left = self.processes()
+            if not left:
+                return
+            handles = []
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    handles.append(os.pidfd_open(pid))
+                    # the id may have been given to another process before it was opened
+                    if pid in self.processes():
+                        signal.pidfd_send_signal(handles[-1], signal.SIGKILL)
+            for handle in handles:
+                select.select([handle], [], [], 10)
+                os.close(handle)
+        raise RuntimeError(f"{self.folder.name}: {self.processes()} do not end")
+
     def remove(self):
-        """Unmount all that this proxy, and what ran on it, has mounted."""
+        """End what runs on this proxy, and unmount all that it, and what ran on it, has mounted."""
+        self.end_processes()
         points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         for point in reversed([point for point in points if point.startswith(f"{self.folder}/")]):
             subprocess.run(["umount", "--lazy", point], check=False)

@@ -81,7 +81,7 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     host = dict(host_name="localhost", groups=[], host_vars=dict(ansible_python_interpreter=str(stranger)))
     facts = dict(hetero_ssh_public_key="STRANGER", key="STRANGER")
     words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
-    news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False)))
+    news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False, instances=[])))
     roots = dict(promised=0, there=0, taken=0, overcommit=1)
     answer = dict(words, changed=False, boards=[], claims=[], roots=roots, follow=dict(limit=9), news=news)
     for name in ("board_info", "board_reconcile", "instance"):
@@ -141,3 +141,15 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
     assert os.listdir(ways) == ["jackie"]
     assert "alice is running" not in output
     assert "jackie-2 is running" not in output
+
+
+def test_an_instance_without_instances_is_the_nodes_fault(node, tmp_path):
+    """Lost: who is at fault, to an error of Ansible's own about an object of type dict."""
+    modules, plays = node
+    (modules / "instance.py").rename(modules / "honest.py")
+    (modules / "instance.py").write_text(ENDED.format(json.dumps(dict(changed=True))))
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    said = " ".join(output.split())
+    assert rc != 0
+    assert "what the node answers to instance cannot be (instances is not there)" in said, output
+    assert "has no attribute" not in said

@@ -95,6 +95,8 @@ def test_a_word_for_an_instance_of_one_name_on_two_nodes_is_for_one(proxies, wor
         # the lease is what a database that is older than the record may not know
         rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, hours=9, without=left_out)
         assert rc == 0, output
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert (rc, "jackie is there 2 times, on board0 of p1" in " ".join(output.split())) == (2, True), output
     first, second = (doubtful(folders[name], word) for name in ("p1", "p2"))
     before = first(), second()
     rc, output = plays.play("reconcile", **{word: "jackie"})
