@@ -28,7 +28,7 @@ ROOM = 4096
 
 
 def detach(run_folder):
-    """Fork. In the caller's process, returns the path of the job file; in the worker, None.
+    """Fork. In the caller's process, returns the path of the job file and the worker's process id; in the worker, None.
 
     What the worker prints lands in the job file. It must not import anything any more: Ansible removes the module's
     files when the first process ends.
@@ -47,10 +47,11 @@ def detach(run_folder):
         raise HeteroError(f"cannot be written ({error.strerror})", folder, remedy) from error
     fcntl.flock(job, fcntl.LOCK_EX)
     sys.stdout.flush()
-    if os.fork():
+    worker = os.fork()
+    if worker:
         # The lock belongs to the open file, which the worker has too: it lasts until the worker ends.
         os.close(job)
-        return path
+        return path, worker
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

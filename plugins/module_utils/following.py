@@ -22,16 +22,30 @@ STEPS = ("monitor", "network", "sshd", "firewall", "console")
 #: Steps of what is done with a board from RAM.
 IN_RAM = ("ram", "upload", "unpack", "wipe")
 #: Events that people follow. Changes of state and claims are history; other lines tell of them.
-SHOWN = ("image", "power", "reboot", "tftp", "flash", "nfs", *STEPS, *IN_RAM, "running", "cabling", "error", "wait")
+SHOWN = (
+    "rebuild",
+    "image",
+    "power",
+    "reboot",
+    "tftp",
+    "flash",
+    "nfs",
+    *STEPS,
+    *IN_RAM,
+    "running",
+    "cabling",
+    "error",
+    "wait",
+)
 OF_BOARDS = (
     "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
-    " WHERE id > ? AND {} IN ({}) AND phase IN ({}) ORDER BY id"
+    " WHERE id > ? AND {} IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
 #: Events of containers and guests that people follow; their texts name the phase themselves.
 SHOWN_OF_INSTANCES = ("image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
 OF_INSTANCES = (
     "SELECT id, ?, instance, '', text, seconds FROM events"
-    " WHERE id > ? AND instance IN ({}) AND phase IN ({}) ORDER BY id"
+    " WHERE id > ? AND instance IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
 #: How long a look waits for news (seconds): below the 2 s within which each phase is to be seen, and long enough to be
 #: cheap.
@@ -46,7 +60,8 @@ def look(follow):
     """News of a job.
 
     :param follow: dict of `job` (its file), `state_db`, `after` (the newest event known), and whose events tell of it:
-        `boards` (ids), or `instances` (names), with their `node` where that is no board.
+        `boards` (ids), or `instances` (names), with their `node` where that is no board; and `worker`, its process id:
+        what other verbs wait for there is none of its news.
     :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
         None before its end). A job whose file is gone, as after a restart of the node, is done and printed nothing.
     """
@@ -71,13 +86,16 @@ def look(follow):
 
 
 def _query(follow):
+    # who acts is "NAME pid NUMBER" (boards/proxy.py)
+    own = f"%pid {follow['worker']}" if "worker" in follow else "%"
     if "node" in follow:
         names, shown = follow["instances"], SHOWN_OF_INSTANCES
-        return OF_INSTANCES.format(_places(names), _places(shown)), (follow["node"], follow["after"], *names, *shown)
+        values = (follow["node"], follow["after"], *names, *shown, own)
+        return OF_INSTANCES.format(_places(names), _places(shown)), values
     column = "board" if "boards" in follow else "instance"
     # In the text, for SQLite before 3.32 takes only 999 values; numbers, and names of a-z, 0-9 and -.
     wanted = ", ".join(map(repr, map(int, follow["boards"]) if "boards" in follow else map(str, follow["instances"])))
-    return OF_BOARDS.format(column, wanted, _places(SHOWN)), (follow["after"], *SHOWN)
+    return OF_BOARDS.format(column, wanted, _places(SHOWN)), (follow["after"], *SHOWN, own)
 
 
 def _places(values):

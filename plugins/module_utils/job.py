@@ -30,7 +30,8 @@ def in_background(module, prepare, work):
         run_folder, follow = prepare()
         job = detach(run_folder)
         if job:
-            follow = dict(follow, job=job, python=sys.executable)
+            path, worker = job
+            follow = dict(follow, job=path, worker=worker, python=sys.executable)
             module.exit_json(changed=False, follow=follow, news=look(follow))
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))

@@ -25,15 +25,16 @@ PROCESS = re.compile(r" ?\bpid \d+$")
 
 
 @contextmanager
-def lock(run_folder, board_name, verb, actor, deadline, waiting=None):
+def lock(run_folder, board_name, verb, actor, deadline, waiting=None, quiet=0.0):
     """Hold the lock of a board for the block.
 
-    :param waiting: called with "held by …" at once where somebody else holds it, and again for each further holder.
+    :param waiting: called with "held by …" where somebody else holds it, and again for each further holder.
+    :param quiet: seconds for which that is not done.
     :raises TimedOut: the deadline passed; the holder is named.
     """
     file = _open(run_folder, board_name)
     try:
-        _take(file, board_name, deadline, waiting)
+        _take(file, board_name, deadline, waiting, quiet)
         _write(file, json.dumps({"pid": os.getpid(), "verb": verb, "actor": actor, "since": round(time.time(), 3)}))
         try:
             yield
@@ -76,8 +77,9 @@ def _open(run_folder, board_name):
         raise HeteroError(f"lock cannot be opened in {folder} ({error.strerror})", board_name, remedy) from error
 
 
-def _take(file, board_name, deadline, waiting):
-    told = None
+def _take(file, board_name, deadline, waiting, quiet):
+    told = said = None
+    begun = deadline.spent
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,8 +91,9 @@ def _take(file, board_name, deadline, waiting):
                 name = _named(file)
             if name == UNNAMED and told is not None:
                 name = told  # it is about to let go
-            if name != told and waiting is not None:
+            if name != said and waiting is not None and deadline.spent - begun >= quiet:
                 waiting(f"held by {name}")
+                said = name
             told = name
             if deadline.passed:
                 raise TimedOut(

@@ -113,7 +113,7 @@ lines:
   type: list
   elements: dict
   sample:
-    - {instance: jackie, node: board0, phase: rebuild, text: "another key; what is in its root goes", seconds: null}
+    - {instance: jackie, node: board0, phase: rebuild, text: "another key; all that is in its root goes", seconds: null}
 seconds:
   description: Seconds of each step.
   returned: always

@@ -132,6 +132,12 @@ ended:
   type: list
   elements: str
   sample: []
+not_adopted:
+  description: Instances of O(adopt) whose boards were not taken over, nor found right; C(boards) says why.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 removed:
   description: Boards of O(remove) of which something was removed.
   returned: always
@@ -146,6 +152,12 @@ gone:
   sample: []
 kept:
   description: Instances of O(forget) whose claims were not ended; C(boards) and C(others) say why.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+unseen:
+  description: Boards that could not be looked at, or whose outlets are not known; C(boards) says why.
   returned: always
   type: list
   elements: str
@@ -192,7 +204,8 @@ SPEC = PROXY + ArgumentSpec(
 
 def work(params, check):
     lost = said_if_lost(params)
-    with Proxy(params, create=not check, lost=bool(lost)) as proxy:
+    boardless = bool(params["forget"] or params["remove"])
+    with Proxy(params, create=not check, lost=bool(lost), boardless=boardless) as proxy:
         words = params["adopt"], params["forget"], params["remove"]
         result = reconcile(proxy, params["boards"], Change(check), params["timeout"], *words)
     return dict(result, warnings=[lost]) if lost else result

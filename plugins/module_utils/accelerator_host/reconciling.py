@@ -39,7 +39,7 @@ def reconcile(host, change, timeout, anew=False):
     host.store.must_be_whole()
     places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
-    looks = []
+    looks, unseen = [], []
     for claim in host.store.claims():
         look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
         look.update(power=None, ssh=None, found=[])
@@ -56,10 +56,11 @@ def reconcile(host, change, timeout, anew=False):
                 look["found"] = []
                 _note(look, BUSY.format(who=who))
         except HeteroError as error:
+            unseen.append(claim.instance)
             _note(look, f"not looked at: {error}")
         looks.append(look)
     found = audit(host, change)
-    return dict(change.result, instances=looks, domains=found, others=_others(host), left=left)
+    return dict(change.result, instances=looks, unseen=unseen, domains=found, others=_others(host), left=left)
 
 
 def _at_work(work):

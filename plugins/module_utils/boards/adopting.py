@@ -54,6 +54,8 @@ RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
     f"boards got other numbers or MACs); {END} ends it"
 )
+#: What is done by a word that the database is right.
+ANEW = "written anew, the record only (root and board are not touched)"
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
 #: that another board's was copied over.
 WORD = (
@@ -225,7 +227,7 @@ def _lost(proxy, look, wanted):
     elif row.expires is None or not is_record_lost(proxy, row):
         _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
     elif row.instance in wanted:
-        _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", "written anew")
+        _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", ANEW)
     else:
         _leave(look, LOST.format(name=row.instance))
 
@@ -234,7 +236,7 @@ def _by_word(proxy, look, found, wanted):
     """A record whose root is not here, beside a claim of the database: an operator says which of them is right."""
     name = look.work.claim.instance
     if name in wanted:
-        _keep_anew(proxy, look, found, "written anew")
+        _keep_anew(proxy, look, found, ANEW)
     else:
         _leave(look, f"{found}: {NOT}: {PUT_BACK}; or {ADOPT.format(name=name)} says that the database is right")
 
@@ -244,7 +246,7 @@ def _unreadable(proxy, look, error, wanted):
     work, row = look.work, look.work.claim
     text, by_word = said_of(proxy, work.board, row, work.contradiction, error)
     if by_word and row.instance in wanted:
-        _keep_anew(proxy, look, f"{error.thing}: {error.what}", "written anew")
+        _keep_anew(proxy, look, f"{error.thing}: {error.what}", ANEW)
     else:
         _leave(look, text)
 
@@ -309,7 +311,7 @@ def catch_up(proxy, claim):
 
 def _leave(look, text):
     look.note(text)
-    look.settled = True
+    look.settled = look.left = True
 
 
 def _keep_anew(proxy, look, found, done):

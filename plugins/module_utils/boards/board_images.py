@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT
+from ..boot.registry import BootDrivers
 from ..errors import BadInput, Refused
 from ..images.choosing import REBUILD, image_of, image_store
 from ..images.disk_root import prepare_disk
@@ -21,8 +22,10 @@ from ..images.provision import PHASE, prepare, remove
 from ..plays import play
 from . import states
 from .adopting import catch_up, is_of_nobody_else
+from .board_work import BoardWork
 from .claim_records import Claim
 from .each import each
+from .presence import OWN_KEY, shown
 from .rebuilding import must_have_keys, rebuilt_claim
 
 #: What of an image a result shows.
@@ -98,7 +101,7 @@ def present(
         if source == DISK_ROOT:
             done = prepare_disk(proxy, board, fields, found, change, deadline, report)
         else:
-            done = prepare(proxy, board, fields, found, change, report)
+            done = prepare(proxy, board, fields, found, change, report, lambda: _proves(proxy, board, change))
         return dict(done, changed=bool(done["restored"]))
 
     if key:
@@ -107,6 +110,13 @@ def present(
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
+
+
+def _proves(proxy, board, change):
+    """Whether a board proves its claim's host key just now."""
+    work = BoardWork(proxy, board, change)
+    work.record, work.driver = proxy.store.record(board.id), BootDrivers(proxy).of(board)
+    return bool(work.system.host_key) and shown(work) == OWN_KEY
 
 
 def _refuse_under_power(proxy, board, claim):

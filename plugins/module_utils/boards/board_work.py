@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from ..boot.driver import NFS_ROOT, System
+from ..boot.driver import DISK_ROOT, NFS_ROOT, System
 from ..errors import BadInput, HeteroError, Refused
 from ..images.ownership import refuse_anothers
 from ..locks import lock
@@ -67,12 +67,24 @@ class BoardWork:
         self.key_proof = None  # of a RAM system: how the proxy knows that its host key is the board's
         self.lines = []
         self.over = False
+        #: What is done with it is done only where its outlet is off: one that is on may be somebody at work.
+        self.only_from_off = False
         #: In a dry run that comes after those of a rebuild and of a power off: what is there is taken as gone.
         self.as_rebuilt = False
 
     @property
     def claim(self):
         return self.record.claim if self.record else None
+
+    @property
+    def ran(self):
+        """Whether what it is claimed for ran on it, and may be at work there."""
+        return bool(not self.as_rebuilt and self.claim and self.proxy.store.has_run(self.claim))
+
+    @property
+    def stays_on(self):
+        """Whether its outlet is not switched off for its silence: it ran from its own disk, with its tenant's work."""
+        return self.ran and self.claim.boot_source == DISK_ROOT
 
     @property
     def system(self):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from ..errors import BadInput, HeteroError
 from ..json_file import loads
 from ..whole_file import as_before, write_whole
+from .encoding import foreign_encoding
 
 WHOLE_NUMBERS = ("id", "vcpus", "memory_mb", "local_gb", "memory_mb_used", "local_gb_used")
 #: The columns of a board, in the file's order; cpu_info is JSON and takes the rest of the board's text.
@@ -36,7 +37,7 @@ _TOKEN = re.compile(r"\S+")
 _MAC = re.compile(r"[0-9A-F]{2}(?:(?::[0-9A-F]{2}){5}|(?:-[0-9A-F]{2}){5}|(?:[0-9A-F]{2}){5})", re.IGNORECASE)
 _GRID = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})Grid", re.IGNORECASE)
 _CORES = re.compile(r"[1-9][0-9]{0,8}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 #: First bytes of addresses that no host has (RFC 6890), but multicast, and why.
 _NO_HOSTS = {
     "0": "this network",
@@ -269,15 +270,15 @@ class _Reader:
         self.defects.append((self.source, place[0], place[1], reason))
 
     def encoding(self, text):
-        """Report each line's first byte that was no UTF-8 (`read` hands such bytes on as lone surrogates)."""
-        if not _SURROGATE.search(text):
+        """Report each line's first byte that was no UTF-8 (`read` hands such bytes on as lone surrogates), or is 0."""
+        if not _NO_TEXT.search(text):
             return
         for number, line in enumerate(text.split("\n"), 1):
-            found = _SURROGATE.search(line)
+            found = _NO_TEXT.search(line)
             if found:
                 code = ord(found.group())
                 byte = f"byte 0x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"U+{code:04X}"
-                self.defect((number, found.start() + 1), f"{byte} is not UTF-8")
+                self.defect((number, found.start() + 1), f"{byte} is not UTF-8" if code else "byte 0x00 is no text")
 
     def entry(self, entry):
         tokens, start, reason = _split(entry)
@@ -337,6 +338,9 @@ def read(path):
             data = file.read()
     except OSError as error:
         raise BoardsFileError([(str(path), 0, 0, f"cannot be read: {error.strerror}")]) from error
+    encoding = foreign_encoding(data)
+    if encoding:
+        raise BoardsFileError([(str(path), 0, 0, f"is in {encoding}: save it as UTF-8")])
     return parse(data.decode("utf-8", errors="surrogateescape"), str(path))
 
 

@@ -19,11 +19,28 @@ from functools import partial
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..errors import StepFailed
+from ..plays import play
 from . import blame, console, feeding, power_proof, states
 from .boot_entry import remove_entry
 from .booting import ASKED, BOOTING, DECIDING, SWITCHING, Boot
 from .pdu_loop import PduLoop
 from .recorded import SWITCH
+
+#: So long nothing is heard of a board that has power, until the proxy itself is looked at (seconds), once a boot.
+EARLY = 10.0
+UNHEARD = "nothing is heard of it since {seconds:.0f} s"
+UNSERVED = "it asks for an address, and has fetched nothing for {seconds:.0f} s"
+SERVES = "what its proxy serves to it answers: it may still be in its firmware; else see its cable and network"
+#: Of a board that made no request at all.
+CABLE = (
+    "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
+    f"{play('cabling')} proves the outlet"
+)
+#: Of a board that does not come up, or does not answer, with a root on its own disk from which it ran before.
+STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
+#: Of one that has mounted its root, which ran before, and does not answer.
+MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
+IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
 class BootLoop(PduLoop):
@@ -42,9 +59,9 @@ class BootLoop(PduLoop):
 
     def _loop(self):
         """Until each board runs or failed."""
-        # Per board a look, a wait for ssh and one that is ending, or a self-test; a thread each PDU, and one that is
-        # logging out.
-        places = 1 + 4 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # Per board a look, a wait for ssh and one that is ending, or a self-test, and an early one; a thread each PDU,
+        # and one that is logging out.
+        places = 1 + 5 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
@@ -70,8 +87,8 @@ class BootLoop(PduLoop):
         for line in self.lines.values():
             line.close()
 
-    def _asks(self, pdu):
-        return any(boot.stage not in (ASKED, BOOTING) and not boot.work.over for boot in self._of(pdu))
+    def _asking(self, pdu):
+        return [boot.work for boot in self._of(pdu) if boot.stage not in (ASKED, BOOTING) and not boot.work.over]
 
     def _of(self, pdu, outlet=None):
         return [
@@ -163,6 +180,22 @@ class BootLoop(PduLoop):
             return
         boot.progress()
         self._wait_for_ssh(boot, deadline, self._on_answer)
+        self._spawn(self._look_early, boot, boot.watching)
+
+    def _look_early(self, boot, watching):
+        """Who waits for a board of which nothing is heard learns soon whether this node is the reason."""
+        if watching.wait(EARLY) or boot.was_served or boot.strangers or boot.work.over:
+            return
+        self._post(self._on_early, boot, watching, boot.work.driver.self_test(boot.board))
+
+    @staticmethod
+    def _on_early(boot, watching, faults):
+        if boot.watching is not watching or boot.stage != BOOTING or boot.work.over or boot.was_served:
+            return
+        boot.early = faults
+        found = f"the proxy itself fails: {'; '.join(faults)}" if faults else SERVES
+        since = (UNSERVED if boot.kinds else UNHEARD).format(seconds=time.monotonic() - boot.powered)
+        boot.work.say("wait", f"{since}; {found}")
 
     # ---- phases
 
@@ -191,7 +224,7 @@ class BootLoop(PduLoop):
     # ---- a boot that went wrong
 
     def _stalled(self, boot, wrong_key):
-        if wrong_key and not boot.cycled:
+        if wrong_key and not boot.cycled and not boot.work.stays_on:
             # Nobody here saw this board's power go: the answer may come from before.
             self._off(boot, self._on)
             return
@@ -205,6 +238,8 @@ class BootLoop(PduLoop):
     def _judge(self, boot, wrong_key, faults, strangers):
         work = boot.work
         spent = time.monotonic() - boot.powered
+        if boot.early and not (faults or boot.was_served) and boot.tries > self.options.retries:
+            faults = boot.early  # it may serve again by now, and this board's firmware asked before
         who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds, strangers)
         note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
         root = work.system.root
@@ -231,14 +266,27 @@ class BootLoop(PduLoop):
         elif who == blame.NETWORK:
             work.say("error", f"{note}; {'; '.join(strangers)}; trying again")
             self._off(boot, self._on)
+        elif (work.stays_on or (work.ran and boot.runs)) and not (wrong_key and boot.cycled):
+            self._leave_on(boot, note, who)
         elif who == blame.IMAGE:
             self._off(boot, partial(self._prove_off, end=partial(self._end_image, note=note)))
         elif not wrong_key and boot.tries <= self.options.retries:
             work.say("error", f"{note}; trying again")
             self._off(boot, self._on)
         else:
-            boot.doomed = note
+            boot.doomed, boot.unheard = note, not (boot.kinds or boot.asked or wrong_key)
             self._off(boot, self._quarantine)
+
+    def _leave_on(self, boot, note, who=blame.IMAGE):
+        """A board with its tenant's root, which has run: a long fsck is silent, too, and a cut may cost work."""
+        work = boot.work
+        note = f"{note}; {STAYS_ON if work.stays_on else MAY_WORK}"
+        if self.check:
+            work.say("error", note)
+            work.fail(blame.INSTANCE, f"{work.board.name}: {note}")
+        else:
+            work.quarantine(note, IN_USE_AGAIN)
+            work.blame = who
 
     def _prove_off(self, boot, end):
         self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
@@ -270,7 +318,8 @@ class BootLoop(PduLoop):
 
     @staticmethod
     def _quarantine(boot):
-        boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else "")
+        cable = CABLE.format(mac=boot.board.mac, outlet=boot.work.outlet_name) if boot.unheard else ""
+        boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else cable)
 
     def _on_refused(self, pdu, outlet, error):
         """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 
-from ..boot.driver import KERNEL, NFS, STRANGERS, SYSTEM, TFTP
+from ..boot.driver import FIRMWARE, KERNEL, NFS, STRANGERS, SYSTEM, TFTP
 from . import blame, console
 
 #: Where a board stands in the loop of boot_loop.py.
@@ -38,6 +38,7 @@ class Boot:
         self.then = None  # what comes after its outlet was read back as off
         self.way = "off → on"
         self.doomed = None  # the note with which it goes to error once its outlet was dealt with
+        self.unheard = False  # it goes there for it made no request at all
         self.switch_seconds = 0.0
         self.powered = None  # monotonic time of power on
         self.cycled = False  # this call saw its outlet off before
@@ -46,12 +47,23 @@ class Boot:
         self.asked = {}  # role of file asked for: when
         self.strangers = {}  # (kind, name) of those who stood in the proxy's place: when
         self.said = set()
+        self.early = []  # what the proxy's self-test found while nothing was heard of it, in this try
         self.failed_step = None  # StepFailed, of this try
         self.console_from = 0
         self.cancelled = threading.Event()  # ends the present wait for ssh
         self.watching = None  # the wait for ssh whose answer counts
         self.has_power = threading.Event()  # ends the wait for signs of life that an outlet that is off would belie
         self.signs = None  # signs of life from before anything was switched, once they were listened for
+
+    @property
+    def was_served(self):
+        """Whether it got so far that this node answered it: that it asks for an address alone is no sign of that."""
+        return bool(self.asked or set(self.kinds) - {FIRMWARE})
+
+    @property
+    def runs(self):
+        """Whether its root was mounted in this boot."""
+        return NFS in self.kinds
 
     @property
     def console(self):
@@ -71,6 +83,7 @@ class Boot:
     def forget(self):
         """A new try begins."""
         self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
+        self.early = []
         self.console_from = blame.console_size(self.console)
 
     def take_up(self, phases, powered):

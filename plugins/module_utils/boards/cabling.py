@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..boot.driver import FIRMWARE, NFS, SYSTEM, TFTP
 from ..boot.registry import BootDrivers
@@ -247,7 +248,9 @@ class Cabling:
         if work.pdu in self._down:
             raise self._down[work.pdu]
         settings, secrets = self.proxy.pdu(work.pdu)
-        return session(work.pdu, settings, secrets, Deadline(PDU), self.proxy.config["run_folder"])
+        tell = None if self.options.check else partial(work.say, "wait")
+        run_folder = self.proxy.config["run_folder"]
+        return session(work.pdu, settings, secrets, Deadline(PDU), run_folder, self.proxy.actor, tell)
 
     def _status(self, work):
         with self._session(work) as pdu:

@@ -23,10 +23,11 @@ from ..images.disk_root import ARCHIVES, own_names
 from ..images.provision import Place, prepare_files
 from ..images.root_archive import archive_of
 from ..plays import play
-from . import states
-from .blame import IMAGE
+from . import presence, states
+from .blame import IMAGE, PROXY
 from .board_work import refuse
 from .boot_entry import ensure_entry
+from .outlet_power import outlet_power
 from .ram_boot import in_ram
 
 #: Seconds for a partition table and a file system (one of terabytes takes a minute).
@@ -35,7 +36,9 @@ FORMAT_TIME = 300.0
 #: takes 10 s at 100 MB/s, and 100 times that on an old board's disk.
 UPLOAD_TIME = 3600.0
 UNPACK_TIME = 3600.0
-LONGEST = 2 * FORMAT_TIME + UPLOAD_TIME + 2 * UNPACK_TIME
+#: Seconds for the PDUs, who are asked whether boards that may run have power.
+OUTLETS_TIME = 60.0
+LONGEST = OUTLETS_TIME + 2 * FORMAT_TIME + UPLOAD_TIME + 2 * UNPACK_TIME
 #: How often an upload tells how far it is (seconds): people are to see each step within two.
 TELL = 1.0
 #: What a file system takes beside what lies in it.
@@ -108,8 +111,22 @@ def wanted(work):
     """Whether a board is to be looked at in RAM before it may boot from its disk."""
     if not work.claim or work.claim.boot_source != DISK_ROOT:
         return False
-    made = Place(work.proxy, work.board).disk.made()
+    made = _made(work)
     return work.as_rebuilt or made is None or made.unpacked is None or not made.sure
+
+
+def may_run(work):
+    """Whether a board may be at work from its disk: nothing but an outlet that is off then lets it be looked at in RAM.
+
+    Before its root was unpacked, it has power for that only; its disk is looked at before anything is written there.
+    """
+    made = _made(work)
+    ran = made is not None and (made.unpacked is not None or work.state == states.RUNNING)
+    return ran and not work.as_rebuilt
+
+
+def _made(work):
+    return Place(work.proxy, work.board).disk.made()
 
 
 def lay(proxy, works, options):
@@ -118,6 +135,7 @@ def lay(proxy, works, options):
     :param works: BoardWork of each board, locked and read, its boot entry in place.
     """
     works = [work for work in works if wanted(work)]
+    works = _from_off(proxy, works)
     for work in works:
         device = proxy.root_partition(work.board)
         work.note(f"{work.board.name} {device}", {"root": None}, {"root": work.claim.image})
@@ -136,6 +154,43 @@ def lay(proxy, works, options):
         if not work.failed:
             prepare_files(Place(proxy, work.board), image_of(proxy, work.claim), work.change, [])
             ensure_entry(work)
+
+
+def _from_off(proxy, works):
+    """Those that may be looked at in RAM; one that may run, and has power, is left to the ordinary start.
+
+    The look needs its power cut. What shows its own key runs as it should; whatever else has power is for a person.
+    """
+    found = {work.board.id: {"id": work.board.id} for work in works if may_run(work)}
+    errors = outlet_power(proxy, list(found.values()), Deadline(OUTLETS_TIME)) if found else {}
+    looked = []
+    for work in works:
+        power = found.get(work.board.id, {"power": "off"})["power"]
+        work.only_from_off = work.board.id in found
+        if power is None:
+            error = errors.get(work.pdu, "no answer")
+            work.say("error", f"the board is left as it is: {error}")
+            work.fail(PROXY, error)
+        elif power == "off" and not _runs(work):
+            looked.append(work)
+        else:
+            work.only_from_off = False
+    return looked
+
+
+def _runs(work):
+    """Whether one whose root is yet to be unpacked, by what is kept here, runs from it: that may be an older copy."""
+    older = not work.only_from_off and not work.as_rebuilt and work.claim.host_key
+    return bool(older) and work.proxy.store.has_run(work.claim) and presence.shown(work) == presence.OWN_KEY
+
+
+def remember(works):
+    """A board that shows its own key has come up from its disk: it needs no look before it is started again."""
+    for work in works:
+        if not work.failed and work.state == states.RUNNING and work.claim and work.claim.boot_source == DISK_ROOT:
+            made, disk = _made(work), Place(work.proxy, work.board).disk
+            if made and not work.change.check and not (made.sure and made.unpacked):
+                disk.mark(sure=True, unpacked=made.unpacked or time.time())
 
 
 def doubt(works):

@@ -294,7 +294,13 @@ def settle(works, feeds):
     works = [work for work in works if not work.over and not work.wiring_seen]
     doubts = {work: feeds.doubt(work.board, work.claim) for work in works}
     doubted = [work for work in works if doubts[work]]
-    ask(feeds.proxy, [doubts[work] for work in doubted])
+
+    def tell(pdu, text):
+        for work in doubted:
+            if pdu in doubts[work].pdus and not work.change.check:
+                work.say("wait", text)
+
+    ask(feeds.proxy, [doubts[work] for work in doubted], tell)
     with ThreadPoolExecutor(max_workers=MOST_LOOKED_AT) as threads:
         seen = list(threads.map(lambda work: _seen(work, doubts[work]), doubted))
     for work in works:
@@ -329,9 +335,10 @@ def refuse(work):
     work.fail(None, work.doubt)
 
 
-def ask(proxy, doubts):
+def ask(proxy, doubts, tell=None):
     """Ask the PDUs of boards in doubt for both outlets."""
-    answers = statuses(proxy, {name for doubt in doubts for name in doubt.pdus}, Deadline(LONGEST)) if doubts else {}
+    pdus = {name for doubt in doubts for name in doubt.pdus}
+    answers = statuses(proxy, pdus, Deadline(LONGEST), tell) if pdus else {}
     for doubt in doubts:
         doubt.see(answers)
 
@@ -370,6 +377,7 @@ def compare(proxy, looks, names):
             look.note(f"{doubt}: it is off, and {start} takes the outlet that its wiring names")
         else:
             look.note(f"{doubt}: {again or doubt.remedy}")
+            look.left = look.left or not again
 
 
 def _seen(work, doubt):

@@ -10,6 +10,7 @@ run again, a verb goes on: each step looks at what is there first.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 from .. import job
@@ -19,7 +20,9 @@ from ..errors import HeteroError, Refused
 from ..images.choosing import image_store
 from ..images.names import valid_image
 from ..instances import valid_instance
+from ..lost_database import listed
 from ..owners import is_of, must_be_made, names_of
+from ..plays import play
 from . import board_images, claiming, leasing, lifecycle, rebuilding, wiping
 from .blame import BOARD, IMAGE
 from .each import board_of, claims_of, must_own
@@ -44,6 +47,8 @@ def work(params, check):
             VERBS[params["state"]](request)
         except HeteroError as error:
             request.steps.broke_off(error)
+        if params["state"] == "running" and params["flavor"] and not check:
+            request.say_what_stays()
         return request.steps.result
 
 
@@ -214,6 +219,20 @@ class Request:
         kept = {id: record.note for id, record in at_fault.items() if store.keep_out(id, record.note)}
         said = [claiming.line(self.name, f"board{id}", "error", f"kept out of use: {kept[id]}") for id in kept]
         self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
+
+    def say_what_stays(self):
+        """Who asked, and got it not, is told which boards are his all the same, and what he may type."""
+        if not self.steps.failure:
+            return
+        with suppress(HeteroError):  # what went wrong first is told in any case
+            held = [claim for claim in self.claims if claim.instance in self.names]
+            held = [claim for claim in held if claim.owner == self.params["owner"]]
+            end = play("terminate_instance", instance=self.name)
+            if held and end not in self.steps.failure["msg"]:
+                boards = listed([f"{claim.instance} on board{claim.board}" for claim in held])
+                stay = "stay" if held[1:] else "stays"
+                again = f"ask for {self.name} again once that is mended"
+                self.steps.add(f"{boards} {stay} claimed: {again}, or {end} ends it")
 
 
 def present(request):

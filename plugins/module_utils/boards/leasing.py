@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..errors import Refused
-from ..images.ownership import is_gone
+from ..errors import HeteroError, Refused
+from ..images.ownership import is_gone, refuse_anothers
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..node_clock import must_not_be_behind
 from ..plays import play
@@ -41,6 +41,7 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
         must_own(claim, owner)
+        refuse_anothers(proxy, board, claim)
         if is_gone(proxy, board, claim):
             raise Refused(ENDS, claim.instance, END)
         now = time.time()
@@ -49,10 +50,19 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
             doubt = NOT_ENDED.format(what=unknown[0], name=claim.instance) if unknown else ""
-            with proxy.store.transaction(dry=change.check):
-                proxy.store.put(claim.instance, expires=expires)
-                report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}")
-            expires = expires if change.check else proxy.store.record(board.id).claim.expires  # read back
+            if not change.check:
+                expires = _put(proxy, claim, expires)
+            report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}")
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
     return each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, [], request, created)
+
+
+def _put(proxy, claim, expires):
+    """Write the end of a lease down; what is read back is what holds."""
+    proxy.store.put(claim.instance, expires=expires)
+    found = proxy.store.claim_of(claim.instance)
+    if found is None or not found.is_same(claim) or found.expires != expires:
+        what = f"the lease of {claim.instance} does not read back as it was written"
+        raise HeteroError(what, proxy.store.path, "see what else writes there, then run this again")
+    return found.expires

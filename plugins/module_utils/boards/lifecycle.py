@@ -161,6 +161,7 @@ def _bring_up(proxy, ids, options, verb, way):
         ready = [work for work in works if not work.over]
         with change.step("boot"):
             way(proxy, ready, options).run()
+        disk_boot.remember(ready)
         disk_boot.doubt(ready)
         _keep_what_ran(works)
     return summary(works, change)

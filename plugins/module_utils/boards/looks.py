@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ..errors import Refused
+from contextlib import suppress
+
+from ..errors import HeteroError, Refused
 from ..locks import BUSY, held_by
 from .board_work import BoardWork
 from .presence import ALIVE, OTHER_KEY, OWN_KEY
@@ -32,22 +34,25 @@ class Look:
     """One board: what was seen of it and what was found out and done.
 
     `kept` is the claim that another record gives it; it counts while the board is asked. Once `settled` nothing more
-    is done here.
+    is done here. `left`: whose it is, or what feeds it, contradicts itself, and stays so. `unseen`: it, or its outlet,
+    could not be looked at.
     """
 
     def __init__(self, work):
         self.work = work
         self.kept = None
-        self.settled = False
+        self.settled = self.left = False
         self.power = None
         self.ssh = None
         self.found = []
         self.nobodys = False
+        self.unseen = False
 
     def begin(self):
         """Its lock is held, or was not got."""
         self.recorded = self.work.record.state if self.work.record else None
         if self.work.over:
+            self.unseen = True
             self.note(f"not looked at: {self.work.error}")
         elif self.work.change.check:
             self.yield_to_a_verb()
@@ -70,6 +75,15 @@ class Look:
         self.work.say(PHASE, f"{found}: {done}")
 
     @property
+    def names(self):
+        """Whose it is by the database, and by the record of a claim."""
+        names = {self.work.instance}
+        with suppress(HeteroError):
+            kept = self.work.proxy.store.kept(self.work.board.id)
+            names.add(kept.claim.instance if kept else None)
+        return names
+
+    @property
     def lives_without_power(self):
         """Whether another outlet feeds it than its wiring names."""
         return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
@@ -88,3 +102,12 @@ class Look:
             found=self.found,
             changed=work.changed,
         )
+
+
+def not_adopted(looks, names):
+    """Those of the names for whom an operator gave his word in vain: their boards are not as he says, or not asked.
+
+    One that nobody here has, by database or record, is not among them: it may be another node's.
+    """
+    left = [look for look in looks if look.left or look.work.over or look.power is None] if names else []
+    return [name for name in names if any(name in look.names for look in left)]

@@ -18,8 +18,13 @@ from ..errors import HeteroError
 from ..images.roots import OLDER, ROOT_NAME, ROOTS
 from ..plays import play
 from ..proxy_node.config import read_config
+from ..this_node import THIS_NODE
 from .claim_records import FOLDER, ClaimRecords
 
+NO_BOARDS = (
+    "nothing is touched or freed: bring it back; of boards that are gone for good, "
+    f"{play('reconcile', forget='INSTANCE')} ends the claims"
+)
 BEGUN = "boards that were out of use are to be taken out again"
 
 
@@ -45,6 +50,21 @@ def _signs(database, state_folder):
             f" (which cannot read {unread}, and takes the copy's word for it by {play('reconcile', adopt='INSTANCE')})"
         )
     return there, besides
+
+
+def must_name_boards(path, claims, database, state_folder):
+    """HeteroError for a boards file without a board where instances were made on this node: it was cut off, or is lost.
+
+    Each verb would else take their boards for gone.
+
+    :param path: the boards file.
+    :param claims: those of the database.
+    """
+    there = [f"claim of {claim.instance} on board{claim.board}" for claim in claims]
+    there = there or _signs(database, state_folder)[0]
+    if there:
+        what = f"is empty, and instances were made on {THIS_NODE} ({lost_database.listed(there)})"
+        raise HeteroError(what, path, NO_BOARDS)
 
 
 def said_if_lost(params):

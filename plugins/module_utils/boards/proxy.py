@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..proxy_node.config import SET_UP, pdu, read_config
 from .boards_file import read as read_boards
 from .claim_records import FOLDER
-from .lost_database import must_not_be_lost
+from .lost_database import must_name_boards, must_not_be_lost
 from .store import Store
 
 KERNEL_SOURCES = ("tftp", "flash")
@@ -28,17 +28,25 @@ class Proxy:
     :param create: False reads a missing database as empty and does not make it.
     :param write: whether one of an older release is upgraded (default: as `create`).
     :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :param boardless: whether the caller ends claims of boards that are gone, so that there may be none left.
     :raises BadInput: a file is missing or wrong; each defect is named.
-    :raises HeteroError: the database is lost, or cannot be read.
+    :raises HeteroError: the database is lost, or cannot be read; or the boards file is empty, and instances were made.
     """
 
-    def __init__(self, params, actor=None, create=True, write=None, lost=False):
+    def __init__(self, params, actor=None, create=True, write=None, lost=False, boardless=False):
         self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
         if not lost:
             must_not_be_lost(params["state_db"], self.config["state_folder"])
         self.store = Store(params["state_db"], self.actor, create, write=write, records=self.folder(FOLDER))
+        if not self.boards and not boardless:
+            try:
+                claims = self.store.claims()
+                must_name_boards(params["boards_file"], claims, params["state_db"], self.config["state_folder"])
+            except BaseException:
+                self.store.close()
+                raise
 
     def __enter__(self):
         return self

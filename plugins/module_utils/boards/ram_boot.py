@@ -43,12 +43,17 @@ class RamWork(BoardWork):
         self.outer = work
         self.record, self.driver = work.record, work.driver
         self.pdu, self.outlet = work.pdu, work.outlet
+        self.only_from_off = work.only_from_off
         self._system = system
         self._asked = set()  # who asked for its initrd in this try
 
     @property
     def system(self):
         return self._system
+
+    @property
+    def ran(self):
+        return False  # nothing of its disk is mounted but for a moment
 
     @property
     def key(self):

@@ -80,7 +80,7 @@ class Rebooting(Starting):
         work = boot.work
         if self._only_soft:
             work.say("error", f"not rebooted, the board is left as it is: {why}")
-            work.fail(None, f"{work.board.name}: not rebooted: {why}: use how=auto or how=hard (by power)")
+            work.fail(None, f"{work.board.name}: not rebooted: {why}: {self._softs[boot.board.id].remedy}")
         elif boot.outlet_now == "off" or self.check:
             self._by_power(boot, why)
         else:

@@ -9,6 +9,7 @@ no root, has them make a new one whenever they are run.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from ..boot.driver import DISK_ROOT
@@ -20,7 +21,7 @@ from ..images.ownership import refuse_anothers, refuse_unproven
 from ..images.personal import fingerprint, must_be_keys, parse_key
 from ..images.room import room_of, size_of
 from ..images.roots import Root
-from ..instances import NOTHING_TO_REBUILD, key_body
+from ..instances import NOTHING_TO_REBUILD, gibibytes, key_body
 from ..plays import rebuild as rebuild_play
 from . import feeding, states
 from .adopting import must_know_the_lease
@@ -77,7 +78,7 @@ def rebuild(proxy, request, owner, image, key, fresh, created, change, deadline,
             fields = dict(image=after["image"], ssh_public_key=wanted_key, image_hash=None, host_key=None)
             with proxy.store.transaction(dry=change.check):
                 proxy.store.put(claim.instance, **fields)
-                report(PHASE, _text(claim, found, same_key))
+                report(PHASE, f"{_text(claim, found, same_key)}; {_goes(proxy, board, claim)}")
             # What was refused, or could not be written down, has changed nothing.
             change.note(claim.instance, before, after)
         else:  # no event: it may be asked for each day
@@ -134,4 +135,16 @@ def _text(claim, image, same_key):
         return f"a fresh root from {image.name}"
     parts = [] if claim.image_hash == image.hash else [f"{claim.image} → {image.name} {image.hash[:12]}"]
     parts += [] if same_key else ["another key"]
-    return f"{', '.join(parts)}; what is in its root goes"
+    return ", ".join(parts)
+
+
+def _goes(proxy, board, claim):
+    """What a rebuild takes away, and what it leaves; said before it begins."""
+    where = " on its own disk"
+    if claim.boot_source != DISK_ROOT:
+        try:
+            size = 512 * os.stat(Root(proxy.config["state_folder"], board.id).file).st_blocks
+            where = f" ({gibibytes(size)})"
+        except OSError:
+            where = ""
+    return f"all that is in the root of {claim.instance}{where} goes; its name, {board.name}, address and lease stay"

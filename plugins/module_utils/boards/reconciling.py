@@ -26,7 +26,7 @@ from .board_work import locked
 from .boot_entry import ensure_entry, remove_entry
 from .discarding import discard, must_be_gone
 from .lifecycle import OUT_OF_USE, Options
-from .looks import PHASE, Look, Seen
+from .looks import PHASE, Look, Seen, not_adopted
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .recorded import MAY_HAVE_RUN, UNWATCHED
@@ -106,7 +106,9 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
         others=unnamed.others(proxy) if ids is None else [],
         ended=ended,
         removed=list(removed),
+        unseen=[look.work.board.name for look in looks if look.unseen],
         **unnamed.not_ended(proxy, forget, ended),
+        not_adopted=not_adopted(looks, adopt),
         lines=[line for look in looks for line in look.work.lines] + _lines_of(removed, change),
         diff=change.diff,
         seconds=change.seconds,
@@ -127,7 +129,7 @@ def _adopt(proxy, look, names):
         adopting.decide(proxy, look, names)
     except HeteroError as error:
         look.note(str(error))
-        look.settled = True
+        look.settled = look.left = True
 
 
 def _ask_outlets(proxy, looks, deadline):
@@ -136,6 +138,7 @@ def _ask_outlets(proxy, looks, deadline):
     for look in looks:
         look.power = seen[look.work.board.id]["power"]
         if look.power is None:
+            look.unseen = True
             look.note(f"its outlet is not known, so it is left as it is: {errors.get(look.work.pdu, 'no answer')}")
         else:
             look.work.power_seen(look.power)

@@ -15,6 +15,9 @@ import threading
 from ..deadline import Deadline
 from ..errors import HeteroError
 from ..images.reboot_key import MARK, private_key, wanted
+from ..plays import play
+from . import blame
+from .presence import CONNECT
 
 AUTO, SOFT, HARD = "auto", "soft", "hard"
 #: Longest interval in which a command on the board that ended badly goes unnoticed (seconds).
@@ -32,6 +35,7 @@ class SoftReboot:
         self.boot = boot
         self.seconds = seconds
         self.requested = threading.Event()  # to be set when its boot request is seen
+        self.silent = False  # whether nothing at all came from it
 
     def obstacle(self):
         """Why it cannot be asked at all; None where it can."""
@@ -45,7 +49,34 @@ class SoftReboot:
         return None
 
     def run(self):
-        """Tell the board and wait for its boot request; None when it came, else why not."""
+        """Tell the board and wait for its boot request; None when it came, else why not, and whether it is silent."""
+        why = self._told()
+        self.silent = bool(why) and self._is_silent()
+        return f"{why}; nothing at all was heard of it since: {self._unheard}" if self.silent else why
+
+    @property
+    def remedy(self):
+        """What to do with a board that did not do it, and whose power was not cut."""
+        name = self.boot.work.instance
+        if not self.silent:
+            return "use how=auto or how=hard (by power)"
+        look = f"look at its console ({play('console', instance=name)}), or " if self.boot.console else ""
+        return f"{look}have its power cut: {play('reboot_instance', instance=name, how='hard')}"
+
+    def _is_silent(self):
+        """Whether nothing came from it since it was to be told: no packet, no word on its console, no answer now."""
+        boot = self.boot
+        spoke = boot.kinds or blame.console_size(boot.console) > boot.console_from
+        if spoke or boot.cancelled.is_set() or boot.work.driver.alive(boot.board, CONNECT):
+            return False
+        return blame.console_size(boot.console) <= boot.console_from
+
+    @property
+    def _unheard(self):
+        console = "its console says nothing" if self.boot.console else "it has no console"
+        return f"no answer at {self.boot.work.driver.address(self.boot.board)}, no boot request, {console}"
+
+    def _told(self):
         work = self.boot.work
         try:
             deadline = Deadline(self.seconds)

@@ -8,6 +8,7 @@ Whether the boot entry is right was seen to before (lifecycle.py). Boots are swi
 
 from __future__ import annotations
 
+import threading
 import time
 
 from ..boot.ssh import WrongHostKey
@@ -26,6 +27,14 @@ SOMEBODYS = (states.RUNNING, states.BOOTING)
 #: How long any other board that is on may take to prove its key before its power is cut (seconds).
 SHORT_PATIENCE = 2.0
 NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
+#: Seconds of a look without an answer until it is told.
+TELL = 3.0
+STILL_ASKED = "its outlet is on, and it does not answer ssh yet: it is asked for up to {seconds:.0f} s"
+SILENT_ON = "its outlet is on, and it does not answer ssh"
+SILENT_AT_WORK = (
+    "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd, and its tenant's work goes on"
+)
+ON_BY_NOW = "its outlet was off and is on by now: not switched, {name} may be at work there: run this again"
 NOBODYS = (
     "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
     f"({play('reconcile')} says who)"
@@ -71,6 +80,15 @@ class Starting(BootLoop):
             return
         boot.watching = boot.cancelled
         self._spawn(self._look, boot, boot.watching)
+        if not self.check:
+            teller = threading.Timer(TELL, self._post, (self._tell_look, boot))
+            teller.daemon = True
+            teller.start()
+
+    @staticmethod
+    def _tell_look(boot):
+        if boot.stage == DECIDING and boot.outlet_now == "on" and boot.probe is None and not boot.work.over:
+            boot.work.say("wait", STILL_ASKED.format(seconds=presence.QUIET * presence.strain()))
 
     def _look(self, boot, watching):
         seen = presence.look(boot.work, watching)
@@ -106,7 +124,9 @@ class Starting(BootLoop):
         work = boot.work
         if boot.stage != DECIDING or boot.outlet_now is None:
             return
-        if self.reboot:
+        if work.only_from_off and boot.outlet_now == "on":
+            work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
+        elif self.reboot:
             self._cold_start(boot)
         elif boot.outlet_now == "off":
             self._found_off(boot)
@@ -119,6 +139,10 @@ class Starting(BootLoop):
             self._feeds.remember(work, False)
             work.line("running", "already running, ssh answers with its own host key")
             work.over = True
+        elif boot.probe is not None and work.stays_on:
+            self._leave_on(boot, SILENT_ON)
+        elif boot.probe is not None and work.ran and work.state in SOMEBODYS:
+            self._leave(boot, SILENT_AT_WORK)
         elif boot.probe is not None and self._was_ours(boot):
             self._cold_start(boot)
         elif boot.probe is not None:

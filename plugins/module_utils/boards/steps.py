@@ -56,6 +56,10 @@ class Steps:
         """The verb fails by an error of the proxy or the request as a whole; what was done until then stays told."""
         self.fail(dict(failed=True, msg=str(error), failure=error.failure, blame=None))
 
+    def add(self, text):
+        """Say this, too, of what failed."""
+        self.failure = dict(self.failure, msg=f"{self.failure['msg']}; {text}")
+
     def mend(self):
         """What failed is tried in another way, and is no failure of the verb any more."""
         self.failure = {}

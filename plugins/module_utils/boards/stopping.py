@@ -54,8 +54,8 @@ class Stopping(PduLoop):
                 for line in self.lines.values():
                     line.close()
 
-    def _asks(self, pdu):
-        return bool(self._of(pdu))
+    def _asking(self, pdu):
+        return self._of(pdu)
 
     def _of(self, pdu, outlet=None):
         return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]

@@ -215,7 +215,9 @@ class Store(KeptClaims):
                 if old:
                     self._end(old)
             self._insert(claim)
-            self._upsert(claim.board, state=state, since=time.time(), note=note)
+            # Since when it runs no record says: since it was made, as far as anybody knows.
+            since = min(claim.created, time.time()) if state == states.RUNNING else time.time()
+            self._upsert(claim.board, state=state, since=since, note=note)
             self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
             if kept.ran:
                 self.event(claim.board, states.RUNNING, "has run, before its claim was adopted")

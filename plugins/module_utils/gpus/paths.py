@@ -32,13 +32,16 @@ HERE = Paths()
 
 
 def text_of(*parts) -> str | None:
-    """The text of a file of /proc or /sys without the white space around it; None where there is none."""
+    """The text of a file of /proc or /sys without the white space around it; None where there is none.
+
+    Of a process that ends while its file is read there is none either.
+    """
     path = os.path.join(*parts)
     with naming(path):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read().strip()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             return None
 
 

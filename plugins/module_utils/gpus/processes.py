@@ -58,7 +58,7 @@ def holders(numbers, paths=HERE, pids=None):
     for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
         folder = os.path.join(paths.proc, pid)
         try:
-            numbers_held = {wanted[device] for device in _held_by_all(folder, known) if device in wanted}
+            numbers_held = {wanted[device] for device in _seen(pid, folder, own, known) if device in wanted}
             if numbers_held:
                 process = _process(pid, folder, own)
                 for number in numbers_held:
@@ -66,20 +66,21 @@ def holders(numbers, paths=HERE, pids=None):
         except (FileNotFoundError, ProcessLookupError):
             # it ended while it was looked at, and holds nothing any more
             continue
-        except PermissionError as error:
-            _not_for_us(pid, folder, own, error)
     for held in found.values():
         held.sort(key=lambda process: process.pid)
     return found
 
 
-def _not_for_us(pid, folder, own, error):
-    """What the kernel shows not even to root, such as a guarded init, is in no container; all others must be seen."""
-    process = _process(pid, folder, own)
-    if os.geteuid() == 0 and not (process.container or process.domain):
-        return
-    who = f"process {pid} ({process.command})"
-    raise HeteroError("its open files cannot be looked at", who, "run this as root of the host") from error
+def _seen(pid, folder, own, known):
+    """What a process holds. What the kernel shows not even to root, such as a guarded init, is in no container."""
+    try:
+        return _held_by_all(folder, known)
+    except PermissionError as error:
+        process = _process(pid, folder, own)
+        if os.geteuid() == 0 and not (process.container or process.domain):
+            return set()
+        who = f"process {pid} ({process.command})"
+        raise HeteroError("its open files cannot be looked at", who, "run this as root of the host") from error
 
 
 def _device(seen):
@@ -153,7 +154,9 @@ def _mapping(path):
 
 
 def _process(pid, folder, own):
-    cgroups = text_of(folder, "cgroup") or ""
+    cgroups = text_of(folder, "cgroup")
+    if cgroups is None:
+        raise ProcessLookupError(f"process {pid} has ended")
     payloads = _payloads(cgroups)
     # this machine may be a container itself: what lies in it is told by what its own cgroup does not say
     payloads = payloads[len(own) :] if payloads[: len(own)] == own else payloads

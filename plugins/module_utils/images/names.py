@@ -39,3 +39,13 @@ def default_name(source: str) -> str:
     """The name of an image that was given none: its file's name without suffixes."""
     name = os.path.basename(source.split("?")[0].rstrip("/"))
     return next((name[: -len(suffix)] for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def checksum_of(text):
+    """The sha256 that a checksum names; None where none is given."""
+    if text is None:
+        return None
+    kind, _colon, value = str(text).partition(":")
+    if kind != "sha256" or not HASH.fullmatch(value.lower()):
+        raise BadInput("is no checksum", repr(str(text)), "write sha256: and 64 hexadecimal digits")
+    return value.lower()

@@ -32,6 +32,9 @@ AUTHORIZED = "/root/.ssh/authorized_keys"
 #: How a line of the proxy's own ends (reboot_key.py).
 OWN = " hetero: reboot only"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
+#: Where the user's keys and the host key lie: folders, then files.
+KEY_PLACES = (("/root", "/root/.ssh"), (AUTHORIZED,))
+HOST_KEY_PLACES = (("/etc", "/etc/ssh"), (HOST_KEY, f"{HOST_KEY}.pub"))
 
 
 def parse_key(text):
@@ -87,6 +90,24 @@ def inspect(path, key):
             "host_key": _host_key(),
             "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
         }
+
+    return inside(path, look, Deadline(FILES_TIME))
+
+
+def odd_place(path, folders, files):
+    """(name, what it is) of the first in a root that keeps files from being put there; None where none does.
+
+    :param folders: which are to be folders, or links to some.
+    :param files: which are to be no folders.
+    """
+
+    def look():
+        for name in folders:
+            if os.path.lexists(name) and not os.path.isdir(name):
+                link = os.path.islink(name)
+                is_what = f"a symbolic link to {os.readlink(name)}, which is no folder" if link else "no folder"
+                return [name, is_what]
+        return next(([name, "a folder"] for name in files if os.path.isdir(name) and not os.path.islink(name)), None)
 
     return inside(path, look, Deadline(FILES_TIME))
 

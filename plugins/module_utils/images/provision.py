@@ -19,9 +19,9 @@ from .choosing import check_arch, check_image, image_of
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
 from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven, token_of
-from .personal import fingerprint, parse_key
-from .reboot_key import reboot_line, wanted
+from .personal import parse_key
 from .room import room_of, size_of
+from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
 from .roots import Root
 from .tftp import BoardFiles, remove_entry
 
@@ -75,12 +75,13 @@ def console_log(proxy, board):
     return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
 
 
-def prepare(proxy, board, claim_fields, image, change, report):
+def prepare(proxy, board, claim_fields, image, change, report, proves=None):
     """Make everything ready from which the board boots as its claim's instance; what is in place stays as it is.
 
     :param claim_fields: the Claim (instance, created, ssh_public_key, image_hash).
     :param change: a Change; with its check mode nothing is written.
     :param report: called with (phase, text, seconds) when something was done.
+    :param proves: tells whether the board proves its claim's host key just now; None where nobody asks it.
     :returns: root, export, pseudo, client, files, host_key, known_hosts and `restored`, the names of what was missing.
     """
     start = time.monotonic()
@@ -89,7 +90,8 @@ def prepare(proxy, board, claim_fields, image, change, report):
     place = Place(proxy, board)
     restored = []
     with change.step("root"), naming(place.root.folder):
-        host_key = _prepare_root(proxy, place, claim_fields, image, change, restored)
+        keeps = keeper(proxy, board, claim_fields, report, proves)
+        host_key = _prepare_root(proxy, place, claim_fields, image, change, restored, keeps)
     with change.step("export"), naming(place.restore_file):
         _prepare_export(place, change, restored)
     with change.step("files"):
@@ -98,7 +100,7 @@ def prepare(proxy, board, claim_fields, image, change, report):
         _check_ready(place, image)
         seconds = time.monotonic() - start
         ready = f"root ready, exported to {board.ip} only"
-        report(PHASE, ready if "root" in restored else f"{', '.join(restored)} restored", seconds)
+        report(PHASE, ready if "root" in restored else _said_of(restored), seconds)
     return dict(
         root=place.root.path,
         export=place.export.id,
@@ -109,6 +111,13 @@ def prepare(proxy, board, claim_fields, image, change, report):
         known_hosts=f"{board.ip} {host_key}" if host_key else None,
         restored=restored,
     )
+
+
+def _said_of(restored):
+    """What was done, in words: a host key that is made is another than the one before."""
+    others = ", ".join(name for name in restored if name != HOST_KEY)
+    parts = [f"{others} restored"] if others else []
+    return "; ".join([*parts, *(["a new host key was made"] if HOST_KEY in restored else [])])
 
 
 def put_back(proxy, board, claim, change):
@@ -220,7 +229,7 @@ def made_ready(proxy, board):
 # ---- the parts
 
 
-def _prepare_root(proxy, place, claim, image, change, restored):
+def _prepare_root(proxy, place, claim, image, change, restored, keeps):
     """The root, mounted, with keys in it; returns its public host key, None where check mode cannot know it."""
     root, name = place.root, place.board.name
     check_image(claim, image, name)
@@ -258,8 +267,8 @@ def _prepare_root(proxy, place, claim, image, change, restored):
     if not ready and not fresh:
         # Check mode: what is in an overlay that is not mounted cannot be told.
         return claim.host_key
-    host_key = _prepare_keys(place, claim, change, restored, ready)
-    _prepare_own_line(proxy, place, claim, change, restored, ready)
+    host_key = prepare_keys(place, claim, change, restored, ready, keeps if not fresh else None)
+    prepare_own_line(proxy, place, claim, change, restored, ready)
     if not change.check:
         found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
         if fresh:
@@ -268,38 +277,6 @@ def _prepare_root(proxy, place, claim, image, change, restored):
         if fresh or any(getattr(claim, field) != value for field, value in found.items()):
             proxy.store.put(claim.instance, **found)
     return host_key
-
-
-def _prepare_keys(place, claim, change, restored, ready):
-    root = place.root
-    found = root.inspect(claim.ssh_public_key) if ready else {"key": False, "host_key": None}
-    prints = [fingerprint(line) for line in claim.ssh_public_key.strip().splitlines()]
-    before = {"authorized": prints if found["key"] else [], "host_key": found["host_key"]}
-    after = {"authorized": prints, "host_key": found["host_key"] or "a fresh ed25519 key"}
-    if change.note(f"{place.board.name} keys", before, after):
-        restored += [] if found["key"] else ["key"]
-        restored += [] if found["host_key"] else ["host key"]
-        if not change.check:
-            if not found["key"]:
-                root.put_key(claim.ssh_public_key)
-            if not found["host_key"]:
-                root.put_host_key(claim.instance)
-            found = root.inspect(claim.ssh_public_key)
-            if not found["key"] or not found["host_key"]:
-                raise HeteroError("keys are not there after they were put in", root.path, "check its links")
-    return found["host_key"]
-
-
-def _prepare_own_line(proxy, place, claim, change, restored, ready):
-    """The line that lets this proxy reboot the board by ssh; gone where that is turned off."""
-    own = [reboot_line(proxy, change.check)] if wanted(proxy) else []
-    found = place.root.inspect(claim.ssh_public_key)["own"] if ready else []
-    if change.note(f"{place.board.name} reboot by ssh", {"lines": found}, {"lines": own}):
-        restored += ["reboot line"]
-        if not change.check:
-            place.root.put_own_line(own[0] if own else None)
-            if place.root.inspect(claim.ssh_public_key)["own"] != own:
-                raise HeteroError("the line is not there after it was put in", place.root.path, "check its links")
 
 
 def _prepare_export(place, change, restored):

@@ -13,13 +13,14 @@ import hashlib
 import os
 import stat
 import urllib.parse
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Iterator
 
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused, TimedOut
 from ..this_node import THIS_NODE
 from .archive import unpack
 from .mounts import Place, place_of, places_below
+from .names import checksum_of
 from .tree import CHUNK, copy_folder, file_hash, folder_hash
 
 #: For urllib; a proxy server of the environment stays in use.
@@ -35,19 +36,44 @@ def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | 
     :param expected: the sha256 that it is to have; a URL needs one.
     :param closed: folders and files that hold what is tenants', and from which nothing is imported.
     """
+    path = _path_of(source, bool(expected))
+    # of a URL without a checksum it was refused
+    return Remote(source, str(expected)) if path is None else Local(path, closed)
+
+
+def mistakes(source: str, checksum: str | None) -> Iterator[BadInput]:
+    """What is wrong with a source and its checksum, as far as it is seen without opening the one or asking anybody."""
+    try:
+        checksum_of(checksum)
+    except BadInput as error:
+        yield error
+    try:
+        path = _path_of(source, checksum is not None)
+        if path is not None and not os.path.exists(path):
+            yield _missing(path)
+    except BadInput as error:
+        yield error
+
+
+def _path_of(source: str, has_checksum: bool) -> str | None:
+    """The path on this node that a source names; None for a web server's."""
     if "://" not in source:
-        return Local(source, closed)
-    if not expected:
+        return source
+    if not has_checksum:
         raise BadInput("needs a checksum", source, "give checksum: sha256:… of the archive")
     try:
         parts = urllib.parse.urlsplit(source)
     except ValueError as error:
         raise BadInput(f"is no URL ({error})", source, "check how it is written") from error
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return Local(urllib.parse.unquote(parts.path), closed)
+        return urllib.parse.unquote(parts.path)
     if parts.scheme not in SCHEMES:
         raise BadInput("is no address that images are fetched from", source, "give a path, or a http or https URL")
-    return Remote(source, expected)
+    return None
+
+
+def _missing(path: str) -> BadInput:
+    return BadInput(f"no such file or folder on {THIS_NODE}", path, "copy it there, or give a URL with its checksum")
 
 
 class Local:
@@ -59,8 +85,7 @@ class Local:
             # else a named pipe would wait for a writer
             self.file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            what = f"no such file or folder on {THIS_NODE}"
-            raise BadInput(what, path, "copy it there, or give a URL with its checksum") from error
+            raise _missing(path) from error
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot be read ({error})", path, "check the path") from error
         try:

@@ -26,7 +26,7 @@ from .content import about_of, check_content, damage, note_sizes
 from .file_system import pack
 from .image_root import FILE, FOLDER, POINT, is_whole
 from .mounts import mounts_below, unmount
-from .names import HASH, IMPORT, NAME, valid_image
+from .names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .room import Room
 from .sources import opened
 
@@ -112,7 +112,7 @@ class ImageStore:
         deadline = deadline or Deadline(IMPORT_TIME)
         say = progress or (lambda text: None)
         valid_image(name)
-        expected = _checksum(checksum)
+        expected = checksum_of(checksum)
         with opened(source, expected, self.closed) as found:
             if expected and found.content != expected:
                 what = f"has sha256 {found.content}, not {expected}"
@@ -346,15 +346,6 @@ class ImageStore:
 def _at_once(path, flags):
     """A named pipe would wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
-def _checksum(text):
-    if text is None:
-        return None
-    kind, colon, value = text.partition(":")
-    if kind != "sha256" or not HASH.fullmatch(value.lower()):
-        raise BadInput("is no checksum", repr(text), "write sha256: and 64 hexadecimal digits")
-    return value.lower()
 
 
 @contextmanager

@@ -236,6 +236,30 @@ def test_error_text_and_facts(tmp_path):
     }
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_file_of_another_encoding_names_it(tmp_path, encoding):
+    """Lost: the one thing to do, in two hundred lines about bytes that are no UTF-8."""
+    path = tmp_path / "boards"
+    path.write_bytes(line().encode(encoding))
+    with pytest.raises(BoardsFileError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}: is in {encoding[:6].upper()}: save it as UTF-8"
+
+
+def test_a_byte_order_mark_of_utf_8_is_no_mistake(tmp_path):
+    (tmp_path / "boards").write_bytes(line().encode("utf-8-sig"))
+    assert [board.id for board in read(tmp_path / "boards")] == [0]
+
+
+def test_a_zero_byte_is_named(tmp_path):
+    """Lost: a board whose hypervisor ends in a byte that no program shows."""
+    path = tmp_path / "boards"
+    path.write_bytes(b"# a comment\n" + line().replace("tilera_hv", "tilera\0hv").encode())
+    with pytest.raises(BoardsFileError) as caught:
+        read(path)
+    assert str(caught.value).endswith(":2:55: byte 0x00 is no text")
+
+
 def test_a_long_list_of_defects_is_cut_in_the_text_only():
     """Somebody who names a binary file must not get megabytes on the screen."""
     with pytest.raises(BoardsFileError) as caught:

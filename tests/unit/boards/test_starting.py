@@ -87,7 +87,7 @@ ON, DONE = {"outlet_now": "on"}, ["state running", "remember", "says running"]
 def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reboot):
     """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
     did = []
-    work = SimpleNamespace(instance="jackie", doubt=None, over=False)
+    work = SimpleNamespace(instance="jackie", doubt=None, over=False, only_from_off=False, stays_on=False, ran=False)
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy: did.append("quarantine")
@@ -109,6 +109,24 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     looked = boot.stage == DECIDING and boot.outlet_now is not None
     assert did == (["cold start"] if reboot and looked else done)
     assert work.over is (not reboot and done == DONE)
+
+
+@pytest.mark.parametrize(("probe", "done"), [(None, []), (False, ["stays on"]), (True, DONE)])
+def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
+    """Lost: what a tenant's disk has not written yet, while its board is busy, or checks the disk."""
+    did = []
+    work = SimpleNamespace(
+        instance="jackie", only_from_off=False, stays_on=True, move=lambda state: did.append(DONE[0])
+    )
+    work.line = lambda phase, text: did.append(f"says {phase}")
+    boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe)
+    one = Starting.__new__(Starting)
+    one.reboot, one.check = False, False
+    one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
+    monkeypatch.setattr(one, "_resumes", lambda boot: None)
+    monkeypatch.setattr(one, "_leave_on", lambda boot, why: did.append("stays on"))
+    one._decide(boot)
+    assert did == done
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,7 @@ def test_which_boards_have_power(monkeypatch):
         board=lambda number: number,
         pdu=lambda name: ({}, {}),
         config={"run_folder": ""},
+        actor="test",
     )
     boards = [dict(id=number, power="on", power_seen=1.0) for number in wires]
     errors = outlet_power.outlet_power(proxy, boards, None)

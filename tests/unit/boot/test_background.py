@@ -37,7 +37,7 @@ def test_a_job_that_lives_keeps_its_file_whatever_the_clock_says(tmp_path):
         if begun is None:
             os._exit(0)
         os.wait()
-    assert sorted(os.listdir(tmp_path / "jobs")) == sorted([lives.name, fresh.name, os.path.basename(begun)])
+    assert sorted(os.listdir(tmp_path / "jobs")) == sorted([lives.name, fresh.name, os.path.basename(begun[0])])
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_result_that_finds_no_room_is_said_to_be_lost(small, said):
         fill(small)
         background.finish(dict(lines=["x" * 100000]))
     os.wait()
-    with open(job, encoding="utf-8") as file:
+    with open(job[0], encoding="utf-8") as file:
         result = outcome(file.read())
     assert result["failed"]
     assert result["msg"].startswith("what was done is done, and cannot be told: no room for it with the jobs (No space")
@@ -83,5 +83,5 @@ def test_a_result_is_told(small):
     if job is None:
         background.finish(dict(lines=["x" * 10000]))
     os.wait()
-    with open(job, encoding="utf-8") as file:
+    with open(job[0], encoding="utf-8") as file:
         assert outcome(file.read()) == dict(lines=["x" * 10000])

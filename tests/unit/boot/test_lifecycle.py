@@ -106,17 +106,27 @@ def test_a_board_that_is_there_and_late_is_not_cut(site, state, monkeypatch):
     assert (result["failed"], site.power(0), site.record(0).state) == (True, "on", state)
     assert "has not proven its key" in result["msg"]
     assert "reboot_instance -e instance=vm0 -e how=hard" in result["msg"]
-    assert [event.phase for event in site.events(0)[len(events) :]] == ["error"]
+    assert {event.phase for event in site.events(0)[len(events) :]} - {"wait"} == {"error"}
 
 
-def test_a_board_that_is_silent_is_begun_again(site, monkeypatch):
-    """A board that hangs would stay so however often its user asks."""
+def test_a_board_that_ran_and_is_silent_keeps_its_power_until_somebody_says_so(site, monkeypatch):
+    """Lost: a tenant's work, by asking again while port 22 is filtered, or a cable is out for some minutes."""
     monkeypatch.setattr(presence, "PROOF", 0.1)
-    monkeypatch.setattr(presence, "QUIET", 0.2)
+    monkeypatch.setattr(presence, "QUIET", 0.6)
+    monkeypatch.setattr(starting, "TELL", 0.1)
     site.claim(0)
     site.run("start", 0)
     site.play(0, stall="nfs", stalls=1)
+    before = site.events(0)
     result = site.run("start", 0, timeout=60)
+    assert (result["failed"], result["changed"], site.power(0)) == (True, False, "on")
+    assert "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd" in result["msg"]
+    assert "reboot_instance -e instance=vm0 -e how=hard" in result["msg"]
+    later = site.events(0)[len(before) :]
+    assert "power" not in phases(later)
+    assert "does not answer ssh yet: it is asked for up to " in later[0].text
+    assert site.record(0).state == "running"
+    result = site.run("reboot", 0, how="hard", timeout=60)
     assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
 
 

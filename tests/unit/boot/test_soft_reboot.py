@@ -85,6 +85,56 @@ def test_soft_only_leaves_a_board_that_does_not_as_it_is(keyed, soft):
     assert len(texts(keyed, "power")) == 1, "of the start"
 
 
+@pytest.mark.parametrize("console", [True, False])
+@pytest.mark.parametrize("soft", [None, "nothing"])
+def test_a_board_of_which_nothing_is_heard(keyed, soft, console):
+    """Lost: that it is not its ssh alone, and what to do next; the instance and its power are as they were."""
+    if not console:
+        del keyed.config["boards"]["0"]["console"]
+    keyed.play(0, soft=soft, running=1e4)
+    before = keyed.record(0)
+    begun = time.monotonic()
+    result = keyed.run("reboot", 0, how="soft", soft_timeout=1)
+    assert time.monotonic() - begun < 60
+    assert outcome(result) == (True, "running", False)
+    assert (keyed.power(0), keyed.record(0).claim) == ("on", before.claim)
+    heard = "its console says nothing" if console else "it has no console"
+    assert f"nothing at all was heard of it since: no answer at 10.0.2.1, no boot request, {heard}: " in result["msg"]
+    look = "look at its console (ansible-playbook hetero.compute.console -e instance=vm0), or " if console else ""
+    assert result["msg"].endswith(
+        f"{look}have its power cut: ansible-playbook hetero.compute.reboot_instance -e instance=vm0 -e how=hard"
+    ), result["msg"]
+
+
+@pytest.mark.parametrize("sign", ["console", "address"])
+def test_a_board_of_which_something_is_heard_is_not_called_silent(keyed, sign, monkeypatch):
+    """Lost: an hour in front of a board that works, but for its ssh."""
+    log = keyed.folder / "board0.log"
+    log.write_text("")
+    keyed.play(0, soft="nothing", running=1e4 if sign == "console" else 0.0)
+    if sign == "console":
+        alive = fake.Fake.alive
+
+        def speak(*given):
+            with log.open("a") as console:
+                console.write("panic\n")
+            return alive(*given)
+
+        monkeypatch.setattr(fake.Fake, "alive", speak)
+    result = keyed.run("reboot", 0, how="soft", soft_timeout=1)
+    assert "nothing at all was heard" not in result["msg"]
+    assert "use how=auto or how=hard" in result["msg"]
+
+
+def test_a_silent_board_is_rebooted_by_power_with_what_was_heard(keyed):
+    keyed.play(0, soft="nothing", running=0.3)
+    keyed.later(0, -1e4)  # as if it had been switched on just now, and came to nothing
+    result = keyed.run("reboot", 0, soft_timeout=1)
+    assert outcome(result) == (False, "running", True)
+    (said,) = texts(keyed, "reboot")
+    assert "nothing at all was heard of it since: no answer at 10.0.2.1" in said
+
+
 def test_hard_asks_nobody(keyed):
     """Lost: a way to cut the power of a board whose ssh is not to be trusted."""
     keyed.play(0, soft="boots")

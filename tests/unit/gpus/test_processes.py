@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import processes
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import paths, processes
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders
 
@@ -195,9 +195,43 @@ def test_a_container_that_cannot_be_looked_at_is_told(proc):
 def test_who_may_not_be_looked_at_is_only_left_out_where_the_kernel_itself_forbids_it(monkeypatch, user, owner, kept):
     """Lost: a GPU that is given to two; or each look at GPUs, for one guarded process of the system."""
     monkeypatch.setattr(processes, "_process", lambda pid, folder, own: Process(7, "init", **owner))
+    monkeypatch.setattr(processes, "_held_by_all", forbidden)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     if not kept:
-        assert processes._not_for_us("7", "/proc/7", None, PermissionError()) is None
+        assert processes._seen("7", "/proc/7", [], {}) == set()
         return
     with pytest.raises(HeteroError, match=r"process 7 \(init\): its open files cannot be looked at: run this as root"):
-        processes._not_for_us("7", "/proc/7", None, PermissionError())
+        processes._seen("7", "/proc/7", [], {})
+
+
+def forbidden(*_arguments):
+    raise PermissionError
+
+
+class Ending:
+    """A file of /proc whose process ends between open and read."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        return None
+
+    def read(self):
+        raise ProcessLookupError(3, "No such process")
+
+
+@pytest.mark.parametrize("held", [forbidden, lambda *_: {("c", os.makedev(*GPU[1:]))}], ids=["forbidden", "held"])
+def test_a_process_that_ends_before_it_is_asked_whose_it_is_fails_no_look(monkeypatch, proc, held):
+    """Lost: a GPU's taking back, for a process of somebody else's that ended in that moment."""
+    gpu = proc.device("nvidia0", 0)
+    proc.process("self", "0::/")
+    proc.process(101, "0::/lxc.payload.ml-7", gpu)
+    monkeypatch.setattr(processes, "_held_by_all", held)
+    real = open
+
+    def opened(path, *more, **options):
+        return Ending() if path.endswith("101/cgroup") else real(path, *more, **options)
+
+    monkeypatch.setattr(paths, "open", opened, raising=False)
+    assert holders([GPU], proc.paths) == {GPU: []}

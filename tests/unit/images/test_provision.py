@@ -28,19 +28,20 @@ from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OT
 def provision(site, proxy, report):
     """Prepare board 0 for its claim, as often as called; (result, Change)."""
 
-    def once(check=False, claim=None, board=0, image=None):
+    def once(check=False, claim=None, board=0, image=None, proves=None):
         claim = claim or proxy.store.record(board).claim or site.claim(proxy, board=board)
         change = Change(check)
         image = image or image_of(proxy, claim)
-        return prepare(proxy, proxy.board(board), claim, image, change, report.call), change
+        return prepare(proxy, proxy.board(board), claim, image, change, report.call, proves), change
 
     return once
 
 
 def everything(folder):
-    """Names, inodes and times of all files below a folder."""
+    """Names, inodes and times of all files below a folder; of the file of a mounted root the kernel sets the time."""
     paths = [path for path in folder.rglob("*") if "state.db" not in path.name]
-    return sorted((str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in paths)
+    seen = [(str(path), path.lstat()) for path in paths]
+    return sorted((name, one.st_ino, None if name.endswith(".ext4") else one.st_mtime_ns) for name, one in seen)
 
 
 def root_file(site, name):
@@ -203,7 +204,8 @@ def test_what_is_missing_is_restored_and_nothing_else(site, proxy, provision, re
     result, change = provision()
     assert change.changed
     assert result["restored"] == restored
-    assert report.said[1:] == [("image", f"{', '.join(restored)} restored")]
+    said = "a new host key was made" if restored == ["host key"] else f"{', '.join(restored)} restored"
+    assert report.said[1:] == [("image", said)]
     assert site.exports()[1]["clients"] == ["10.0.2.1"]
     assert root_file(site, "home-of-jackie").read_text() == "work\n"
     assert root_file(site, "etc/hostname").read_text() == "renamed\n"
@@ -225,6 +227,83 @@ def test_host_keys_a_tenant_made_itself_are_taken_over(site, proxy, provision):
     result = provision()[0]
     assert path.with_suffix(".pub").read_text().startswith(result["host_key"])
     assert proxy.store.record(0).claim.host_key == result["host_key"]
+
+
+@pytest.mark.parametrize("as_fifo", [False, True])
+@pytest.mark.parametrize("why", ["proven", "on"])
+def test_a_host_key_that_is_gone_while_its_board_runs_is_not_made_anew(site, proxy, provision, report, why, as_fifo):
+    """Lost: the board, which still shows the key that it has read, to a new one in the database: it would be called a
+    stranger, and keep its power against its owner."""
+    first = provision()[0]
+    remove_host_key(site)
+    if as_fifo:
+        os.mkfifo(root_file(site, "etc/ssh/ssh_host_ed25519_key"))
+    if why == "on":
+        proxy.store.power_seen(0, "on")
+    said = (
+        "its host key is gone from its root; while it runs it keeps the one that is known; "
+        "the next start from off makes a new one"
+    )
+    for check in (True, False):
+        result, change = provision(check=check, proves=lambda: why == "proven")
+        assert (result["host_key"], result["restored"], change.changed) == (first["host_key"], [], False)
+        assert report.said[-1] == ("image", said)
+    assert proxy.store.record(0).claim.host_key == first["host_key"]
+    assert not root_file(site, "etc/ssh/ssh_host_ed25519_key").is_file()
+    proxy.store.power_seen(0, "off")
+    result = provision(proves=lambda: False)[0]
+    assert report.said[-1] == ("image", "a new host key was made")
+    assert proxy.store.record(0).claim.host_key == result["host_key"] != first["host_key"]
+
+
+def test_a_tenants_own_host_key_is_taken_over_once_its_board_shows_it(site, proxy, provision, report):
+    """Lost: likewise, where the tenant has made another and did not restart its server yet."""
+    first = provision()[0]
+    path = root_file(site, "etc/ssh/ssh_host_ed25519_key")
+    path.unlink()
+    path.with_suffix(".pub").unlink()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tenant", "-f", str(path)], check=True)
+    proxy.store.power_seen(0, "on")
+    assert provision(proves=lambda: True)[0]["host_key"] == first["host_key"]
+    assert proxy.store.record(0).claim.host_key == first["host_key"]
+    assert "another host key lies in its root than the one that it proves" in report.said[-1][1]
+    result = provision(proves=lambda: False)[0]
+    assert result["host_key"] != first["host_key"]
+    assert proxy.store.record(0).claim.host_key == result["host_key"]
+
+
+@pytest.mark.parametrize(
+    ("place", "target", "is_what"),
+    [
+        ("root/.ssh", "/nowhere\x1b[2J", r"a symbolic link to /nowhere\x1b[2J, which is no folder"),
+        ("etc/ssh", "a\nb", r"a symbolic link to a\x0ab, which is no folder"),
+        ("root/.ssh", None, "no folder"),
+        ("root/.ssh/authorized_keys", "", "a folder"),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_keys_that_cannot_be_put_into_a_tenants_root(site, proxy, provision, place, target, is_what, check):
+    """Lost: what is wrong where, and how to get on, to "No such file or directory" of a path of the proxy's."""
+    provision()
+    path = root_file(site, place)
+    for file in path.iterdir() if path.is_dir() else []:
+        file.unlink()
+    path.rmdir() if path.is_dir() else path.unlink()
+    if target:
+        path.symlink_to(target)
+    elif target is None:
+        path.write_text("")
+    else:
+        path.mkdir()
+    before = sorted(str(file) for file in root_file(site, "").rglob("*"))
+    with pytest.raises(Refused) as caught:
+        provision(check=check)
+    assert str(caught.value) == (
+        f"jackie: /{place} in its root is {is_what}, so no key can be put there; nothing in its root was changed: "
+        f"remove /{place} in the instance, or give it a new root, with which all in the old one goes: "
+        "ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e fresh=true"
+    )
+    assert sorted(str(file) for file in root_file(site, "").rglob("*")) == before
 
 
 def test_an_export_id_of_somebody_else_is_not_taken(site, provision):

@@ -100,6 +100,7 @@ def test_a_running_instance_is_adopted(site, backup):
     again = reconcile(site)
     assert (again["changed"], found(again)) == (False, [])
     assert any("adopted for jackie" in event.text for event in site.events(0, "claim"))
+    assert site.record(0).since == before.created, "status would say that it runs since it was adopted"
     with site.proxy() as proxy:
         assert proxy.store.has_run(before), "nobody would keep her root when she does not come up"
     assert not any(result["changed"] for result in site.provision())
@@ -196,15 +197,28 @@ def test_an_operators_word_adopts_what_does_not_prove_itself(jackie, how):
     before, there = claim_of(jackie), jackie.what_is_there()
     lose(jackie)
     assert "reconcile -e adopt=jackie takes its record's word" in found(reconcile(jackie, adopt=["bob"]))[0][0]
-    assert found(reconcile(jackie, adopt=["jackie"]))[0][1] == "adopted"
+    result = reconcile(jackie, adopt=["jackie"])
+    assert (found(result)[0][1], result["not_adopted"]) == ("adopted", [])
     assert claim_of(jackie) == before
     assert jackie.what_is_there() == there
+
+
+def test_a_word_is_in_vain_while_an_outlet_is_not_known(jackie):
+    """Lost: that the word is to be given again, for who was told of a PDU only."""
+    lose(jackie)
+    jackie.pdu(faults={"hang": True})
+    assert reconcile(jackie, adopt=["jackie"], timeout=0.5)["not_adopted"] == ["jackie"]
+    jackie.pdu(board0="on")
+    assert reconcile(jackie, adopt=["jackie"])["not_adopted"] == []
+    assert reconcile(jackie, adopt=["jackie"])["not_adopted"] == [], "it is hers already"
 
 
 def test_no_word_adopts_what_has_no_root_of_its_own(jackie):
     lose(jackie)
     (jackie.state / "board-roots" / "fs_0" / "made.json").write_text(ANOTHER)
-    assert found(reconcile(jackie, adopt=["jackie"]))[0][1] is None
+    result = reconcile(jackie, adopt=["jackie", "bob"])
+    assert found(result)[0][1] is None
+    assert result["not_adopted"] == ["jackie"], "an operator would go home"
     assert claim_of(jackie) is None
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -186,3 +189,25 @@ def test_a_wrong_name_is_refused_before_anything_is_done(tenants):
         assert said["failed"]
         assert why in said["msg"]
     assert not (tenants.tftp / "10.0.2.1").exists()
+
+
+@pytest.mark.parametrize("known", ["database", "record"])
+def test_an_empty_boards_file_is_said_where_there_are_instances(tenants, known):
+    """Lost: every board of a node at once, to a file that was cut off: each verb took them for gone, with rc 0."""
+    Path(tenants.params["boards_file"]).write_text("# none\n")
+    if known == "record":
+        with closing(sqlite3.connect(tenants.params["state_db"])) as db:
+            db.execute("DELETE FROM claims")
+            db.commit()
+    for name, given in (
+        ("board_info", {}),
+        ("board_reconcile", {}),
+        ("board_reconcile", {"check": True}),
+        ("board_lease", {"instance": "jackie", "hours": 1}),
+    ):
+        result = tenants.module(name, **given)
+        assert "is empty, and instances were made on" in result["msg"], (name, result)
+        assert "nothing is touched or freed: bring it back" in result["msg"]
+    assert tenants.outlets()["1"] == "on"
+    # the word for boards that are gone for good is taken
+    assert reconcile(tenants, forget=["jackie"], check=True)["ended"] == ["jackie"]

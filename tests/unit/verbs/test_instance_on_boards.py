@@ -295,3 +295,47 @@ def test_killed_anywhere_and_run_again(site, state, part):
     assert point > 60
     assert not verb(site, "absent").get("failed")
     assert site.what_is_there() == site.clean()
+
+
+@pytest.mark.parametrize("how", ["pdu", "dhcp", "board"])
+def test_who_is_not_served_is_told_what_stays_claimed(site, how):
+    """Lost: a board that stays somebody's who does not know it; and what to type."""
+    if how == "pdu":
+        site.pdu(faults={"hang": True})
+    else:
+        fake(site, 0, running=86400.0, stall="tftp", **({"proxy": "DHCP: no address"} if how == "dhcp" else {}))
+    result = verb(site, timeout=1, board=0, **WISH)
+    said = (
+        "; jackie on board0 stays claimed: ask for jackie again once that is mended, or ansible-playbook "
+        "hetero.compute.terminate_instance -e instance=jackie ends it"
+    )
+    assert result["msg"].endswith(said), result["msg"]
+    assert site.record(0).claim.instance == "jackie"
+    if how == "board":
+        assert "see that its network cable (port of " in result["msg"]
+        assert "and its plug (pdu-a outlet 1) are in" in result["msg"]
+    site.pdu()
+    fake(site, 0)
+    assert not any(one.get("failed") for one in verb(site, "absent")["instances"])
+    assert site.record(0).claim is None
+
+
+def test_of_what_was_given_back_nothing_is_said_to_stay(site):
+    """Lost: the trust in it: an image that does not boot leaves no claim."""
+    fake(site, 0, stall="nfs")
+    fake(site, 1, stall="nfs")
+    result = verb(site, timeout=1, **WISH)
+    assert result["failed"]
+    assert "stays claimed" not in result["msg"]
+
+
+def test_a_running_board_whose_root_lost_its_host_key_keeps_the_one_that_it_shows(jackie):
+    """Lost: the instance, to a key that its board never read: it would be called a stranger from then on."""
+    key = jackie.record(0).claim.host_key
+    (jackie.state / "board-roots" / "fs_0" / "root" / "etc" / "ssh" / "ssh_host_ed25519_key").unlink()
+    done = jackie.module("board_image", boards=[0], instance="jackie")
+    assert not done["changed"], done
+    assert "its host key is gone from its root; while it runs it keeps" in done["lines"][-1]["text"]
+    assert jackie.record(0).claim.host_key == key
+    again = jackie.module("tilera_boot", boards=[0], instance="jackie", state="running")
+    assert (again.get("failed"), again["changed"]) == (False, False), again

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import release
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
@@ -38,6 +40,31 @@ def test_another_owners_lease_and_nonsense_are_refused(jackie):
     assert "give 0 (no end) to" in jackie.lease(-1)["msg"]
     assert "no such instance" in jackie.module("board_lease", instance="bob", hours=1)["msg"]
     assert jackie.record(0).claim.expires is None
+
+
+def test_a_lease_of_anothers_root_is_not_extended(jackie):
+    """Lost: whose board it is: an owner hears of a lease of a board that has another's root by now."""
+    made = jackie.state / "board-roots" / "fs_0" / "made.json"
+    made.write_text(json.dumps(dict(json.loads(made.read_text()), claim="eve 1.5")))
+    result = jackie.lease(3)
+    assert "its root is that of eve, not of jackie" in result["msg"]
+    assert not result["changed"]
+    assert jackie.record(0).claim.expires is None
+    assert not jackie.events(0, "lease")
+
+
+def test_a_lease_is_told_once_it_is_written(jackie, monkeypatch):
+    """Lost: the day after: its owner was told of a lease that no database has."""
+    put = Store.put
+
+    def lose(self, instance, **fields):
+        put(self, instance, **dict(fields, expires=5e9))
+
+    monkeypatch.setattr(Store, "put", lose)
+    result = jackie.lease(3)
+    assert "the lease of jackie does not read back as it was written" in result["msg"]
+    assert not result["lines"]
+    assert not jackie.events(0, "lease")
 
 
 def test_only_what_is_over_is_ended(jackie):

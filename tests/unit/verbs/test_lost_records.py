@@ -89,8 +89,14 @@ def test_a_lost_record_is_written_anew_by_an_operators_word(extended):
         assert "the record of jackie's claim is lost, and the database may be older than what it said" in text
         assert (text.endswith("reconcile -e adopt=jackie has it written anew"), done) == (True, None)
         assert not record(extended).exists()
-    assert found(reconcile(extended, adopt=["jackie"], check=True))[0][1] == "would be written anew"
-    assert found(reconcile(extended, adopt=["jackie"]))[0][1] == "written anew"
+    assert (
+        found(reconcile(extended, adopt=["jackie"], check=True))[0][1]
+        == "would be written anew, the record only (root and board are not touched)"
+    )
+    assert (
+        found(reconcile(extended, adopt=["jackie"]))[0][1]
+        == "written anew, the record only (root and board are not touched)"
+    )
     assert not extended.turn()["failed"]
     assert extended.what_is_there() == extended.clean()
 
@@ -184,7 +190,7 @@ def test_the_first_of_two_words_says_that_there_is_a_second(jackie, how, power):
         assert not stop(jackie).get("failed")
     damage(jackie, 0, how=how)
     (written, told) = found(reconcile(jackie, adopt=["jackie"]))
-    assert written[1] == "written anew"
+    assert written[1] == "written anew, the record only (root and board are not touched)"
     typed = "ansible-playbook hetero.compute.reconcile -e adopt=jackie"
     assert told[0].startswith("it has a record again, which names no outlet yet: ")
     assert told[0].endswith(f"run it again: {typed}")

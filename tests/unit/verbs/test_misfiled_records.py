@@ -36,9 +36,15 @@ def test_a_record_of_another_board_is_written_anew_by_an_operators_word(misfiled
         ((text, done),) = found(reconcile(misfiled, adopt=adopt))
         assert f"{record(misfiled)}: that is a record of board1, not of board0, and the database may be older" in text
         assert (text.endswith("reconcile -e adopt=jackie has it written anew"), done) == (True, None)
-    assert found(reconcile(misfiled, adopt=["jackie"], check=True))[0][1] == "would be written anew"
+    assert (
+        found(reconcile(misfiled, adopt=["jackie"], check=True))[0][1]
+        == "would be written anew, the record only (root and board are not touched)"
+    )
     assert record(misfiled).read_text() == theirs
-    assert found(reconcile(misfiled, adopt=["jackie"]))[0][1] == "written anew"
+    assert (
+        found(reconcile(misfiled, adopt=["jackie"]))[0][1]
+        == "written anew, the record only (root and board are not touched)"
+    )
     with misfiled.proxy() as proxy:
         assert proxy.store.kept(0).claim == proxy.store.claim_of("jackie")
     assert misfiled.what_is_there() == there

@@ -10,6 +10,7 @@ import sqlite3
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.following import SHOWN
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 
 
@@ -31,6 +32,10 @@ def test_only_what_differs_is_rebuilt(jackie):
     assert jackie.record(0) == before
     result = rebuild(jackie, fresh=True)
     assert (result["changed"], result["to_rebuild"]) == (True, [0])
+    (event,) = jackie.events(0, "rebuild")
+    assert "all that is in the root of jackie" in event.text, "what goes is said before it goes"
+    assert event.text.endswith(" goes; its name, board0, address and lease stay")
+    assert event.phase in SHOWN, "nobody who follows it would see it"
     assert jackie.record(0).claim.image_hash is None
 
 

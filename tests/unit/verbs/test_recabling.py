@@ -138,7 +138,9 @@ def test_a_boot_that_stalls_after_the_wiring_was_changed_costs_nobody_power(tena
     tenants.wire(0, fake={"tftp": 0.0, "nfs": 0.0, "running": 86400.0})
     assert not boot(tenants, "rebooted", how="hard", wait=False).get("failed")
     swap(tenants)
-    is_refused(tenants.module("tilera_boot", boards=[0], instance="jackie", timeout=15, retries=0))
+    result = tenants.module("tilera_boot", boards=[0], instance="jackie", timeout=15, retries=0)
+    assert result.get("failed"), result
+    assert "it may be at work and its outlet stays on" in result["msg"]
     assert tenants.outlets() == {"1": "on", "2": "on"}
 
 
@@ -377,7 +379,7 @@ def test_a_word_for_a_record_is_none_for_its_outlet(tenants):
     ((text, done),) = found(reconcile(tenants))
     assert (done, "reconcile -e adopt=jackie has it written anew" in text) == (None, True)
     (anew, outlet) = found(reconcile(tenants, adopt=["jackie"]))
-    assert anew[1] == "written anew"
+    assert anew[1] == "written anew, the record only (root and board are not touched)"
     assert (outlet[1], "its wiring names pdu-a outlet 2" in outlet[0]) == (None, True)
     is_refused(stop(tenants), "pdu-a outlet 2")
     assert tenants.outlets()["2"] == "on"

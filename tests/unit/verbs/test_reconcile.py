@@ -230,6 +230,7 @@ def test_a_pdu_that_does_not_answer_leaves_its_boards_as_they_are(jackie):
     before = jackie.what_is_there()
     result = reconcile(jackie, timeout=0.5)
     assert not result["changed"]
+    assert result["unseen"] == ["board0", "board1"]
     for board in (0, 1):
         ((text, done),) = found(result, board)
         assert text.startswith("its outlet is not known, so it is left as it is: pdu-a")
@@ -250,6 +251,7 @@ def test_boards_out_of_use_and_boards_at_work_are_only_reported(site):
     )
     assert found(result, 0) == [(said, None)]
     assert "not looked at: board1: still held by start (jo" in found(result, 1)[0][0]
+    assert result["unseen"] == ["board1"]
     assert site.outlets() == {"1": "on", "2": "on"}
 
 

@@ -180,7 +180,10 @@ def test_status_names_a_lost_record_and_its_remedy(jackie):
     said = note(jackie)
     assert said.startswith("the record of jackie's claim is lost")
     assert said.endswith("reconcile -e adopt=jackie has it written anew")
-    assert found(reconcile(jackie, adopt=["jackie"]))[0][1] == "written anew"
+    assert (
+        found(reconcile(jackie, adopt=["jackie"]))[0][1]
+        == "written anew, the record only (root and board are not touched)"
+    )
     reconcile(jackie, adopt=["jackie"])  # what feeds it
     assert note(jackie) == ""
 

@@ -1,0 +1,35 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of a job in the background. If these fail, a play seems to wait for itself, and its user ends it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils import following
+
+EVENTS = (
+    "CREATE TABLE events (id INTEGER PRIMARY KEY, time REAL, actor TEXT, board INTEGER, instance TEXT, phase TEXT,"
+    " text TEXT, seconds REAL)"
+)
+SAID = [("eve pid 78", "wait", "others"), ("jo pid 77", "error", "on"), ("jo pid 77", "wait", "own")]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [({"worker": 77}, ["on", "own"]), ({}, ["others", "on", "own"]), ({"worker": 7}, ["on"])],
+)
+@pytest.mark.parametrize("whose", [{"boards": [3]}, {"instances": ["jackie"], "node": "p1"}])
+def test_what_other_verbs_wait_for_is_no_news_of_a_job(tmp_path, whose, more, told):
+    path, job = tmp_path / "state.db", tmp_path / "job"
+    job.touch()
+    with sqlite3.connect(path) as db:
+        db.execute(EVENTS)
+        for actor, phase, text in SAID:
+            row = (1.0, actor, 3, "jackie", phase, text)
+            db.execute("INSERT INTO events (time, actor, board, instance, phase, text) VALUES (?, ?, ?, ?, ?, ?)", row)
+    news = following.look(dict(whose, state_db=str(path), job=str(job), after=0, **more))
+    assert [event[4] for event in news["events"]] == told
