@@ -230,6 +230,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         ]
         taken = {}
         for proxy, boards in zip(proxies, self._cached(path, proxies, cache)):
+            if not boards:
+                source = f"{self._resolved(proxy['boards_file'])} of proxy {proxy['name']}"
+                self.display.warning(f"{source} names no boards: add a line for each board: {' '.join(COLUMNS)}")
             states = self._snapshot(proxy["name"], options, snapshots.states)
             for columns in boards:
                 name = f"{proxy['prefix']}board{columns['id']}"

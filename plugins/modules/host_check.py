@@ -101,6 +101,19 @@ options:
     type: list
     elements: str
     default: []
+  images:
+    description: Images to have in the store, with C(name), and C(src) or C(url).
+    type: list
+    elements: dict
+    default: []
+  reap_interval:
+    description: How often to look for leases that are over, as a time span of systemd.
+    type: str
+  mistakes:
+    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
+    type: list
+    elements: dict
+    default: []
 author:
   - hetero.compute contributors (@hetero-compute)
 """
@@ -194,6 +207,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.accelerator_host import bridge, preflight, selftest
 from ..module_utils.change import Change
 from ..module_utils.module import run
+from ..module_utils.node import plan_check
 from ..module_utils.node.findings import outcome
 from ..module_utils.spec import ArgumentSpec
 
@@ -216,17 +230,23 @@ SPEC = ArgumentSpec(
         open_ports=dict(type="list", elements="str", default=[]),
         closed_networks=dict(type="list", elements="str", default=[]),
         open_networks=dict(type="list", elements="str", default=[]),
+        images=dict(type="list", elements="dict", default=[]),
+        reap_interval=dict(type="str"),
+        mistakes=dict(type="list", elements="dict", default=[]),
     )
 )
+#: What is looked at whatever the machine is, and no part of a plan for it.
+OF_THE_PLAY = ("stage", "images", "reap_interval", "mistakes")
 
 
 def plan_of(params):
-    return preflight.Plan(**{name: value for name, value in params.items() if name != "stage"})
+    return preflight.Plan(**{name: value for name, value in params.items() if name not in OF_THE_PLAY})
 
 
 def machine(params, change):
     with change.step("machine"):
         found = preflight.look(plan_of(params))
+        plan_check.of_role("gpu_lxc", params, found)
     return outcome(found, "an accelerator host", dict(change.result, check_mode=change.check))
 
 

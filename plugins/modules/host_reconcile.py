@@ -68,6 +68,11 @@ instances:
       description: What is not as recorded, and what was done about it; none where it is only reported.
       type: list
       elements: dict
+unseen:
+  description: Instances that could not be looked at; C(instances) says why.
+  returned: always
+  type: list
+  elements: str
 domains:
   description: >-
     PCI devices of libvirt's domains that the table of allocations does not give to them, or that belong to no

@@ -42,6 +42,19 @@ options:
     type: list
     elements: str
     default: []
+  images:
+    description: Images to have in the store, with C(name), and C(src) or C(url).
+    type: list
+    elements: dict
+    default: []
+  reap_interval:
+    description: How often to look for leases that are over, as a time span of systemd.
+    type: str
+  mistakes:
+    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
+    type: list
+    elements: dict
+    default: []
 author:
   - hetero.compute contributors (@hetero-compute)
 """
@@ -108,6 +121,7 @@ initramfs_stale:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.module import run
+from ..module_utils.node import plan_check
 from ..module_utils.node.findings import outcome
 from ..module_utils.pci.machine import look
 from ..module_utils.spec import ArgumentSpec
@@ -117,12 +131,16 @@ SPEC = ArgumentSpec(
         driver=dict(type="str", choices=["vfio-pci", "pci-stub"], default="vfio-pci"),
         arguments=dict(type="list", elements="str"),
         packages=dict(type="list", elements="str", default=[]),
+        images=dict(type="list", elements="dict", default=[]),
+        reap_interval=dict(type="str"),
+        mistakes=dict(type="list", elements="dict", default=[]),
     )
 )
 
 
 def work(params, check):
     found = look(params["driver"], params["arguments"], params["packages"])
+    plan_check.of_role("kvm_guests", params, found)
     return outcome(found, "a host that gives PCI devices to guests", dict(changed=False, check_mode=check))
 
 

@@ -91,6 +91,26 @@ options:
     description: Wiring of the boards by id, with C(pdu), C(outlet) and C(disk).
     type: dict
     default: {}
+  credential_keys:
+    description: Keys of the credentials of each PDU, without their values; not looked at where it is left out.
+    type: dict
+  wipe:
+    description: How disks are wiped, with C(method), C(verify) and C(samples).
+    type: dict
+    default: {}
+  images:
+    description: Images to have in the store, with C(name), and C(src) or C(url).
+    type: list
+    elements: dict
+    default: []
+  reap_interval:
+    description: How often to look for leases that are over, as a time span of systemd.
+    type: str
+  mistakes:
+    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
+    type: list
+    elements: dict
+    default: []
   packages:
     description: Debian packages to look for.
     type: list
@@ -222,6 +242,11 @@ SPEC = ArgumentSpec(
         ram_images=dict(type="dict", default={}),
         boards=dict(type="dict", default={}),
         packages=dict(type="list", elements="str", default=[]),
+        credential_keys=dict(type="dict", no_log=False),
+        wipe=dict(type="dict", default={}),
+        images=dict(type="list", elements="dict", default=[]),
+        reap_interval=dict(type="str"),
+        mistakes=dict(type="list", elements="dict", default=[]),
         timeout=dict(type="float", default=15),
     )
 )

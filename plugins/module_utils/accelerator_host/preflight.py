@@ -20,7 +20,7 @@ from ..command import command
 from ..errors import BadInput, HeteroError
 from ..gpus import discovery
 from ..gpus.paths import HERE, text_of
-from ..images.loop import attached
+from ..images.loop import attached, own_nodes
 from ..lxc import identity, kernel
 from ..lxc.disks import FILE as DISK
 from ..node.findings import Findings, system
@@ -157,15 +157,11 @@ def folders(plan, found):
 
 def disks(plan, found):
     """Each container has a file system of its own in a file."""
-    nodes = os.listdir("/dev")
     with tempfile.NamedTemporaryFile(prefix="hetero-preflight-") as file:
         file.truncate(1 << 20)
         try:
-            with attached(file.name) as device:
+            with own_nodes(), attached(file.name):
                 pass
-            # On a /dev that is not the kernel's own, the node was made for this look.
-            if os.path.basename(device) not in nodes and mount_of("/dev")[1] != "devtmpfs":
-                os.unlink(device)
         except HeteroError as error:
             found.defect("containers' disks", error.what, error.remedy)
     there = file_system_gb(plan.lxcpath)

@@ -12,6 +12,7 @@ import os
 
 from ..errors import BadInput
 from ..plays import play
+from ..power.driver import SECRETS
 from ..typed import (
     ADDRESS,
     FLAG,
@@ -45,6 +46,11 @@ _PLAYED = Record(
         "stall": Key(TEXT),
         "stalls": Key(whole()),
         "feeds": Key(ListOf(whole())),
+        "soft": Key(TEXT),
+        "key": Key(LONG_TEXT),
+        "proxy": Key(TEXT),
+        **dict.fromkeys(("taken", "unproven", "wrong_key"), Key(FLAG)),
+        **dict.fromkeys(("strangers", "thief"), Key(ListOf(LONG_TEXT))),
     }
 )
 
@@ -120,7 +126,8 @@ FILE = Record(
 #: What proxy.json may leave out.
 DEFAULTS = FILE.defaults()
 #: credentials.json: PDU → option → secret, which no mistake shows.
-CREDENTIALS = TableOf(TableOf(SECRET, secret=True), secret=True)
+_CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)
+CREDENTIALS = TableOf(_CREDENTIAL, secret=True)
 
 
 def read_config(path):

@@ -16,15 +16,18 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 
-from ..boards.boards_file import BoardsFileError, parse
+from ..boards.boards_file import COLUMNS, BoardsFileError, parse
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
 from ..images.ram import ON_CONSOLE, RAM_KEYS
+from ..near import instead
+from ..node import plan_check
 from ..node.findings import Findings, system
 from ..node.machine import missing_packages
-from ..typed import TableOf
-from .config import CONFIG, PDU, WIRE, read_config
+from . import left_out, words_check
+from .config import CONFIG, read_config
+from .entries_check import right_types
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
 from .wiring_check import contradictions
@@ -88,13 +91,24 @@ class Plan:
     credentials_for: list = field(default_factory=list)
     wiring: dict = field(default_factory=dict)
     packages: list = field(default_factory=list)
+    credential_keys: dict | None = None
+    wipe: dict = field(default_factory=dict)
+    images: list = field(default_factory=list)
+    reap_interval: str | None = None
+    mistakes: list = field(default_factory=list)
 
 
 def look(plan):
     """Everything there is to say about `plan` on this machine, as Findings."""
     found = Findings()
+    plan_check.said_before(plan.mistakes, found)
     boards = boards_of(plan, found)
     wiring(plan, boards, found)
+    if boards:
+        left_out.claims(plan, boards, found)
+    words_check.wipe(plan.wipe, found)
+    plan_check.images("tftp_proxy_images", plan.images, found)
+    plan_check.interval("tftp_proxy_reap_interval", plan.reap_interval, found)
     if system(found):
         address(plan, boards, found)
         kernel(found)
@@ -122,8 +136,9 @@ def boards_of(plan, found):
         for source, line, column, reason in error.defects:
             found.defect(f"{source}:{line}:{column}", reason, "correct it on the controller")
         return []
-    if not boards:
-        found.note(plan.boards_source, "names no boards", "add a line for each board")
+    if not boards and all(mistake.get("thing") != plan.boards_source for mistake in plan.mistakes):
+        empty = "is empty" if not plan.boards_text.strip() else "names no boards"
+        found.defect(plan.boards_source, empty, f"add a line for each board: {' '.join(COLUMNS)}")
     for board in boards:
         if plan.dhcp and UNGIVEN.fullmatch(board.ip):
             what = f"has address {board.ip}, which dnsmasq gives to nobody (the last byte is 0 or 255)"
@@ -139,62 +154,54 @@ def wiring(plan, boards, found):
     """tftp_proxy_boards against the boards file, tftp_proxy_pdus and what boards in use have power by: unknown names,
     outlets used twice, outlets that are another's.
     """
-    if wrong_types(plan, found):
-        return
+    wires, pdus = right_types(plan, found)
     known = {str(board.id) for board in boards}
     users = {}
-    for board_id, wire in sorted(plan.wiring.items()):
+    for board_id, wire in sorted(wires.items()):
         thing = f"tftp_proxy_boards, board {board_id}"
         if boards and board_id not in known:
             found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
         source = wire.get("kernel_source", "tftp")
         if source not in KERNEL_SOURCES:
-            found.defect(thing, f"no such kernel_source: {source}", f"name one of {', '.join(KERNEL_SOURCES)}")
+            found.defect(thing, f"no such kernel_source: {source}", instead(source, KERNEL_SOURCES))
         pdu, outlet = wire.get("pdu"), wire.get("outlet")
-        if (pdu is None) != (outlet is None):
+        if (pdu is None) != (outlet is None) and not wire.wrong & {"pdu", "outlet"}:
             found.defect(thing, "pdu and outlet belong together", "name both or neither")
-        elif pdu is not None:
-            if pdu not in plan.pdus:
-                names = ", ".join(sorted(plan.pdus)) or "none"
-                found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
+        if pdu is not None and pdu not in plan.pdus:
+            names = ", ".join(sorted(plan.pdus)) or "none"
+            found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
+        if pdu is not None and outlet is not None:
             users.setdefault((pdu, str(outlet)), []).append(board_id)
         ram_key = wire.get("ram_key")
         if ram_key not in (None, *RAM_KEYS):
-            found.defect(thing, f"no such ram_key: {ram_key}", f"name one of {', '.join(RAM_KEYS)}")
-        elif ram_key == ON_CONSOLE and not wire.get("console"):
+            found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
+        elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
+        words_check.boot_driver(thing, wire, found)
         disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
     for (pdu, outlet), ids in sorted(users.items()):
         if len(ids) > 1:
             found.defect(
                 f"outlet {outlet} of {pdu}", f"feeds boards {', '.join(ids)}", "give each board an outlet of its own"
             )
-    for name, pdu in sorted(plan.pdus.items()):
-        for key in ("driver", "host"):
-            if not pdu.get(key):
-                found.defect(f"tftp_proxy_pdus, {name}", f"has no {key}", f"name its {key}")
-        if pdu.get("transport") == "ssh" and not pdu.get("host_key"):
+    for name, pdu in sorted(pdus.items()):
+        words_check.pdu(name, pdu, found)
+        if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")
         if name not in plan.credentials_for:
             found.note(name, "has no credentials", "add it to tftp_proxy_pdu_credentials if it asks for a password")
     for name in sorted(set(plan.credentials_for) - set(plan.pdus)):
         found.note(name, "has credentials but is no PDU of tftp_proxy_pdus", "add it there, or remove the credentials")
-    unwired = [board.name for board in boards if not plan.wiring.get(str(board.id), {}).get("pdu")]
+    words_check.credentials(plan, pdus, found)
+    if (wires, pdus) != (plan.wiring, plan.pdus):
+        return
+    unwired = [board.name for board in boards if not wires.get(str(board.id), {}).get("pdu")]
     if unwired:
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
     contradictions(plan, boards, found)
-
-
-def wrong_types(plan, found):
-    """Whether values are not what proxy.json may hold, which would be found on the node otherwise, by each verb."""
-    mistakes: list[HeteroError] = []
-    for variable, kind, given in (("boards", WIRE, plan.wiring), ("pdus", PDU, plan.pdus)):
-        TableOf(kind).read(given, f"tftp_proxy_{variable}", mistakes)
-    found.defects += mistakes
-    return bool(mistakes)
 
 
 def disks(plan, thing, disk, arch, found):

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import ExitStack
 
 from ..errors import HeteroError
-from ..images.loop import attached
+from ..images.loop import attached, own_nodes
 from ..images.room import GIB, SHARED, SPARE, Room
 from ..images.roots import OLDER, ROOTS, SOURCE, sharing
 from ..instances import gibibytes as shown
@@ -64,6 +64,7 @@ def devices(state, wanted, found):
     wanted = min(MOST_TRIED, max(1, wanted - there))
     with tempfile.NamedTemporaryFile(prefix="hetero-preflight-") as file, ExitStack() as held:
         file.truncate(1 << 20)
+        held.enter_context(own_nodes())
         for number in range(wanted):
             try:
                 held.enter_context(attached(file.name, read_only=True))

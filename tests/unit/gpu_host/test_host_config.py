@@ -25,6 +25,9 @@ WRONG = (
     ({"kvm": {"addresses": ["10.0.0.9", "10.0.0.1"]}}, 'kvm.addresses: is ["10.0.0.9", "10.0.0.1"]: give the first'),
     ({"lxc": {"addresses": ["10.0.0.9"]}}, 'lxc.addresses: is ["10.0.0.9"]: give the first and the last IPv4'),
     ({"kvm": {"aliases": {"a1": 7}}}, "kvm.aliases.a1: is 7: give an object"),
+    ({"memory_bm": 4096}, "memory_bm: is no key: did you mean memory_mb?"),
+    ({"lxc": {"vcpu": 4}}, "lxc.vcpu: is no key: did you mean vcpus?"),
+    ({"kvm": {"guest_folder": "/a"}}, "kvm.guest_folder: is no key: did you mean guests_folder?"),
     ({"lxc": {"unprivileged": "yes"}}, 'lxc.unprivileged: is "yes": give true or false'),
 )
 

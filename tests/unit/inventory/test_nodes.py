@@ -258,6 +258,21 @@ def test_a_wrong_inventory_file_says_what_to_change(site, config, text):
     assert text in site.fails(**config)
 
 
+@pytest.mark.parametrize("text", ["", "# none yet\n"])
+@pytest.mark.parametrize("cache", [False, True])
+def test_a_boards_file_without_boards_is_a_warning(site, text, cache):
+    """Lost: the only sign of a file that was cut off; its boards are no hosts any more, and no play says so."""
+    (site.folder / "empty").write_text(text)
+    proxies = [{"name": "p1", "boards_file": "empty"}, {"name": "p2", "boards_file": "tilera_boards"}]
+    cached = dict(cache=True, cache_plugin="jsonfile", cache_connection=str(site.folder / "cache")) if cache else {}
+    for _time in range(1 + cache):
+        _groups, hosts, said = site.list(proxies=proxies, **cached)
+        assert len(hosts) == 10
+        said = " ".join(said.split())
+        assert f"{site.folder}/empty of proxy p1 names no boards: add a line for each board: id ip mac" in said
+        assert "of proxy p2" not in said
+
+
 def test_other_files_are_left_alone(site):
     """A folder as inventory has files of other plugins in it."""
     site.environment["ANSIBLE_INVENTORY_ENABLED"] = "hetero.compute.nodes"

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.node import plan_check
 from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings, summary
 from ansible_collections.hetero.compute.plugins.module_utils.node.machine import mount_of
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import machine, preflight
+from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import machine, preflight, words_check
+from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
 
 BOARDS = """\
 0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
@@ -78,6 +80,250 @@ def test_each_defect_is_named(changes, defect):
     defects, _notes = said(**changes)
     assert len(defects) == 1
     assert defect in defects[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "defect"),
+    [
+        (
+            dict(pdus={"pdu-a": {"driver": "acp", "host": "h"}}),
+            'tftp_proxy_pdus, pdu-a: no such driver: "acp": write apc',
+        ),
+        (
+            dict(pdus={"pdu-a": {"driver": "frobnicate", "host": "h"}}),
+            'pdu-a: no such driver: "frobnicate": use apc, command, fence, snmp',
+        ),
+        (
+            dict(pdus={"pdu-a": {"driver": "apc", "host": "h", "transport": "telent"}}),
+            'tftp_proxy_pdus, pdu-a: no such transport: "telent": write telnet',
+        ),
+        (
+            dict(pdus={"pdu-a": {"driver": "snmp", "host": "h", "snmp_version": "2"}}),
+            'tftp_proxy_pdus, pdu-a: no such snmp_version: "2": write 2c',
+        ),
+        (
+            dict(wiring={"0": {"pdu": "pdu-a", "outlet": "5", "driver": "ubot"}}),
+            'tftp_proxy_boards, board 0: no such driver: "ubot": write uboot',
+        ),
+        (
+            dict(credential_keys={"pdu-a": ["username", "pasword"]}),
+            'tftp_proxy_pdu_credentials, pdu-a: unknown key "pasword": write password',
+        ),
+        (
+            dict(credential_keys={}),
+            "tftp_proxy_pdu_credentials, pdu-a: are none: give a mapping, such as username and password",
+        ),
+        (dict(boards_text=""), "tilera_boards: is empty: add a line for each board: id ip mac"),
+        (dict(boards_text="# none yet\n"), "tilera_boards: names no boards: add a line for each board: id ip mac"),
+    ],
+)
+def test_words_that_nobody_knows_are_said_with_what_is_near(changes, defect):
+    """Lost: a set-up that says all is well, and each board that a verb then comes to."""
+    defects, _notes = said(**changes)
+    assert len(defects) == 1
+    assert defect in defects[0]
+
+
+@pytest.mark.parametrize(
+    ("pdu", "defect"),
+    [
+        ({"driver": "fence"}, "'' is no fence agent: name its agent, like fence_apc"),
+        ({"driver": "fence", "agent": "reboot"}, "'reboot' is no fence agent: name its agent, like fence_apc"),
+        (
+            {"driver": "fence", "agent": "fence_nobody"},
+            "program fence_nobody is not installed: install the package that has fence_nobody",
+        ),
+        ({"driver": "command"}, "'' is no script: give the path of its script"),
+        (
+            {"driver": "command", "script": "/nowhere/pdu"},
+            f"program /nowhere/pdu is not installed: put it there on {THIS_NODE}, for root to execute (chmod 755)",
+        ),
+        (
+            {"driver": "command", "script": "/etc/passwd"},
+            f"program /etc/passwd cannot be run (Permission denied): let root execute it on {THIS_NODE} (chmod 755)",
+        ),
+        ({"driver": "apc", "host": "a b c"}, "'a b c' is no host: give its name or address"),
+        ({"driver": "snmp", "host": "-h"}, "'-h' is no host: give its name or address"),
+        ({"driver": "fence", "agent": "fence_nobody", "host": "a b"}, "'a b' is no host: give its name or address"),
+        ({"driver": "command", "script": "/bin/true", "host": "-a"}, "'-a' is no host: give its name or address"),
+        (
+            {"driver": "snmp", "community": "very private"},
+            '"community" stands among its settings, where no driver reads it and more people do: give community in '
+            "tftp_proxy_pdu_credentials, pdu-z, and nowhere else",
+        ),
+        ({"driver": "apc", "pasword": "very private"}, "give password in tftp_proxy_pdu_credentials, pdu-z"),
+    ],
+)
+def test_settings_that_cannot_work_are_said_also_of_a_pdu_that_feeds_no_board(pdu, defect):
+    """Lost: a set-up that says all is well, and the first verb that comes to that PDU."""
+    defects, _notes = said(pdus={**GOOD.pdus, "pdu-z": {"host": "10.0.100.9", **pdu}})
+    (found,) = [each for each in defects if defect in each]
+    assert found.startswith("tftp_proxy_pdus, pdu-z: ")
+    assert len(defects) == 1 + (pdu.get("host") == "a b")
+    assert "very private" not in found
+
+
+def test_what_one_mistake_stands_beside_is_said_too():
+    """Lost: a set-up for each mistake of one PDU, or of one board."""
+    defects, _notes = said(
+        wiring={"0": {"consol": "/x", "pdu": "pdu-c", "outlet": "5", "ram_key": "console"}},
+        pdus={
+            "pdu-a": {"driver": "apc", "host": "h", "transport": "serial", "command_line": "maybe"},
+            "pdu-b": {"driver": "apc", "hots": "h", "port": 99999, "transport": "serial"},
+        },
+    )
+    for part in (
+        "tftp_proxy_boards.0.consol: is no key: did you mean console?",
+        "tftp_proxy_boards, board 0: no such PDU: pdu-c (known: pdu-a, pdu-b)",
+        'tftp_proxy_pdus, pdu-a: no such transport: "serial"',
+        'tftp_proxy_pdus.pdu-a.command_line: is "maybe": give true or false',
+        "tftp_proxy_pdus.pdu-b.hots: is no key: did you mean host?",
+        "tftp_proxy_pdus.pdu-b.port: is 99999",
+        'tftp_proxy_pdus, pdu-b: no such transport: "serial"',
+    ):
+        assert len([defect for defect in defects if defect.startswith(part)]) == 1, (part, defects)
+    assert len(defects) == 7, "what follows from a mistake is none of its own"
+
+
+def test_words_that_are_right_or_not_said_are_no_mistakes(tmp_path):
+    """Lost: a set-up that ran for years, for a key that a fence agent or a script of the site reads."""
+    agent = tmp_path / "fence_site"
+    agent.touch(0o755)
+    pdus = {
+        "a": {"driver": "apc", "host": "h", "transport": "", "snmp_version": "9"},
+        "b": {"driver": "snmp", "host": "h", "snmp_version": 1},
+        "c": {"driver": "command", "host": "rack 3", "transport": "carrier pigeon", "script": "/bin/true"},
+        "d": {"driver": "fence", "host": "https://h/x", "snmp_version": "2c", "agent": str(agent)},
+        "e": {"driver": "apc", "host": "fe80::1%eth0"},
+    }
+    keys = {"a": ["username", "password"], "b": ["community"], "c": ["token"], "d": ["login", "ssl"]}
+    wiring = {"0": {"pdu": "c", "outlet": "1", "driver": None}, "1": {"pdu": "d", "outlet": "1", "driver": "pxe"}}
+    keys["e"] = []
+    assert said(pdus=pdus, wiring=wiring, credential_keys=keys, credentials_for=list(pdus)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("wipe", "defects"),
+    [
+        (
+            {"method": "zreo", "verify": "sample", "samples": "64"},
+            ['tftp_proxy_wipe: no such method: "zreo": write zero'],
+        ),
+        ({"verify": "ful", "method": None}, ['tftp_proxy_wipe: no such verify: "ful": write full']),
+        ({"verfy": "full"}, ['tftp_proxy_wipe: unknown key "verfy": write verify']),
+        ({"samples": 0}, ["tftp_proxy_wipe.samples: is 0: give a whole number from 1 to 4096"]),
+        ({"samples": None, "verify": "none"}, []),
+    ],
+)
+def test_words_of_a_wipe_are_looked_at(wipe, defects):
+    """Lost: a lease that ends on a board which nobody can wipe."""
+    found = Findings()
+    words_check.wipe(wipe, found)
+    assert list(map(str, found.defects)) == defects
+
+
+@pytest.mark.parametrize("span", ["1mni", "0", "-5min", "infinity", "", "1min\n[Install]", "10ms", "x" * 300, "%n"])
+def test_an_interval_that_systemd_does_not_take_is_refused(span):
+    """Lost: the timer that ends leases, for a unit that does not load, after all else was set up."""
+    found = Findings()
+    plan_check.interval("tftp_proxy_reap_interval", span, found)
+    (defect,) = map(str, found.defects)
+    assert defect.startswith("tftp_proxy_reap_interval: is ")
+    assert defect.endswith(": give a time span of systemd of a second or more (30s, 5min)")
+
+
+@pytest.mark.parametrize("span", ["1min", "30s", 90, "1.5h", "1h 20min", None])
+def test_an_interval_that_systemd_takes_is_taken(span):
+    found = Findings()
+    plan_check.interval("x", span, found)
+    assert found.defects == []
+
+
+def test_a_machine_without_systemd_says_nothing_of_intervals(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    found = Findings()
+    plan_check.interval("x", "soon", found)
+    assert found.defects == []
+
+
+def test_images_that_cannot_be_imported_are_said(tmp_path):
+    """Lost: the end of the set-up, after the services were started, at the first image that is not there."""
+    found, right = Findings(), f"sha256:{'ab' * 32}"
+    (tmp_path / "a b.tar").touch()
+    here, missing = str(tmp_path / "a b.tar"), f"no such file or folder on {THIS_NODE}: copy it there, or give a URL"
+    given = [
+        {"name": "a", "src": "/nowhere/a.tar"},
+        {"name": "b", "url": "http://h/b.tar"},
+        {"name": "c", "src": "/nowhere/c.tar", "checksum": 7},
+        {"name": "d", "url": "ftp://h/d.tar", "checksum": right},
+        {"name": "e", "url": "file:///nowhere/e.tar", "checksum": right},
+    ]
+    fine = [
+        {"name": "f", "src": here, "checksum": None},
+        {"name": "g", "src": str(tmp_path), "checksum": right},
+        {"name": "h", "url": "https://h/h.tar", "checksum": right.replace("ab", "AB")},
+        {"name": "i", "url": f"file://{here.replace(' ', '%20')}", "checksum": right},
+    ]
+    plan_check.images("gpu_lxc_images", given + fine, found)
+    wanted = [
+        f"gpu_lxc_images, a: /nowhere/a.tar: {missing}",
+        "gpu_lxc_images, b: http://h/b.tar: needs a checksum: give checksum: sha256:… of the archive",
+        "gpu_lxc_images, c: '7': is no checksum: write sha256: and 64 hexadecimal digits",
+        f"gpu_lxc_images, c: /nowhere/c.tar: {missing}",
+        "gpu_lxc_images, d: ftp://h/d.tar: is no address that images are fetched from: give a path, or a http",
+        f"gpu_lxc_images, e: /nowhere/e.tar: {missing}",
+    ]
+    told = [str(defect) for defect in found.defects]
+    assert [text[: len(start)] for text, start in zip(told, wanted)] == wanted
+    assert len(told) == len(wanted), told
+
+
+def test_images_without_a_place_are_said():
+    """Lost: the end of the set-up, in an error of a template about an attribute."""
+    found = Findings()
+    given = [{"name": "debian", "src": "/"}, {"name": "b"}, {"name": "c", "src": "", "url": None}, {"name": "a b"}]
+    plan_check.images("tftp_proxy_images", [*given, {"src": "/"}], found)
+    assert [str(defect).partition(": name the")[0] for defect in found.defects] == [
+        "tftp_proxy_images, b: has neither src nor url",
+        "tftp_proxy_images, c: has neither src nor url",
+        'tftp_proxy_images, a b: "a b" is no name for an image: give letters, digits, dots and dashes',
+        "tftp_proxy_images, a b: has neither src nor url",
+        "tftp_proxy_images[4]: has no name: give letters, digits, dots and dashes",
+    ]
+
+
+def test_one_kind_of_mistake_hides_no_other():
+    """Lost: a set-up for each: what a file says, then what a PDU is, then its wiring, then the images."""
+    plan = replace(
+        GOOD,
+        boards_text=BOARDS.replace("10.0.2.2", "x"),
+        wiring={"0": {"pdu": "pdu-a", "outlet": [5]}, "1": {"pdu": "pdu-x", "outlet": 6}},
+        pdus={"pdu-a": {"driver": "acp", "host": "h"}, "pdu-b": {"driver": "apc", "host": 7.5}},
+        wipe={"method": "zreo"},
+        images=[{"name": "debian"}],
+        reap_interval="soon",
+        mistakes=[dict(thing="tftp_proxy_pdsu", what="is no variable of this role", remedy="write tftp_proxy_pdus")],
+    )
+    defects = list(map(str, preflight.look(plan).defects))
+    for part in (
+        "pdsu",
+        "tilera_boards:2:3",
+        "boards.0.outlet",
+        "pdu-x",
+        '"acp"',
+        "pdu-b.host",
+        "zreo",
+        "debian",
+        "soon",
+    ):
+        assert len([defect for defect in defects if part in defect]) == 1, (part, defects)
+    assert any("10.0.2.254: is not an address of this machine" in defect for defect in defects) or os.geteuid() != 0
+
+
+def test_a_boards_file_that_the_controller_could_not_read_is_not_called_empty():
+    plan = replace(GOOD, boards_text="", mistakes=[dict(thing="tilera_boards", what="is in UTF-16", remedy="save it")])
+    assert preflight.boards_of(plan, found := Findings()) == []
+    assert found.defects == []
 
 
 def test_all_defects_come_at_once():
