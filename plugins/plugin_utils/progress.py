@@ -12,23 +12,18 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-import os
-import select
 import shlex
 import signal
-import stat
 import time
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils import following
 from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import NO_ANSWER, checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
-
-display = Display()
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
 
 #: What a job may take longer than it said before it counts as lost (seconds).
 GRACE = 30.0
@@ -178,31 +173,6 @@ def show(lines):
     """Print lines, of a result or as they are."""
     for line in lines or ():
         tell(as_text(line))
-
-
-def tell(text):
-    """Print a line while somebody reads. Ansible's own process writes it, by the thread that takes the results of
-    tasks, and that thread ends at a broken pipe (`| head`): the play would wait for ever.
-    """
-    if not nobody_reads():
-        display.display(text)
-
-
-def nobody_reads():
-    """Whether the standard output of Ansible's process, whose child a task is, is a pipe that nobody reads any more."""
-    path = f"/proc/{os.getppid()}/fd/1"
-    try:
-        if not stat.S_ISFIFO(os.stat(path).st_mode):
-            return False
-        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:  # not Linux, or it may not be looked at
-        return False
-    try:
-        poll = select.poll()
-        poll.register(pipe, 0)
-        return any(event & select.POLLERR for _pipe, event in poll.poll(0))
-    finally:
-        os.close(pipe)
 
 
 def as_text(line):

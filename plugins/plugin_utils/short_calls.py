@@ -21,6 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.node.call import BE
 from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER, name_of
 from ansible_collections.hetero.compute.plugins.module_utils.printable import brief, one_line, printable, printable_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -79,9 +80,11 @@ class ShortCalls(ActionBase):
 
     def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **how):
         name, given = module_name or self._task.action, self._task.args if module_args is None else module_args
-        said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
-        if said is None:
-            said = super()._execute_module(name, given, tmp, task_vars, **how)
+        node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
+        with told_while_it_lasts(f"{node}: {name.rpartition('.')[2]}"):
+            said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
+            if said is None:
+                said = super()._execute_module(name, given, tmp, task_vars, **how)
         key, found = self._discovered_interpreter_key, self._discovered_interpreter
         return only_data(said, {key: found} if key else None)
 

@@ -42,7 +42,7 @@ def test_a_users_day(lab, awx, tmp_path):
     assert re.search(r"^ada-1 +board\d+ +running +ssh answers", job.output, re.M), job.output
     (claim,) = lab.module("board_info")["claims"]
     assert (claim["owner"], claim["instance"]) == ("ada", "ada-1")
-    job = run("extend an instance's lease", instance="ada-1", hours=5)
+    job = run("extend an instance's lease", instance="ada-1", hours="5")
     assert "5 h left" in job.output, job.output
     stranger = run("terminate an instance", user="eve", instance="ada-1")
     assert "ada-1 belongs to ada, not to eve" in stranger.output

@@ -17,7 +17,8 @@ import pytest
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide, session
 
-#: What differs from run to run: seconds, dates, sizes, counts of a recap but for what changed; a table's width.
+#: What differs from run to run: seconds, dates, sizes, a table's width; and what changes with every task of a playbook,
+#: the counts of a recap (N on a page) but for what changed and what failed.
 VARIES = [
     (r"\d+(\.\d+)? +(s|min|h|d)\b", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),

@@ -13,6 +13,7 @@ HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
 KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
 WOULD = "would be "
+UNNAMED = "of no board in the boards file"
 
 
 def rows_of(board, check=False):
@@ -20,23 +21,27 @@ def rows_of(board, check=False):
     first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
     for number, found in enumerate(board["found"] or AS_RECORDED):
         own = first if number == 0 else [""] * len(first)
-        done = "not touched" if found["done"] is None else found["done"]
+        said = found["found"].endswith("not touched")
+        done = ("" if said else "not touched") if found["done"] is None else found["done"]
         if check and found["done"] and not done.startswith(WOULD):
             done = WOULD + done
         yield (*own, found["found"], done)
 
 
-def summed_up(kind, records, check=False):
+def summed_up(kind, records, check=False, others=()):
     """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none.
 
     One of which something was mended, and something else is to be looked at, counts in both.
+
+    :param others: what else was found, counted in words (`1 of no board in the boards file`).
     """
     fine = sum(not record["found"] for record in records)
     done = [[found["done"] for found in record["found"]] for record in records]
     to_see = sum(None in each for each in done)
     mended = f"{sum(any(each) for each in done)} {WOULD if check else ''}mended"
     named = f"1 {kind[:-1]}" if len(records) == 1 else f"{len(records)} {kind}"
-    return [f"{named}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
+    sums = [f"{named}: {fine} as recorded, {mended}, {to_see} to look at"] if records else []
+    return ["; ".join([*sums, *others])] if sums or others else []
 
 
 def fitted(rows):
@@ -51,6 +56,11 @@ def fitted(rows):
             yield line
         if not fits:
             yield from wrapped(": ".join(row[-2:]))
+
+
+def _counted(found, what):
+    """[`2 of no instance`]; nothing where there is none."""
+    return [f"{len(found)} {what}"] if found else []
 
 
 def _called(instances):
@@ -84,12 +94,12 @@ def reconcile_table(results, hosts=(), gpus=(), check=False):
     boards = [board for one in results for board in one["boards"]]
     instances = [instance for one in hosts for instance in one["instances"]]
     rows = [row for record in boards + instances for row in rows_of(record, check)]
-    others = [f"of no board in the boards file, not touched: {text}" for one in results for text in one["others"]]
-    others += [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
+    of_no_board = [f"{UNNAMED}, not touched: {text}" for one in results for text in one["others"]]
+    of_nobody = [f"on {one['item']}, not touched: {text}" for one in hosts for text in one["others"]]
     return [
         *fitted([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
-        *(line for text in others for line in wrapped(text, first="")),
-        *summed_up("boards", boards, check),
-        *summed_up(_called(instances), instances, check),
+        *(line for text in of_no_board + of_nobody for line in wrapped(text, first="")),
+        *summed_up("boards", boards, check, _counted(of_no_board, UNNAMED)),
+        *summed_up(_called(instances), instances, check, _counted(of_nobody, "of no instance")),
         *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
     ]

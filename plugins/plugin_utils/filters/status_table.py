@@ -12,6 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils.images.serving import Promises
 from ansible_collections.hetero.compute.plugins.module_utils.instances import age, gibibytes, left
+from ansible_collections.hetero.compute.plugins.module_utils.plays import play
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
@@ -19,6 +20,9 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import de
 HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
 #: What a host is called in the table, by what it runs.
 KINDS = {"LXC": "gpu", "KVM": "kvm"}
+#: State of what somebody has and the boards file of its proxy does not name; what to do about it.
+UNNAMED = "not in the boards file"
+WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
 #: Columns of a row with its note: most notes are short, and are read best beside what they speak of.
 WIDEST = 120
 
@@ -36,6 +40,16 @@ def row(board, fits, proxy=None):
         "-" if since is None else age(since),
         (lease(board), board.get("note")),
     )
+
+
+def unnamed_rows(seen, proxy=None):
+    """The same for each claim whose board the boards file of its proxy does not name, or not any more."""
+    named = {board.get("id") for board in seen["boards"]}
+    for claim in seen.get("claims") or ():
+        if claim.get("board") not in named | {None}:
+            name = f"{claim['name']} of {proxy}" if proxy else claim["name"]
+            note = WAY_OUT.format(name=claim["instance"])
+            yield (name, "board", "-", "-", UNNAMED, claim["instance"], "-", ("", note))
 
 
 def host_rows(name, host, fits):
@@ -94,10 +108,11 @@ def status_table(boards, fits=None, hosts=None):
             "hetero.compute.status_table needs a list of boards, as board_info returns them, or what filter snapshots "
             "makes, before the bar"
         )
-    several = sum(1 for those in listed if those) > 1
-    rows = [
-        row(board, fits or {}, proxy if several else None) for proxy, those in zip(by_proxy, listed) for board in those
-    ]
+    several = sum(1 for seen in by_proxy.values() if seen["boards"] or seen.get("claims")) > 1
+    rows = []
+    for proxy, seen in by_proxy.items():
+        of = proxy if several else None
+        rows += [*(row(board, fits or {}, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
     for name, host in (hosts or {}).items():
         if not host["error"]:
             rows += host_rows(name, host, fits or {})

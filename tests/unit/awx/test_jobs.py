@@ -84,7 +84,7 @@ def test_the_life_of_an_instance(on_folders):
     assert "jackie belongs to jo, not to eve" in eve.output
     for name, answers, said in (
         ("console of an instance", {"lines": 5}, "board0"),
-        ("extend an instance's lease", {"hours": 0}, "lease: no end"),
+        ("extend an instance's lease", {"hours": "none"}, "lease: no end"),
         ("stop an instance", {}, "jackie is stopped"),
         ("start an instance", {}, "jackie is running on board0"),
         ("rebuild an instance", {"image": "", "key": OTHER, "fresh": "false"}, "jackie is running on board0"),
@@ -196,7 +196,7 @@ ASKING = {
     "stop an instance": dict(instance="ml-8"),
     "start an instance": dict(instance="ml-8"),
     "rebuild an instance": dict(instance="ml-8", image="other", fresh="true"),
-    "extend an instance's lease": dict(instance="ml-8", hours=87600),
+    "extend an instance's lease": dict(instance="ml-8", hours="87600"),
     "console of an instance": dict(instance="ml-8", lines=10000),
     "status": {},
     "provide an instance while nodes are down": dict(instance="ml-8", flavor="cg1.xlarge", key=KEY, without=""),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import METHODS, PROOFS
+from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
+from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
+from ansible_collections.hetero.compute.tests.unit.words.test_misspelt import VERBS
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
+REQUEST = yaml.safe_load((PLAYBOOKS / "vars" / "request.yml").read_text())
 
 
 def tasks_in(node):
@@ -29,7 +35,7 @@ def tasks_in(node):
 def test_what_a_play_keeps_hides_no_variable_of_the_next():
     """A fact outlives its play and wins over variables: after `status`, the next playbook of a site's own would take
     what status saw for what it asked itself."""
-    variables = set(yaml.safe_load((PLAYBOOKS / "vars" / "request.yml").read_text()))
+    variables = set(REQUEST)
     kept = {}
     for path in PLAYBOOKS.rglob("*.yml"):
         for task in tasks_in(yaml.safe_load(path.read_text())):
@@ -85,22 +91,172 @@ def test_names_of_the_inventory_are_no_names_for_instances(tmp_path):
     assert said == [words + tail if words else "" for _one, words in ASKED]
 
 
+WIPES = "give discard, zero or secure_erase"
+NAMES = "give 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
+HOURS = "give hours above 0, none for no end; ansible-playbook hetero.compute.terminate_instance -e instance="
+
+
+def test_ways_to_wipe_are_those_of_the_modules():
+    """Lost: a way to wipe that a module knows, and no playbook takes."""
+    said = REQUEST["_word_problems"]
+    assert f"{['', *METHODS]}" in said["wipe"]
+    assert f"{['', *PROOFS]}" in said["wipe_verify"]
+
+
+def test_names_of_instances_are_those_of_the_nodes():
+    """Lost: a name that nodes take, and no playbook; or the other way round."""
+    assert REQUEST["_instance_name"] == INSTANCE.pattern + r"\Z"
+
+
+@pytest.mark.parametrize("playbook", VERBS)
+def test_each_playbook_looks_at_the_words_that_it_takes(playbook):
+    """Lost: `force=maybe`, `placement=packed`, as if nothing had been said."""
+    parts = tasks_in(yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text()))
+    looked = [set(part["_words"]) for part in parts if isinstance(part.get("_words"), list)]
+    # of its own in extend_instance, where 0 is none
+    taken = options(playbook) & set(REQUEST["_word_problems"]) - ({"hours"} if playbook == "extend_instance" else set())
+    # where an inventory sets a default, what a playbook takes besides is looked at, too
+    besides = {"wipe", "wipe_verify"}
+    assert all(words - besides == taken - besides for words in looked or [set()]), (looked, taken)
+
+
+def test_lines_of_a_boards_console_are_looked_at_too(tmp_path):
+    """Lost: what is wrong, in an error of a module's option that the operator never gave."""
+    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play("console", node="board3", proxy="p1", lines="-5")
+    assert rc == 2, output
+    assert "lines is -5: give a whole number from 1 to 10000, such as -e lines=20" in output
+
+
+def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
+    """Lost: each play of a site whose inventory has a variable `lines` or `events`."""
+    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play("repair", node="board3", proxy="p9", lines="many", events="x")
+    assert "lines is" not in output, (rc, output)
+    assert "events is" not in output
+
+
 @pytest.mark.parametrize(
     ("playbook", "extra", "words"),
     [
         ("provision_instance", dict(instance="p1", flavor=FLAVOR), "p1 is in the inventory"),
-        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="abc"), "Say for how many minutes at most"),
-        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="nan"), "Say for how many minutes at most"),
-        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="inf"), "Say for how many minutes at most"),
-        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count="2.5"), "Say how many: -e count=3"),
-        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count=10**6), "Say how many: -e count=3"),
+        (
+            "provision_instance",
+            dict(instance="jackie", flavor=FLAVOR, wait="abc", count="2.5", attempts="x", hours="long"),
+            "attempts is x: give a whole number from 1 to 9999, such as -e attempts=2; "
+            "count is 2.5: give a whole number from 1 to 10000, such as -e count=3; "
+            "hours is long: give a number from 0 to 999999, such as -e hours=24; "
+            "wait is abc: give minutes from 0 to 999999, such as -e wait=30",
+        ),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="nan"), "wait is nan: give minutes"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="inf"), "wait is inf: give minutes"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count=10**6), "count is 1000000: give a whole"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wipe="zreo"), f"wipe is zreo: {WIPES}"),
+        ("terminate_instance", dict(instance="jackie", wipe="erase"), f"wipe is erase: {WIPES}"),
+        (
+            "repair",
+            dict(node="board3", proxy="p1", wipe="zreo", wipe_verify="half"),
+            f"wipe is zreo: {WIPES}; wipe_verify is half: give full, sample or none",
+        ),
+        ("terminate_instance", dict(instance="jackie", hetero_wipe_method="nuke"), f"wipe is nuke: {WIPES}"),
+        ("console", dict(instance="jackie", lines="many"), "lines is many: give a whole number from 1 to 10000"),
+        ("status", dict(events="all"), "events is all: give a whole number from 0 to 999999"),
+        ("cabling", dict(seconds="soon"), "seconds is soon: give a number above 0, of at most 86400"),
+        ("cabling", dict(seconds="inf"), "seconds is inf: give a number above 0, of at most 86400"),
+        (
+            "reboot_instance",
+            dict(instance="jackie", soft_timeout="9999"),
+            "soft_timeout is 9999: give a number above 0",
+        ),
         ("provision_instance", dict(instance="jackie", flavor="{{ [1] }}"), "Name a flavor: -e flavor=NAME, one of"),
         # a node that is to be left out, and is not
         ("reconcile", dict(remove="board7", without="p3"), "without: the inventory has no p3"),
         ("repair", dict(node="board3,4", proxy="p1"), "One board at a time: -e node=board3, then -e node=board4"),
         ("maintenance", dict(node="3,board5,7", proxy="p1", state="off"), "then -e node=board5, then -e node=board7"),
         ("repair", dict(node="board3,", proxy="p1"), "One board at a time: -e node=board3"),
-        ("repair", dict(node="bord3", proxy="p1"), "Name the board (-e node=board3)"),
+        ("repair", dict(node="bord3", proxy="p1"), "node is bord3. Name the board (-e node=board3)"),
+        # all that is wrong, at once
+        (
+            "provision_instance",
+            dict(
+                instance="Zed_1",
+                flavor="tp64",
+                partial="perhaps",
+                placement="packed",
+                boot_source="dsk",
+                image="a/b",
+                board="x",
+                key="me",
+                hour=1,
+            ),
+            "hour is no option: is hours meant? A variable of your own needs another name; "
+            "boot_source is dsk: give nfs or disk; partial is perhaps: give true or false; "
+            f"placement is packed: give spread or pack; instance is Zed_1: {NAMES}; tp64 is no flavor: give one of ",
+        ),
+        (
+            "provision_instance",
+            dict(flavor=FLAVOR, image="a/b", board="x", key="me"),
+            "Name the instance: -e instance=NAME; image is no name for an image: give the name of one in the store",
+        ),
+        (
+            "provision_instance",
+            dict(instance="p1", flavor=FLAVOR, key="me", board="x"),
+            "name the instance otherwise; board is x: give the id of one board, such as -e board=2; key is no OpenSSH",
+        ),
+        ("start_instance", dict(instance="jackie", force="maybe"), "force is maybe: give true or false"),
+        (
+            "stop_instance",
+            dict(instance="x-", force="maybe"),
+            f"force is maybe: give true or false; instance is x-: {NAMES}",
+        ),
+        ("terminate_instance", dict(instance="jackie", force="2"), "force is 2: give true or false"),
+        (
+            "reboot_instance",
+            dict(instance="a" * 64, how="gentle"),
+            f"how is gentle: give auto, soft or hard; instance is {'a' * 60}: {NAMES}",
+        ),
+        (
+            "rebuild_instance",
+            dict(instance="jackie", fresh="maybe", image="a/b", without="p3"),
+            "without: the inventory has no p3; fresh is maybe: give true or false; image is no name for an image",
+        ),
+        ("extend_instance", dict(instance="jackie", hours="0"), f"hours is 0: {HOURS}jackie ends it now"),
+        ("extend_instance", dict(instance="Zed_1", hours="-1"), f"instance is Zed_1: {NAMES}; hours is -1: {HOURS}"),
+        (
+            "extend_instance",
+            dict(instance="jackie", hours=""),
+            "Say for how long from now: -e hours=24, or -e hours=none",
+        ),
+        (
+            "console",
+            dict(instance="jackie", node="board2", proxy="p1", all="x"),
+            "all is x: give true or false; Give instance=NAME or node=BOARD, not both",
+        ),
+        (
+            "maintenance",
+            dict(node="bord3", proxy="p1", state="onn"),
+            "node is bord3. Name the board (-e node=board3) and, of several proxy nodes (p1, p2), its own "
+            "(-e proxy=NAME); state is onn. Say which way: -e state=on -e reason='why', or -e state=off",
+        ),
+        ("maintenance", dict(node="board3", proxy="p1", state="on"), "Say which way: -e state=on"),
+        ("cabling", dict(node="bord3", proxy="p1"), "node is bord3. Name boards as board3,board4"),
+        (
+            "image",
+            dict(state="absnt", image="debian", replace="si"),
+            "replace is si: give true or false; state is absnt: give absent, or leave it out; "
+            "Say what to do with image debian: src=PATH or url=URL imports it, state=absent removes it",
+        ),
+        (
+            "image",
+            dict(url="https://x/y.tar", nodes="p7"),
+            "nodes: no proxy node and no host of the inventory is called p7; "
+            "Name the image: -e image=NAME; A URL needs the sum of the tar: -e checksum=sha256:…",
+        ),
+        (
+            "image",
+            dict(image="debian", nodes="p1,p2", src="/x", state="absent"),
+            "Import it (src=, url=) or remove it (state=absent), not both; Say which node is to import it: ",
+        ),
+        ("status", dict(html="/nosuch/dir/x.html"), "html is /nosuch/dir/x.html: there is no folder /nosuch/dir"),
+        ("status", dict(html=str(PLAYBOOKS)), "give the name of a file, such as -e html=boards.html"),
         ("repair", dict(node="3"), "of several proxy nodes (p1, p2), its own (-e proxy=NAME)"),
     ],
 )
@@ -110,4 +266,23 @@ def test_a_request_that_is_none_is_answered_before_anybody_is_asked(tmp_path, pl
     rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook, **extra)
     assert rc == 2, output
     assert words in " ".join(output.split()), output
-    assert output.count("TASK [") <= 2, output
+    assert len(re.findall(r"TASK \[.*\n(?!skipping)", output)) <= 2, output
+
+
+@pytest.mark.parametrize("playbook", ["status", "reconcile", "image", "cabling"])
+def test_what_needs_no_option_is_done_without_any(tmp_path, playbook):
+    """Lost: all of it. ansible-core 2.19 looks at what an assertion would say although it holds, and ends where a
+    variable of that is not there. The proxies are not there either, and are asked.
+    """
+    _rc, output = Playbooks(tmp_path, ["p1"]).play(playbook)
+    assert "undefined" not in output, output
+    assert "p1" in output.partition("PLAY RECAP")[0], output
+
+
+@pytest.mark.parametrize("playbook", sorted(set(VERBS) - {"status", "reconcile", "image", "cabling"}))
+def test_what_needs_options_says_which(tmp_path, playbook):
+    """Lost: what is missing, in an error of Ansible's about a variable."""
+    rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook)
+    assert rc == 2, output
+    assert "undefined" not in output, output
+    assert re.search(r"Name the (instance|board)", output), output

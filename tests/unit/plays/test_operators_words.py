@@ -7,6 +7,9 @@ with an error of some program's.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import FOLDER
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
 
@@ -44,5 +47,20 @@ def test_adopt_of_a_name_that_nobody_has_names_those_that_wait_for_it(proxies):
     rc, output = plays.play("reconcile", adopt="jacky")
     assert rc == 2, output
     assert "Not adopted: jacky. What is found names adopt for jackie: see the table." in said(output)
-    rc, output = plays.play("reconcile", adopt="jackie")
-    assert rc == 0, output
+    rc, output = plays.play("reconcile", adopt="jackie,jacky")
+    assert rc == 2, output
+    assert "Not adopted: jacky. Nothing that is found on a proxy node is to be adopted. " in said(output)
+    assert "adopted. Adopted, or as its record says: jackie." in said(output)
+    assert ".  Nothing" not in output
+    # one that is known here, and cannot be taken over
+    whole = record.read_text()
+    with closing(sqlite3.connect(folders["p1"].state_db)) as db:
+        db.execute("DELETE FROM claims")
+        db.commit()
+    record.write_text(whole.replace('"image_hash": "', '"image_hash": "0'))
+    for flags in (["--check"], []):
+        rc, output = plays.play("reconcile", *flags, adopt="jackie")
+        assert rc == 2, output
+        assert "Not adopted: jackie. The table says why, and what helps." in said(output)
+    rc, output = plays.play("reconcile", adopt="jackie,jacky")
+    assert "Not adopted: jackie, jacky. The table says why of jackie, and what helps. Nothing" in said(output)

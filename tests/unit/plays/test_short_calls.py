@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -111,6 +112,17 @@ def test_what_a_module_refuses_is_refused_in_the_same_words(node):
     assert rc == 0, output
     assert called(output) == 2
     assert short == [result["msg"] for result in told]
+
+
+def test_a_call_that_lasts_says_so(node):
+    """Lost: whether a node whose PDU hangs is still asked, for as long as the PDU may take."""
+    proxy, run = node
+    path = proxy.folder / "etc" / "hetero" / "pdu.json"
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), faults={"hang": True})))
+    rc, output, (told, _none) = run(TOOLS, {"hetero.compute.board_reconcile": {"timeout": 8}, "register": "one"})
+    assert rc == 0, output
+    assert told["unseen"] == ["board0", "board1"]
+    assert re.findall(r"^p1: board_reconcile has taken [5-7] s so far$", output, re.MULTILINE), output
 
 
 def test_check_mode_and_a_verb_in_the_background_are_the_same_by_the_copy(node):

@@ -64,6 +64,23 @@ def test_one_answer_for_people_programs_and_the_inventory(proxies):
     assert (known["hetero_instance"], known["hetero_outlet"], "hetero_events" in known) == ("jackie", "1", False)
 
 
+def test_what_a_form_left_empty_is_not_given(proxies):
+    """Lost: status in AWX: a page was to be written to a file without a name. Or JSON, to a word that nobody knows."""
+    _folders, plays = proxies
+    rc, output = plays.play("status", json="", html="", events="")
+    assert (rc, changed(output)) == (0, 0), output
+    assert "TILEPro64" in output
+    for given, said in (
+        ({"json": "ja"}, "json is ja: give true or false"),
+        ({"events": "many"}, "events is many: give a whole number from 0 to 999999, such as -e events=50"),
+        ({"events": "-1"}, "events is -1: give a whole number"),
+    ):
+        rc, output = plays.play("status", **given)
+        assert rc == 2, output
+        assert said in " ".join(output.split())
+        assert "TILEPro64" not in output
+
+
 def test_a_proxy_that_does_not_answer_hides_no_other(proxies):
     """Its own line says why, the play fails, and what the others said is there."""
     folders, plays = proxies

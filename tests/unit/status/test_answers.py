@@ -8,6 +8,7 @@ what all others' plays, tables and pages show, or types into the shell of who re
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -72,6 +73,14 @@ def test_all_that_a_proxy_can_say_is_an_answer(tmp_path):
         ("board_info", dict(NODE, unclaimed=["x"]), "unclaimed"),
         ("host_info", dict(HOST, capacity={}), "capacity"),
         ("host_info", dict(HOST, instances=[dict(state="running")]), "instances"),
+        ("board_info", dict(NODE, claims=[dict(CLAIM, created=0)]), "claims"),
+        ("board_info", dict(NODE, claims=[dict(CLAIM, created=-1.5)]), "claims"),
+        ("board_info", dict(NODE, claims=[dict(CLAIM, created=time.time() + 2 * 86400)]), "claims"),
+        ("board_info", dict(NODE, claims=[dict(CLAIM, ip="10.0.2")]), "claims"),
+        ("host_info", dict(HOST, claims=[dict(CLAIM, created=9e99)]), "claims"),
+        ("instance", dict(changed=True), "instances"),
+        ("instance", dict(changed=True, instances=None), "instances"),
+        ("instance", dict(changed=True, instances=[dict(instance="x", created=0)]), "instances"),
         ("instance", dict(changed=True, instances=[dict(instance="x", name="`reboot`")]), "instances"),
         ("instance", dict(changed=True, instances=[dict(instance="x", ip="-oProxyCommand=x")]), "instances"),
     ],
@@ -82,6 +91,12 @@ def test_what_cannot_be_is_a_failure_that_names_it(module, answer, key):
     assert result["failed"] is True
     assert f"what the node answers to {module} cannot be ({key} is " in result["msg"]
     assert set(result) == {"failed", "changed", "msg"}
+
+
+def test_a_nodes_clock_may_be_some_hours_ahead():
+    """Lost: a node's instances, to a clock of another time zone."""
+    answer = dict(NODE, claims=[dict(CLAIM, created=time.time() + 80000)])
+    assert checked(answer, "board_info") is answer
 
 
 def test_who_fails_says_nothing_of_what_there_is():

@@ -73,3 +73,13 @@ def test_what_is_to_be_typed_stays_in_one_piece():
 
 def test_one_board_is_one():
     assert table(board(0))[-1] == "1 board: 1 as recorded, 0 mended, 0 to look at"
+
+
+def test_what_is_of_no_board_is_to_be_looked_at():
+    """Lost: a claim whose board's row is gone, below a sum that says that all is well."""
+    lines = table(board(0), board(1), others=["claim of jackie", "export 7"])
+    assert lines[-1] == ("2 boards: 2 as recorded, 0 mended, 0 to look at; 2 of no board in the boards file")
+    assert table(others=["claim of jackie"])[-1] == "1 of no board in the boards file"
+    guest = dict(board(0), kind="lxc")
+    host = dict(item="gpu1", instances=[guest], others=["container x of /var/lib/lxc, of no instance"], domains=[])
+    assert reconcile_table([], [host])[-1].endswith("0 to look at; 1 of no instance")

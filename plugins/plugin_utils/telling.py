@@ -1,0 +1,63 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines for a person while a task goes on, by Ansible's own display."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import stat
+import threading
+import time
+
+from ansible.utils.display import Display
+
+display = Display()
+
+#: Seconds after which a person is told that something goes on, and each so many again.
+QUIET = 5.0
+
+
+@contextlib.contextmanager
+def told_while_it_lasts(what):
+    """In the block, "`what` has taken 5 s so far" each QUIET seconds: a node whose PDU hangs answers after a minute."""
+    began, over = time.monotonic(), threading.Event()
+
+    def goes_on():
+        while not over.wait(QUIET):
+            tell(f"{what} has taken {time.monotonic() - began:.0f} s so far")
+
+    teller = threading.Thread(target=goes_on, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def tell(text):
+    """Print a line while somebody reads. Ansible's own process writes it, by the thread that takes the results of
+    tasks, and that thread ends at a broken pipe (`| head`): the play would wait for ever.
+    """
+    if not nobody_reads():
+        display.display(text)
+
+
+def nobody_reads():
+    """Whether the standard output of Ansible's process, whose child a task is, is a pipe that nobody reads any more."""
+    path = f"/proc/{os.getppid()}/fd/1"
+    try:
+        if not stat.S_ISFIFO(os.stat(path).st_mode):
+            return False
+        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # not Linux, or it may not be looked at
+        return False
+    try:
+        poll = select.poll()
+        poll.register(pipe, 0)
+        return any(event & select.POLLERR for _pipe, event in poll.poll(0))
+    finally:
+        os.close(pipe)

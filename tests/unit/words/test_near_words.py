@@ -1,0 +1,49 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Words that are nearly known ones. If these fail, an operator is told to write what nobody meant, or looks for it."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils.near import instead
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.unknown_variables import unknown_variables
+
+KNOWN = ["my_role_boards", "my_role_boards_file", "my_role_pdus"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("acp", "write apc"),
+        ("SNMP", "write snmp"),
+        ("", "use apc, snmp"),
+        (None, "use apc, snmp"),
+        ("x" * 10**6, "use apc, snmp"),
+    ],
+)
+def test_the_nearest_or_all(word, said):
+    assert instead(word, ["apc", "snmp"]) == said
+
+
+def test_a_shared_beginning_brings_nothing_nearer():
+    """Lost: trust in the proposal, where any variable of a role is near to any other by its role's name."""
+    assert instead("my_role_colour", KNOWN, "my_role_") == f"use {', '.join(KNOWN)}"
+    assert instead("my_role_bords_file", KNOWN, "my_role_") == "write my_role_boards_file"
+
+
+def test_unknown_variables_of_a_role():
+    given = ["my_role_pdus", "my_role_bords", "my_role_colour"]
+    for slips in (False, True):
+        (one,) = unknown_variables(given, KNOWN, "my_role_", slips)
+        assert one["thing"] == "my_role_bords"
+        assert one["remedy"] == "write my_role_boards; a variable of your own needs another name"
+    assert unknown_variables(["my_role_file"], KNOWN, "my_role_", slips=True) == []
+    assert [one["thing"] for one in unknown_variables(["my_role_pduz_list"], KNOWN, "my_role_")] == [
+        "my_role_pduz_list"
+    ]
+    assert unknown_variables(KNOWN, KNOWN) == []
+    with pytest.raises(AnsibleFilterError, match="list of names in brackets"):
+        unknown_variables(given, "my_role_pdus")
