@@ -15,7 +15,7 @@ playbook := .venv/bin/ansible-playbook hetero.compute
 help:
 	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
 	@echo "make ssh NAME=jackie      log in; NAME=proxy1 on the proxy node"
-	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE for a browser"
+	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE (besides) for a browser"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
@@ -38,8 +38,8 @@ ssh: name setup
 
 # JSON=1: nothing but the JSON, for programs
 status: setup
-	@if [ -z "$(JSON)" ]; then $(playbook).status $(if $(HTML),-e "html=$(abspath $(HTML))"); \
-	else said=$$($(playbook).status -e json=true); ended=$$?; \
+	@if [ -z "$(JSON)" ]; then tools/status $(if $(HTML),-e "html=$(abspath $(HTML))"); \
+	else said=$$($(playbook).status -e json=true $(if $(HTML),-e "html=$(abspath $(HTML))")); ended=$$?; \
 	printf '%s\n' "$$said" | grep '^{'; \
 	[ $$ended = 0 ] || printf '%s\n' "$$said" | grep -v '^{' >&2; exit $$ended; fi
 

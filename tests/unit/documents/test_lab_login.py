@@ -59,7 +59,61 @@ def login(clone, *words):
 
 
 def test_a_login_on_an_instance(clone):
-    assert login(clone, "jackie", "true") == [["-F", ".lab/ssh/jackie", "jackie", "true"], "typed\n"]
+    arguments, typed = login(clone, "jackie", "true")
+    assert (arguments[-4:], typed) == (["-F", ".lab/ssh/jackie", "jackie", "true"], "typed\n")
+
+
+def test_nobody_is_asked_for_a_password(clone):
+    """Nothing in the lab has one: a newcomer would guess, and believe that he had forgotten it."""
+    for name in ("jackie", "proxy1"):
+        arguments, _typed = login(clone, name)
+        assert {"PasswordAuthentication=no", "KbdInteractiveAuthentication=no"} <= set(arguments)
+
+
+#: What ssh says by itself, and what is said of it then.
+ENDS = [
+    (
+        "root@10.0.2.1: Permission denied (publickey).",
+        "{name} refuses the key that this lab has for it: whoever asked for it gave another ssh_public_key, or its "
+        "authorized_keys was changed. Nothing here has a password.",
+    ),
+    (
+        "ssh: connect to host 10.0.2.1 port 22: No route to host",
+        "{name} cannot be reached: make status shows whether it runs, and on which node. What was just begun takes a "
+        "minute; make lab-up brings back a node of the lab.",
+    ),
+    (
+        "Host key verification failed.",
+        "{name} is not the machine that it was: another host key than the one known answers. make status shows what "
+        "has its address.",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["jackie", "proxy1"])
+@pytest.mark.parametrize(("words", "hint"), ENDS)
+def test_a_login_that_fails_says_what_to_look_at(clone, name, words, hint):
+    """A newcomer reads `Error 255` of make, and does not know whether it is he, the instance or the lab."""
+    # real ones write to the file behind -E
+    says = f"import sys\nwith open(sys.argv[sys.argv.index('-E') + 1], 'a') as log: log.write({words!r} + chr(10))\n"
+    (clone / "bin" / "ssh").write_text(f"#!{sys.executable}\n{says}sys.exit(255)\n")
+    said = login(clone, name, "true")
+    assert said.splitlines() == [words, hint.format(name=name)]
+
+
+def test_a_command_that_ends_with_255_is_no_failed_login(clone):
+    (clone / "bin" / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    assert login(clone, "jackie", "true") == ""
+
+
+def test_a_real_ssh_that_is_refused(clone):
+    """The hint hangs on the words and the options of the real one."""
+    (clone / "bin" / "ssh").unlink()
+    text = "Host jackie\nHostName 127.0.0.1\nPort 1\nUser root\n"
+    (clone / ".lab" / "ssh" / "jackie").write_text(text)
+    said = login(clone, "jackie", "true").splitlines()
+    assert "Connection refused" in said[0]
+    assert said[-1].startswith("jackie cannot be reached: make status shows")
 
 
 def test_a_login_on_a_node_of_the_lab(clone):
