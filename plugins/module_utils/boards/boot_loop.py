@@ -40,6 +40,7 @@ CABLE = (
 STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
 #: Of one that has mounted its root, which ran before, and does not answer.
 MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
+ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
@@ -261,13 +262,13 @@ class BootLoop(PduLoop):
             text = "; ".join(faults)
             work.say("error", f"the proxy's fault, the board is left as it is: {text}")
             work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
+        elif (work.ran and boot.runs) or (work.stays_on and not (wrong_key and boot.cycled)):
+            self._leave_on(boot, note if who != blame.NETWORK else f"{note}; {'; '.join(strangers)}: {ALONE}", who)
         elif who == blame.NETWORK and boot.tries > self.options.retries:
             self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))
         elif who == blame.NETWORK:
             work.say("error", f"{note}; {'; '.join(strangers)}; trying again")
             self._off(boot, self._on)
-        elif (work.stays_on or (work.ran and boot.runs)) and not (wrong_key and boot.cycled):
-            self._leave_on(boot, note, who)
         elif who == blame.IMAGE:
             self._off(boot, partial(self._prove_off, end=partial(self._end_image, note=note)))
         elif not wrong_key and boot.tries <= self.options.retries:
@@ -278,7 +279,11 @@ class BootLoop(PduLoop):
             self._off(boot, self._quarantine)
 
     def _leave_on(self, boot, note, who=blame.IMAGE):
-        """A board with its tenant's root, which has run: a long fsck is silent, too, and a cut may cost work."""
+        """A board with its tenant's root, which has run: a long fsck is silent, too, and a cut may cost work.
+
+        Its root was mounted from here, or lies on its own disk: that says more than another machine on the network,
+        or than a host key that its tenant may have made anew.
+        """
         work = boot.work
         note = f"{note}; {STAYS_ON if work.stays_on else MAY_WORK}"
         if self.check:
@@ -306,7 +311,7 @@ class BootLoop(PduLoop):
         remove_entry(work)
         work.say("error", f"the network's fault, the board is switched off: {text}")
         what = f"{work.board.name}: {note}; not the board's fault, {text}"
-        work.fail(blame.NETWORK, f"{what}: take that machine off the boards' network, then ask again")
+        work.fail(blame.NETWORK, f"{what}: {ALONE}, then ask again")
 
     @staticmethod
     def _end_image(work, note):

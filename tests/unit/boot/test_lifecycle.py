@@ -350,6 +350,24 @@ def test_a_stranger_on_the_network_is_blamed_and_no_board(site):
     assert board(site.run("start", 0))["state"] == "running"
 
 
+@pytest.mark.parametrize("fault", ["silent", "a stranger", "another key"])
+def test_a_boot_that_mounted_the_root_of_what_ran_keeps_its_power(site, fault):
+    """Lost: a tenant's work since the reboot, whose sshd is slow, by a second DHCP server that answered somebody."""
+    stranger = "another DHCP server answers boards: 10.0.2.66 (02:66:66:66:66:66)"
+    site.claim(0)
+    site.run("start", 0)
+    strangers = [stranger] if fault == "a stranger" else []
+    site.play(0, strangers=strangers, **({"wrong_key": True} if fault == "another key" else {"stall": "running"}))
+    result = site.run("reboot", 0, how="hard", timeout=1)
+    record = site.record(0)
+    assert (result["failed"], record.state, record.claim.instance, site.power(0)) == (True, "error", "vm0", "on")
+    assert "it may be at work and its outlet stays on" in result["msg"]
+    assert (stranger in result["msg"]) == bool(strangers)
+    site.play(0)
+    assert not site.run("stop", 0)["failed"]
+    assert board(site.run("start", 0))["state"] == "running"
+
+
 def test_a_boot_that_was_given_up_is_begun_again(site, monkeypatch):
     """Once the proxy is mended, its users would wait five minutes for boards that had given up long ago."""
     monkeypatch.setattr(presence, "QUIET", 0.3)
