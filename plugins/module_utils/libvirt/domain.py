@@ -16,10 +16,9 @@ from ..errors import BadInput, HeteroError, Refused, TimedOut
 from ..plays import play
 
 URI = "qemu:///system"
-#: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long.
+#: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long; and what only
+#: asks for capabilities has each QEMU of the host tell its own, the first time (QEMU under TCG, busy: over a minute).
 CALL_TIME = 120.0
-#: Seconds for a call that only asks.
-ASK_TIME = 60.0
 #: What virsh takes for a domain's number or UUID before it looks for a name (virsh-util.c, virshLookupDomainInternal).
 NO_NAME = re.compile(r"[0-9]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
@@ -94,12 +93,12 @@ class Libvirt:
         """Have a domain of this XML; one of the same name and UUID is changed, which counts from its next start."""
         self.call(["define", "/dev/stdin"], "libvirt", stdin=xml)
 
-    def call(self, words, thing, stdin="", timeout=ASK_TIME):
+    def call(self, words, thing, stdin=""):
         """virsh's output; an error in its own words, or better ones where they are known.
 
         :raises TimedOut: it did not answer; libvirt may go on with what it was told.
         """
-        limit = min(timeout, max(1.0, self.deadline.left))
+        limit = min(CALL_TIME, max(1.0, self.deadline.left))
         remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
         done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limit, stdin, env={"LC_ALL": "C"})
         if done.returncode == 0:
@@ -141,14 +140,14 @@ class Domain:
 
     def attach(self, xml, live):
         """Give it a device, at once or from its next start on."""
-        self._call("attach-device", "/dev/stdin", _where(live), stdin=xml, timeout=CALL_TIME)
+        self._call("attach-device", "/dev/stdin", _where(live), stdin=xml)
 
     def detach(self, xml, live):
         """Take a device away; a running guest is only asked to let it go."""
-        self._call("detach-device", "/dev/stdin", _where(live), stdin=xml, timeout=CALL_TIME)
+        self._call("detach-device", "/dev/stdin", _where(live), stdin=xml)
 
     def start(self):
-        self._call("start", timeout=CALL_TIME)
+        self._call("start")
 
     def shutdown(self, timeout):
         """Ask the guest to end, and wait until it has; TimedOut where it has not."""
@@ -164,7 +163,7 @@ class Domain:
         """End it by force; it may have ended by itself."""
         if self.active:
             try:
-                self._call("destroy", timeout=CALL_TIME)
+                self._call("destroy")
             except HeteroError:
                 if self.active:
                     raise
@@ -180,9 +179,9 @@ class Domain:
     def undefine(self):
         self._call("undefine", "--managed-save", "--nvram")
 
-    def _call(self, word, *more, **options):
+    def _call(self, word, *more, stdin=""):
         must_be_name(self.name)
-        return self.libvirt.call([word, self.name, *more], self.thing, **options)
+        return self.libvirt.call([word, self.name, *more], self.thing, stdin)
 
 
 def named(said, thing, word):
