@@ -14,6 +14,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import SCRATCH
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
@@ -191,7 +192,8 @@ class Site:
             loops=devices_of(self.state / "board-roots"),
             roots={name: self._names(roots / name) for name in self._names(roots) if name != ".lock"},
             restore=self._names(self.state / "exports"),
-            records=self._names(self.state / "claims"),
+            # what a killed writer of a record has left goes with the board's next one
+            records=[name for name in self._names(self.state / "claims") if not SCRATCH.fullmatch(name)],
             tftp={name: self._names(self.tftp / name) for name in self._names(self.tftp)},
             images=self._tree(self.state / "images") == self.stored,
             locks_held=self.locks_held(),
