@@ -46,6 +46,15 @@ PROXY = ArgumentSpec(
 )
 #: Option of the modules that change or end what a claim has (doc fragment `hetero.compute.created`).
 CREATED = ArgumentSpec(dict(created=dict(type="list", elements="float", default=[])))
+#: Options of the modules that look at a machine before its set-up (doc fragment `hetero.compute.planned`).
+PLANNED = ArgumentSpec(
+    dict(
+        packages=dict(type="list", elements="str", default=[]),
+        images=dict(type="list", elements="dict", default=[]),
+        reap_interval=dict(type="str"),
+        mistakes=dict(type="list", elements="dict", default=[]),
+    )
+)
 #: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))
 #: Both.

@@ -17,6 +17,7 @@ description:
   - Changes nothing. Used by roles P(hetero.compute.gpu_lxc#role) and P(hetero.compute.kvm_guests#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
+  - hetero.compute.planned
 attributes:
   check_mode:
     support: full
@@ -70,11 +71,6 @@ options:
     description: What the operator says of GPUs, by address, UUID, index or device id.
     type: dict
     default: {}
-  packages:
-    description: Debian packages to look for.
-    type: list
-    elements: str
-    default: []
   kind:
     description: Whether the bridge is that of containers or of guests, for O(stage=bridge).
     type: str
@@ -100,19 +96,6 @@ options:
     description: Networks, or addresses, that are open although they lie in a closed one.
     type: list
     elements: str
-    default: []
-  images:
-    description: Images to have in the store, with C(name), and C(src) or C(url).
-    type: list
-    elements: dict
-    default: []
-  reap_interval:
-    description: How often to look for leases that are over, as a time span of systemd.
-    type: str
-  mistakes:
-    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
-    type: list
-    elements: dict
     default: []
 author:
   - hetero.compute contributors (@hetero-compute)
@@ -209,9 +192,9 @@ from ..module_utils.change import Change
 from ..module_utils.module import run
 from ..module_utils.node import plan_check
 from ..module_utils.node.findings import outcome
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils.spec import PLANNED, ArgumentSpec
 
-SPEC = ArgumentSpec(
+SPEC = PLANNED + ArgumentSpec(
     dict(
         stage=dict(type="str", choices=["machine", "bridge", "services"], default="machine"),
         lxcpath=dict(type="path", default="/var/lib/lxc"),
@@ -224,15 +207,11 @@ SPEC = ArgumentSpec(
         local_gb=dict(type="int"),
         unprivileged=dict(type="bool", default=True),
         gpu_overrides=dict(type="dict", default={}),
-        packages=dict(type="list", elements="str", default=[]),
         kind=dict(type="str", choices=["lxc", "kvm"], default="lxc"),
         nat=dict(type="bool", default=True),
         open_ports=dict(type="list", elements="str", default=[]),
         closed_networks=dict(type="list", elements="str", default=[]),
         open_networks=dict(type="list", elements="str", default=[]),
-        images=dict(type="list", elements="dict", default=[]),
-        reap_interval=dict(type="str"),
-        mistakes=dict(type="list", elements="dict", default=[]),
     )
 )
 #: What is looked at whatever the machine is, and no part of a plan for it.

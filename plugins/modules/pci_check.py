@@ -18,6 +18,7 @@ description:
   - Used by role P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
+  - hetero.compute.planned
 attributes:
   check_mode:
     support: full
@@ -37,24 +38,6 @@ options:
     description: Words that the kernel's command line is to hold. By default what this machine's IOMMU needs.
     type: list
     elements: str
-  packages:
-    description: Debian packages to look for.
-    type: list
-    elements: str
-    default: []
-  images:
-    description: Images to have in the store, with C(name), and C(src) or C(url).
-    type: list
-    elements: dict
-    default: []
-  reap_interval:
-    description: How often to look for leases that are over, as a time span of systemd.
-    type: str
-  mistakes:
-    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
-    type: list
-    elements: dict
-    default: []
 author:
   - hetero.compute contributors (@hetero-compute)
 """
@@ -124,16 +107,12 @@ from ..module_utils.module import run
 from ..module_utils.node import plan_check
 from ..module_utils.node.findings import outcome
 from ..module_utils.pci.machine import look
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils.spec import PLANNED, ArgumentSpec
 
-SPEC = ArgumentSpec(
+SPEC = PLANNED + ArgumentSpec(
     dict(
         driver=dict(type="str", choices=["vfio-pci", "pci-stub"], default="vfio-pci"),
         arguments=dict(type="list", elements="str"),
-        packages=dict(type="list", elements="str", default=[]),
-        images=dict(type="list", elements="dict", default=[]),
-        reap_interval=dict(type="str"),
-        mistakes=dict(type="list", elements="dict", default=[]),
     )
 )
 

@@ -18,6 +18,7 @@ description:
   - Changes nothing. Used by role P(hetero.compute.tftp_proxy#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
+  - hetero.compute.planned
 attributes:
   check_mode:
     support: full
@@ -98,24 +99,6 @@ options:
     description: How disks are wiped, with C(method), C(verify) and C(samples).
     type: dict
     default: {}
-  images:
-    description: Images to have in the store, with C(name), and C(src) or C(url).
-    type: list
-    elements: dict
-    default: []
-  reap_interval:
-    description: How often to look for leases that are over, as a time span of systemd.
-    type: str
-  mistakes:
-    description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
-    type: list
-    elements: dict
-    default: []
-  packages:
-    description: Debian packages to look for.
-    type: list
-    elements: str
-    default: []
   timeout:
     description: Seconds that services may take to answer.
     type: float
@@ -222,9 +205,9 @@ from ..module_utils.module import run
 from ..module_utils.node.findings import outcome
 from ..module_utils.proxy_node import preflight, selftest
 from ..module_utils.proxy_node.config import CONFIG, read_config
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils.spec import PLANNED, ArgumentSpec
 
-SPEC = ArgumentSpec(
+SPEC = PLANNED + ArgumentSpec(
     dict(
         stage=dict(type="str", choices=["machine", "services"], default="machine"),
         server=dict(type="str", required=True),
@@ -241,12 +224,8 @@ SPEC = ArgumentSpec(
         credentials_for=dict(type="list", elements="str", default=[]),
         ram_images=dict(type="dict", default={}),
         boards=dict(type="dict", default={}),
-        packages=dict(type="list", elements="str", default=[]),
         credential_keys=dict(type="dict", no_log=False),
         wipe=dict(type="dict", default={}),
-        images=dict(type="list", elements="dict", default=[]),
-        reap_interval=dict(type="str"),
-        mistakes=dict(type="list", elements="dict", default=[]),
         timeout=dict(type="float", default=15),
     )
 )

@@ -54,6 +54,8 @@ def prepare(site, play):
 
 def sweep(site, killed, follows, part=None):
     """(how many write points the play has, how many of them are this part's or the sample's, how many were tried)."""
+    for play in ("provision", "terminate"):  # a node's first play makes what the later ones find
+        succeed(site, play, "the first")
     prepare(site, killed)
     succeed(site, killed, "counting")
     count, tried = site.points.count, 0
