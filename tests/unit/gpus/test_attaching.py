@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What giving and taking back GPUs does in which order, and what it says. Real containers are in tests/unit/attaching."""
+"""What giving and taking back GPUs does in which order, and what it says. tests/unit/attaching has real containers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_is_no_container_and_what_is_no_host_for_gpus(host):
     """Lost: a container that does not start, for a command that its host has not; or a wrong reason why."""
     box = host.box("ml", 7)
     host.found.unsupported = "NVSwitch"
-    with pytest.raises(Refused, match="^this host: NVSwitch$"):
+    with pytest.raises(Refused, match=r"^this host: NVSwitch$"):
         host.attach(box, 1)
     host.found.unsupported, box.defined = None, False
     with pytest.raises(BadInput, match="container ml: there is no such container"):
@@ -171,7 +171,7 @@ def test_what_could_not_be_handed_over_goes_back_and_what_it_had_stays(host):
     host.attach(box, 1)
     host.done.clear()
     host.fails.add("give")
-    with pytest.raises(HeteroError, match="^container ml: give does not work$"):
+    with pytest.raises(HeteroError, match=r"^container ml: give does not work$"):
         host.attach(box, 2)
     assert host.rows() == [("ml", 1, ATTACHED)]
     taken = [one for one in host.done if one[0] == "take"]
@@ -183,14 +183,14 @@ def test_what_could_not_be_handed_over_goes_back_and_what_it_had_stays(host):
         host.attach(box, 3, check=True)
     assert len([one for one in host.done if one[0] == "take"]) == len(taken)
     host.fails.add("take")
-    with pytest.raises(HeteroError, match="give does not work; taking that back: .*take does not work") as failed:
+    with pytest.raises(HeteroError, match=r"give does not work; taking that back: .*take does not work") as failed:
         host.attach(box, 2)
     assert "gpu_reconcile" in str(failed.value)
     assert host.rows() == [("ml", 1, ATTACHED), ("ml", 2, DETACHING)]
 
 
 def test_who_can_open_another_gpu_is_given_none(host):
-    """Lost: one tenant's GPU to another's program: before anything is given, and after, when it was opened meanwhile."""
+    """Lost: one tenant's GPU to another's program, which could open it before, or since anything was given."""
     box = host.box("ml", 7)
     host.states["ml", TWO.address] = attaching.reach.OPEN
     with pytest.raises(Refused, match="can open GPUs that it was not given"):
