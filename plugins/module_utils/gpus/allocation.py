@@ -205,7 +205,6 @@ def choose(fit, own, count):
             key=lambda node: (node not in near, len(nodes[node]) < missing, abs(len(nodes[node]) - missing), str(node)),
         )
         chosen += nodes.pop(best)[:missing]
-        near.add(best)
     return chosen
 
 

@@ -18,7 +18,8 @@ from .nodes import DeviceNode
 from .overrides import UUID, Overrides
 from .paths import HERE, names_in, text_of
 
-VENDORS = {pci_devices.NVIDIA: "nvidia", pci_devices.AMD: "amd", pci_devices.INTEL: "intel"}
+#: Those whose GPUs are shown, and not handed out.
+OTHERS = {pci_devices.AMD: "amd", pci_devices.INTEL: "intel"}
 #: Drivers that hold a device for virtual machines, or hold it back from all others.
 HELD_FOR_GUESTS = ("vfio-pci", "pci-stub")
 
@@ -87,7 +88,7 @@ def find(overrides=None, paths=HERE):
     switched = refused.nvswitch(devices) if known else None
     gpus = _nvidia(devices, known, version, faults, said, paths)
     gpus = [replace(gpu, unsupported=gpu.unsupported or switched) for gpu in gpus]
-    gpus += [_other(device, paths) for device in devices if device.is_display and device.vendor in _FACTS_ONLY]
+    gpus += [_other(device, paths) for device in devices if device.is_display and device.vendor in OTHERS]
     return Found(
         sorted(gpus, key=lambda gpu: gpu.address),
         nodes.nvidia_shared(paths) if version else [],
@@ -96,9 +97,6 @@ def find(overrides=None, paths=HERE):
         switched,
         said.unused,
     )
-
-
-_FACTS_ONLY = (pci_devices.AMD, pci_devices.INTEL)
 
 
 def driver_version(paths=HERE):
@@ -218,7 +216,7 @@ def _note(device, arch, information, uuid):
 
 def _other(device, paths):
     """A GPU of AMD or Intel: shown, not handed out."""
-    vendor = VENDORS[device.vendor]
+    vendor = OTHERS[device.vendor]
     own = nodes.drm(device.folder, paths)
     if device.driver == "amdgpu":
         own += nodes.kfd(paths)

@@ -133,4 +133,4 @@ def drm(device_folder, paths=HERE):
 def kfd(paths=HERE):
     """/dev/kfd, AMD's compute node for all its GPUs; nothing where the driver has none."""
     major = majors(paths).get("kfd")
-    return [] if major is None else [look("kfd", major, 0, paths, driver="kfd")]
+    return [] if major is None else [look("kfd", major, 0, paths)]

@@ -9,6 +9,7 @@ import os
 import stat
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -235,3 +236,63 @@ def test_a_process_that_ends_before_it_is_asked_whose_it_is_fails_no_look(monkey
 
     monkeypatch.setattr(paths, "open", opened, raising=False)
     assert holders([GPU], proc.paths) == {GPU: []}
+
+
+def test_one_that_ended_hides_no_other(monkeypatch, proc):
+    """Lost: who holds a GPU, behind a process, a thread, a file or a mapping that went while it was looked at."""
+    gpu = proc.device("nvidia0", 0)
+    proc.process("self", "0::/")
+    (proc.process(101, "0::/lxc.payload.ml-6", gpu) / "maps").unlink()
+    # by pid, not by letter
+    proc.process(1000, "0::/lxc.payload.ml-7", "/nowhere", gpu)
+    proc.process(202, "0::/lxc.payload.ml-8", gpu)
+    assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [202, 1000]
+    # the first thread and another one ended, a third holds it
+    alone = proc.process(303, "0::/lxc.payload.ml-9")
+    folders = [str(proc.root / "proc" / name) for name in ("404", "202")]
+    monkeypatch.setattr(processes, "_apart", lambda folder: folders if folder == str(alone) else [])
+    assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [202, 303, 1000]
+
+
+def test_a_disk_is_no_gpu_of_the_same_numbers(proc):
+    """Lost: who holds a block device, which other cards show theirs by; or it is taken for a character device's."""
+    proc.process("self", "0::/")
+    proc.process(101, "0::/lxc.payload.ml-6", proc.device("disk", 0, stat.S_IFBLK))
+    block = ("b", 195, 0)
+    assert [(number, len(held)) for number, held in holders([GPU, block], proc.paths).items()] == [(GPU, 0), (block, 1)]
+
+
+def test_mapped_files_are_told_apart_by_their_file_system_too(proc):
+    """Lost: who has a GPU mapped: a library of the same number on another disk was looked at before."""
+    proc.process("self", "0::/")
+    folder = proc.process(101, "0::/lxc.payload.ml-6")
+    (folder / "map_files").mkdir()
+    lines = []
+    for number, (disk, target) in enumerate((("fe:01", "/dev/null"), ("fe:02", proc.device("nvidia0", 0)))):
+        (folder / "map_files" / f"a{number}-b{number}").symlink_to(target)
+        lines.append(f"a{number}-b{number} rw-p 00000000 {disk} 55                         /odd".encode() + b"\xff\n")
+    (folder / "maps").write_bytes(b"".join(lines))
+    assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [101]
+
+
+def test_who_has_no_name_is_shown_by_its_pid(proc):
+    """Lost: who holds a GPU, as the kernel does not say what its program is called."""
+    proc.process("self", "0::/")
+    (proc.process(101, "0::/lxc.payload.ml-6", proc.device("nvidia0", 0)) / "comm").unlink()
+    assert holders([GPU], proc.paths)[GPU] == [Process(101, "?", "ml-6")]
+
+
+@pytest.mark.parametrize(
+    ("machine", "number"),
+    [("x86_64", 312), ("aarch64", 272), ("riscv64", 272), ("ppc64le", 354), ("s390x", 343), ("mips", None)],
+)
+@pytest.mark.parametrize("answer", [0, 1, -1])
+def test_the_kernel_is_asked_whether_two_threads_share_their_files(monkeypatch, machine, number, answer):
+    """Lost: what a thread alone has open; by another call's number the kernel would do who knows what."""
+    asked = []
+    libc = SimpleNamespace(syscall=lambda *words: asked.append([word.value for word in words]) or answer)
+    monkeypatch.setattr(processes, "_libc", libc)
+    monkeypatch.setattr(processes.os, "uname", lambda: SimpleNamespace(machine=machine))
+    assert processes._share_files(7, 8) is (number is not None and answer == 0)
+    # KCMP_FILES of linux/kcmp.h
+    assert asked == ([] if number is None else [[number, 7, 8, 2, 0, 0]])
