@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.filter.fits import FilterModule
 from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import describe, rejections, summary
+from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import describe, grouped, rejections, summary
 
 ROOT = Path(__file__).parents[3]
 BOARDS = read(ROOT / "roles" / "lab" / "files" / "tilera_boards")
@@ -247,3 +247,19 @@ def test_filter_refuses_what_it_cannot_judge():
 def test_three_are_named_and_four_are_counted(same, said):
     """Three names are read at a glance; a rack of them hides the one that differs."""
     assert summary({**{f"board{number}": ["off"] for number in range(same)}, "board9": ["on"]})[0] == said
+
+
+def test_one_of_its_kind_is_named_and_all_of_a_kind_are_counted():
+    """Lost: the name of the only host of a site; or the word that all boards are out, in a list of their names."""
+    told = [("boards", "board0", ["off"]), ("hosts", "h1", ["full"]), ("hosts", "h2", ["full"])]
+    assert grouped(told, all_as_number=True) == ["2 hosts: full", "board0: off"]
+    assert grouped(told) == ["h1, h2: full", "board0: off"]
+    told.append(("hosts", "h3", ["off"]))
+    assert grouped(told, all_as_number=True)[0] == "h1, h2: full"
+
+
+def test_what_is_not_asked_for_is_not_missed():
+    """Lost: a board of which the facts do not say all, for a flavor that wants none of that."""
+    assert rejections({"name": "any"}, {"cpu_info": {}}) == []
+    assert rejections({"memory_mb": 0}, {}) == []
+    assert rejections({"memory_mb": 1}, {}) == ["has no memory_mb"]
