@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils.flavors import hosts, nodes
 from ansible_collections.hetero.compute.tests.unit.flavors.test_scheduling import KVM, board, device, gpu, host, proxy
 
@@ -35,6 +36,8 @@ def test_what_a_host_lacks_just_now_is_said_in_peoples_words():
     assert (verdict.brief, verdict.room, verdict.most) == ("in use", 0, nodes.PLENTY)
     verdict = nodes.host_verdict(dict(LXC, vcpus=9, memory_mb=8), host("h", free=8), "h")
     assert verdict.busy[0] == "9 vcpus wanted, 8 of 65536 left"
+    verdict = nodes.host_verdict(dict(LXC, memory_mb=30000), host("h", free=30000), "h")
+    assert (verdict.room, verdict.most) == (1, 2)
     # just enough is enough
     verdict = nodes.host_verdict(dict(LXC, vcpus=8, memory_mb=8, local_gb=8), host("h", free=8), "h")
     assert (verdict.busy, verdict.brief, verdict.room) == ((), "", 1)
@@ -71,6 +74,17 @@ def test_what_may_be_made_free_counts_for_who_waits():
     gpus = [gpu(1), gpu(2) | dict(unsupported="no driver"), gpu(3, "ml"), gpu(4)]
     verdict = nodes.host_verdict(one, host("h", *gpus), "h")
     assert (verdict.room, verdict.most) == (2, 3)
+    two = dict(LXC, extra_specs={"hypervisor": "s== LXC", "gpus": "= 2", "gpu_arch": "s== fermi"})
+    others = [gpu(number, arch=arch) for number, arch in ((5, "kepler"), (6, "kepler"), (7, "kepler"), (8, None))]
+    verdict = nodes.host_verdict(two, host("h", *gpus, gpu(9), *others), "h")
+    assert (verdict.room, verdict.most) == (1, 2), "of fermi alone, and two for each"
+
+
+@pytest.mark.parametrize("answer", [{"state": "running"}, {"cpu_info": {}}, {}])
+def test_what_is_no_answer_is_said(answer):
+    """Lost: that a play gave something else: nothing would fit, without a reason."""
+    with pytest.raises(BadInput, match="is no result of board_info or host_info"):
+        nodes.verdicts(PLAIN, [answer])
 
 
 def test_a_board_need_have_no_disk_unless_that_is_asked_for():

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -104,3 +105,128 @@ def test_who_can_open_more_than_its_own_is_given_nothing():
         access.refuse_wild("ml", reaches, set())
     assert told in str(refused.value)
     assert refused.value.facts["open"] == told
+
+
+OTHER = SimpleNamespace(path="/dev/nvidia1", number=("c", 195, 1), kind="c", major=195, minor=1)
+
+
+class Inside:
+    """What a container's kernel allows and has, and what was done to it."""
+
+    def __init__(self, monkeypatch, allowed, there):
+        self.allowed, self.there, self.done, self.turns = set(allowed), set(there), [], []
+        nodes = {node.path: node for node in (NODE, OTHER)}
+        container = SimpleNamespace(name="ml", thing="container ml")
+        put = monkeypatch.setattr
+        put(access, "of_container", lambda pid, name: SimpleNamespace(look=lambda: self, of=(pid, name)))
+        put(access, "Changing", lambda cgroup, box: self)
+        put(
+            access.device_nodes,
+            "look_each",
+            lambda box, paths, pid: {
+                path: nodes[path].number if nodes[path] in self._nodes(self.there) else None for path in paths
+            },
+        )
+        put(access.device_nodes, "make", self._make)
+        put(access.device_nodes, "make_inside", lambda box, *nodes: self._made("inside", nodes))
+        put(access.device_nodes, "remove", self._remove)
+        put(
+            access.opening,
+            "opens_each",
+            lambda box, paths, pid: {path: 0 if nodes[path].number in self.allowed else errno.EPERM for path in paths},
+        )
+        put(
+            access.opening,
+            "reaches",
+            lambda box, numbers, pid, base: {
+                number: 0 if number in self.allowed else errno.EPERM for number in numbers
+            },
+        )
+        self.running = access.Running(container, 7, "/base")
+
+    def _nodes(self, numbers):
+        return [node for node in (NODE, OTHER) if node.number in numbers]
+
+    def may(self, kind, major, minor, wanted):
+        assert wanted in ("rw", "r", "w")
+        return (kind, major, minor) in self.allowed
+
+    @contextmanager
+    def alone(self, deadline):
+        self.turns.append(deadline.seconds)
+        yield
+
+    def plan(self, state, rules):
+        for rule in rules:
+            number = (rule.kind, rule.major, rule.minor)
+            change = self.allowed.add if state == "allowed" else self.allowed.discard
+            yield SimpleNamespace(
+                act=lambda rule=rule, number=number, change=change: (
+                    self.done.append(f"{state} {rule}"),
+                    change(number),
+                )
+            )
+
+    def _made(self, where, nodes):
+        self.done.append((where, [node.path for node in nodes]))
+        self.there.update(node.number for node in nodes)
+
+    def _make(self, box, *nodes, base, pid):
+        self._made((base, pid), nodes)
+
+    def _remove(self, box, *paths, pid):
+        self.done.append(("removed", list(paths)))
+        self.there.difference_update(node.number for node in (NODE, OTHER) if node.path in paths)
+
+
+@pytest.mark.parametrize(("method", "where"), [(access.HOST, ("/base", 7)), (access.INSIDE, "inside")])
+def test_only_what_is_not_so_already_is_given(monkeypatch, method, where):
+    """Lost: a container's first rule, which denies it all else; or its nodes, made by the way that it cannot go."""
+    one = Inside(monkeypatch, [OTHER.number], [NODE.number])
+    assert [proof.changed for proof in one.running.give([NODE, OTHER], method, check=True)] == [True, True]
+    assert one.done == []
+    proofs = one.running.give([NODE, OTHER], method)
+    assert one.done == ["allowed c 195:0 rw", (where, [OTHER.path])]
+    assert [(proof.before, proof.after) for proof in proofs] == [
+        (dict(allowed=False, node=True), dict(allowed=True, node=True)),
+        (dict(allowed=True, node=False), dict(allowed=True, node=True)),
+    ]
+    assert [(proof.path, proof.rule, proof.opens) for proof in proofs] == [
+        (NODE.path, "c 195:0", "ok"),
+        (OTHER.path, "c 195:1", "ok"),
+    ]
+    one.done.clear()
+    assert [proof.changed for proof in one.running.give([NODE, OTHER], method)] == [False, False]
+    assert [proof.changed for proof in one.running.give([NODE, OTHER], method, check=True)] == [False, False]
+    assert one.done == []
+    assert all(1 <= seconds <= 30 for seconds in one.turns), "others take milliseconds"
+
+
+def test_only_what_is_there_is_taken(monkeypatch):
+    """Lost: a GPU that stays open; or a container's other devices, by a rule more than it needs."""
+    one = Inside(monkeypatch, [OTHER.number], [NODE.number])
+    checked = one.running.take([NODE, OTHER], check=True)
+    assert [proof.after for proof in checked] == [dict(allowed=False, node=False)] * 2
+    assert one.done == []
+    proofs = one.running.take([NODE, OTHER])
+    assert one.done == ["denied c 195:1 rw", ("removed", [NODE.path])]
+    assert [(proof.after, proof.opens) for proof in proofs] == [(dict(allowed=False, node=False), "EPERM")] * 2
+    one.done.clear()
+    assert [proof.changed for proof in one.running.take([NODE, OTHER])] == [False, False]
+    assert one.done == []
+
+
+def test_words_of_options_and_results(running):
+    """Lost: what playbooks write and compare; an error must say which node it is about."""
+    assert (access.HOST, access.INSIDE) == ("host", "lxc-attach")
+    one, proofs = running(False, False, errno.EPERM)
+    with pytest.raises(HeteroError, match="was opened for it") as failed:
+        one._prove_open([NODE], proofs)
+    assert failed.value.facts["node"]["path"] == NODE.path
+    several = {
+        address: SimpleNamespace(address=address, state=reach.OPEN, why="all")
+        for address in ("0000:07:00.0", "0000:06:00.0")
+    }
+    with pytest.raises(Refused) as refused:
+        access.refuse_wild("ml", several, set())
+    assert refused.value.facts["open"] == "0000:06:00.0: all; 0000:07:00.0: all"

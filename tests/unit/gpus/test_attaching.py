@@ -195,7 +195,7 @@ def test_who_can_open_another_gpu_is_given_none(host):
     host.states["ml", TWO.address] = attaching.reach.OPEN
     with pytest.raises(Refused, match="can open GPUs that it was not given"):
         host.attach(box, wanted=Wanted(gpus=(ONE.address,)))
-    assert host.rows() == []
+    assert (host.rows(), host.methods) == ([], []), "nothing was given before"
     host.states.clear()
     give = host.site.running
 
@@ -217,6 +217,37 @@ def test_isolation_without_rules_is_called_what_it_is(host):
     done = host.attach(box, 1)
     assert done["isolation"] == "node-only"
     assert [one["state"] for one in done["others"]] == ["node-only", "closed"]
+
+
+def test_verbs_take_turns_by_their_names(host, monkeypatch):
+    """Lost: for what one waits, in the words of those who wait; and a site's own folders."""
+    held, taken = [], attaching.lock
+    monkeypatch.setattr(attaching, "lock", lambda *words: held.append(words[:4]) or taken(*words))
+    box = host.box("ml")
+    host.attach(box, 1)
+    host.detach(box)
+    folder = host.site.run_folder
+    assert held == [(folder, "lxc-ml", "attach", "test"), (folder, "lxc-ml", "detach", "test")]
+    monkeypatch.setattr(attaching, "Running", lambda *given: given)
+    del host.site.running
+    assert host.site.running(box, 7) == (box, 7, "/private")
+
+
+def test_what_the_table_does_not_know_is_written_down_first(host):
+    """Lost: GPUs after the next restart: its file would be written with what the table knows alone."""
+    box = host.box("ml", 7)
+    host.attach(box, 2)
+    for row in host.store.allocations():
+        host.store.free(row)
+    before = dict(host.files)
+    host.open["ml"].clear()
+    with pytest.raises(Refused, match="by its own file, and not by the table"):
+        host.attach(box, wanted=Wanted(gpus=(THREE.address,)))
+    with pytest.raises(Refused, match=f"has {TWO.address} by its own file, and not by the table"):
+        host.detach(box, ONE.address)
+    assert host.files == before
+    host.detach(box)
+    assert host.files == {}
 
 
 # ---- taking back

@@ -88,6 +88,10 @@ def test_nodes_that_lie_in_a_container_are_taken_out(host, monkeypatch):
     host.open["ml"].update([NODE.path])
     found, _look = closed(host, monkeypatch, box, Asked())
     assert found == [("left-over node", ONE.address, [NODE.path, "/dev/dri/card0"], [], f"{NODE.path} is in it")]
+    host.found.gpus = [gpu(1, nodes=[NODE, *TWO.nodes])]
+    host.open["ml"].add("/dev/nvidia2")
+    assert closed(host, monkeypatch, box, Asked())[0][0][4] == "/dev/nvidia1, /dev/nvidia2 is in it"
+    host.found.gpus = [ONE, TWO]
     # without a GPU it needs none of those that all share, and caps are nobody's
     host.open["ml"] = {SHARED.path, "/dev/nvidia-caps/nvidia-cap1"}
     found, _look = closed(host, monkeypatch, box, Asked())

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach
 from ansible_collections.hetero.compute.plugins.module_utils.libvirt import attaching
 
@@ -71,3 +72,167 @@ def test_who_may_make_nodes(within, may):
 def test_a_domain_is_known_by_what_its_devices_are_allocated_to():
     """Lost: a card that a guest has: whoever holds it would be taken for a container that ended."""
     assert attaching.holder_of("ml-9") == f"{reach.DOMAIN}ml-9" == "domain:ml-9"
+
+
+def test_words_that_results_and_tables_have():
+    """Lost: what playbooks compare; the number that no driver has must be the last one that there can be."""
+    assert (reach.OPEN, reach.NODE_ONLY, reach.CLOSED) == ("open", "node-only", "closed")
+    assert reach.UNKNOWN == ("c", (1 << 12) - 1, (1 << 20) - 1)
+    assert reach.NO_GPU == 253, "below it are GPUs, above it what the driver keeps for itself"
+
+
+def test_a_program_of_any_name_may_be_looked_at():
+    """Lost: all looks at GPUs, for a program whose name is no UTF-8 text."""
+    mine = f"/proc/{os.getpid()}/comm"
+    with open(mine, "rb") as file:
+        before = file.read()
+    try:
+        with open(mine, "wb") as file:
+            file.write(b"\xff\xfe")
+        assert reach.can_mknod(os.getpid()) in (True, False)
+    finally:
+        with open(mine, "wb") as file:
+            file.write(before.strip())
+
+
+class Box:
+    """A container that is started anew as often as it is asked for its init."""
+
+    name, thing = "ml", "container ml"
+
+    def __init__(self, *pids):
+        self.pids = list(pids)
+
+    @property
+    def init_pid(self):
+        return self.pids.pop(0) if len(self.pids) > 1 else self.pids[0]
+
+
+@pytest.mark.parametrize(
+    ("pids", "failing", "seen"),
+    [
+        ([None], 0, []),
+        ([1], 0, [1]),
+        ([1, None], 1, [1]),
+        ([1, 2], 1, [1, 2]),
+        ([1, 1], 1, None),
+        ([1, 2, 3, 4, 5, 6], 4, [1, 2, 3, 4, 5]),
+        ([*range(1, 99)], 99, None),
+    ],
+)
+@pytest.mark.parametrize("error", [HeteroError("ended"), FileNotFoundError(), ProcessLookupError()], ids=type)
+def test_one_that_is_started_anew_is_looked_at_anew(monkeypatch, pids, failing, seen, error):
+    """Lost: a GPU to who asks while a neighbour ends or reboots; or a look that a neighbour's root keeps going."""
+    asked = []
+
+    def look(_container, pid, gpus):
+        asked.append(pid)
+        if len(asked) <= failing:
+            raise error
+        return ["far"]
+
+    monkeypatch.setattr(reach, "reach_of", look)
+    if seen is None:
+        with pytest.raises(type(error)):
+            reach._reach_now(Box(*pids), [GPU], True)
+        assert len(asked) == (1 if pids == [1, 1] else 5)
+    else:
+        assert reach._reach_now(Box(*pids), [GPU], True) == (["far"] if len(seen) > failing else [])
+        assert asked == seen
+
+
+def test_of_those_elsewhere_only_what_they_have_counts(monkeypatch):
+    """Lost: a GPU, as a container of another folder, which was never ours, could open all of them."""
+    asked = []
+    monkeypatch.setattr(reach.folders, "in_use", lambda: ["/ours", "/theirs"])
+    monkeypatch.setattr(reach.liblxc, "running", lambda lxcpath: {"/ours": ["a", "b"], "/theirs": ["c"]}[lxcpath])
+    monkeypatch.setattr(reach.liblxc, "Container", lambda name, lxcpath: Box(7))
+    monkeypatch.setattr(reach, "has", lambda container, pid, gpus: ["its own"])
+    monkeypatch.setattr(reach, "reach_of", lambda container, pid, gpus: asked.append(gpus) or [len(asked)])
+    assert reach.look(["/ours"], [GPU]).reaches == (1, 2, 3)
+    assert asked == [[GPU], [GPU], ["its own"]]
+
+
+@pytest.mark.parametrize(
+    ("wild", "state", "node", "nodes", "found"),
+    [
+        (False, reach.OPEN, False, [NODE], True),
+        (False, reach.CLOSED, True, [NODE], False),
+        (False, reach.NODE_ONLY, True, [NODE], False),
+        (False, reach.OPEN, True, [], False),
+        (True, reach.OPEN, False, [NODE], False),
+        (True, reach.OPEN, True, [NODE], True),
+    ],
+)
+def test_what_one_has(monkeypatch, wild, state, node, nodes, found):
+    """Lost: a container's GPU to a table that begins anew; or all GPUs to one whose rule opens every one."""
+    gpu = SimpleNamespace(address="0000:05:00.0", nodes=nodes, drm_nodes=[])
+    asked = []
+    view = SimpleNamespace(may=lambda *words: asked.append(words) or wild)
+    monkeypatch.setattr(reach, "of_container", lambda pid, name: SimpleNamespace(look=lambda: view))
+    monkeypatch.setattr(reach, "reach_of", lambda box, pid, gpus: [reach.Reach("h", "ml", gpu.address, state, "")])
+    monkeypatch.setattr(reach.device_nodes, "look", lambda box, path, pid: NODE.number if node else None)
+    assert reach.has(Box(7), 7, [gpu]) == ([gpu] if found else [])
+    assert asked == [("c", 195, 253, "r")]
+
+
+def test_who_lives(monkeypatch, tmp_path):
+    """Lost: the GPU of a guest, an instance, or a container whose disk is not mounted, as of one that is no more."""
+    live = reach.Live((reach.Reach("/a/b#1", "b", "x", reach.CLOSED, ""),))
+    (tmp_path / "vm1.xml").write_text("")
+    (tmp_path / "lxc").mkdir()
+    monkeypatch.setattr(reach, "LIBVIRT", ("/nowhere", str(tmp_path)))
+    defined = {"ml": "id1", "off": None}
+    monkeypatch.setattr(
+        reach.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name, defined=name != "no")
+    )
+    monkeypatch.setattr(reach.identity, "key_of", lambda box: f"{tmp_path}/lxc/{box.name}#{defined.get(box.name, 'x')}")
+    lives = {
+        "/a/b#1": True,
+        "domain:vm1": True,
+        "domain:vm2": False,
+        "instance:ml": False,
+        "kvm:vm1": True,
+        "/nowhere/at/all/ml#id1": True,
+        f"{tmp_path}/lxc/ml#id1": True,
+        f"{tmp_path}/lxc/ml#id2": False,
+        f"{tmp_path}/lxc/no#x": False,
+    }
+    assert {holder: live.is_there(holder) for holder in lives} == lives
+
+
+def test_who_can_use_a_gpu_now(monkeypatch):
+    """Lost: whom to ask for a GPU: who can open it, who still has it open, and what keeps it for guests."""
+    one = SimpleNamespace(address="1", nodes=[NODE], drm_nodes=[], driver="nvidia")
+    kept = SimpleNamespace(address="2", nodes=[], drm_nodes=[], driver="vfio-pci")
+    free = SimpleNamespace(address="3", nodes=[], drm_nodes=[SimpleNamespace(major=None)], driver="pci-stub")
+    far = [reach.Reach("h", "ml", "1", reach.OPEN, ""), reach.Reach("h2", "b", "1", reach.CLOSED, "")]
+    far.append(reach.Reach("h", "ml", "2", reach.CLOSED, ""))
+    live = reach.Live(tuple(far))
+    monkeypatch.setattr(reach, "look", lambda lxcpaths, gpus: live)
+    used = [("a", None), (None, "win"), (None, None), ("ml", None)]
+    users = {NODE.number: [SimpleNamespace(container=box, domain=domain) for box, domain in used]}
+    said = {
+        address: [tuple(vars(holder).values()) for holder in holders]
+        for address, holders in reach.live_holders([one, kept, free], [], users).items()
+    }
+    assert said == {
+        "1": [("container", "a"), ("container", "ml"), ("libvirt", "win")],
+        "2": [("vfio", "vfio-pci")],
+        "3": [("vfio", "pci-stub")],
+    }
+    assert live.open("1") == far[:1]
+    assert live.of("h") == {"1": far[0], "2": far[2]}
+
+
+def test_all_nodes_of_a_gpu_are_tried(monkeypatch):
+    """Lost: a GPU that is open by its graphics node alone."""
+    other = SimpleNamespace(kind="c", major=226, minor=0, number=("c", 226, 0), path="/dev/dri/card0")
+    unloaded = SimpleNamespace(kind="c", major=None, minor=1, number=("c", None, 1), path="/dev/x")
+    gpu = SimpleNamespace(address="0000:05:00.0", nodes=[unloaded, other], drm_nodes=[NODE])
+    assert reach.own_nodes(gpu) == [other, NODE]
+    monkeypatch.setattr(reach.device_nodes, "look", lambda *given: None)
+    assert reach._how_far("box", 1, Cgroup("r", False), False, gpu)[0] == reach.OPEN
+    monkeypatch.setattr(reach.identity, "key_of", lambda box: box.key)
+    assert reach.key_or_path(SimpleNamespace(key="/lxc/ml#1", folder="/lxc/ml")) == "/lxc/ml#1"
+    assert reach.key_or_path(SimpleNamespace(key=None, folder="/lxc/ml")) == "/lxc/ml"

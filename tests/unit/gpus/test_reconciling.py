@@ -295,6 +295,11 @@ def test_what_a_container_lacks_is_given(host, state, opened, file, words):
         assert given == ([True, False] if repair and words else [True]), "a dry run first"
         if not repair:
             host.done.clear()
+    two = host.has(box, TWO, state=ATTACHING)
+    look = host.look()
+    reconciling._granted(look, box, [row, two], [row, two])
+    assert look.findings[0].address == f"{ONE.address}, {TWO.address}"
+    host.store.free(two)
     if words:
         assert host.rows() == [("ml", 1, ATTACHED)]
         assert {NODE.path, SHARED.path} <= host.open["ml"]

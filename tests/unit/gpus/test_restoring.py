@@ -101,6 +101,19 @@ def test_on_another_host_it_gets_as_many_of_each_kind(host):
         host.resolve(other, file(gpu(9)), False)
 
 
+def test_on_another_host_it_gets_no_more_than_it_had(host):
+    """Lost: a GPU of others: those of any kind are counted with those of a kind; what is for one run stays so."""
+    host.found.gpus = [ONE, gpu(2), gpu(3, arch="kepler")]
+    asked = [dict(vars(Wanted(1, arch)), gpus=[]) for arch in (None, "kepler")]
+    given = host.resolve(host.box("ml"), Persisted(asked, [], [], []), False)
+    assert [one["uuid"] for one in given.gpus] == ["GPU-1", "GPU-3"]
+    assert len(host.rows()) == 2
+    host.has(host.boxes["ml"], gpu(2), persistent=False)
+    assert [one["uuid"] for one in host.resolve(host.boxes["ml"], file(gpu(9)), False).gpus] == ["GPU-1", "GPU-3"]
+    # here, too: the table is newer than the file
+    assert [one["uuid"] for one in host.resolve(host.boxes["ml"], file(ONE, gpu(2)), True).gpus] == ["GPU-1"]
+
+
 @pytest.mark.parametrize(("shares", "shared"), [((True, True), True), ((True, False), False)])
 def test_on_another_host_it_shares_what_it_shared(host, shares, shared):
     """Lost: a GPU of one's own, shared with others on the next host."""

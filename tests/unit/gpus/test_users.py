@@ -1,0 +1,110 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who has a container's GPU open, and what is done about it. Real processes are in tests/unit/attaching."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import users
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process
+
+BOX = SimpleNamespace(thing="container ml")
+ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """What each look finds, the last one for ever; and who was ended."""
+    found, ended = [], []
+    monkeypatch.setattr(users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
+    monkeypatch.setattr(users.os, "kill", lambda pid, number: ended.append((pid, number)))
+    return found, ended
+
+
+class Deadline:
+    """One that has passed after so many naps."""
+
+    seconds = 0.5
+
+    def __init__(self, naps):
+        self.left = naps
+
+    @property
+    def passed(self):
+        return self.left <= 0
+
+    def nap(self):
+        self.left -= 1
+
+
+def test_words_of_the_option():
+    """Lost: what playbooks write for on_holders."""
+    assert (users.FAIL, users.WAIT, users.KILL) == ("fail", "wait", "kill")
+
+
+def test_each_process_is_found_once(monkeypatch):
+    """Lost: a process with two GPUs, told twice; or one of a cgroup below the container's."""
+    asked = []
+    monkeypatch.setattr(users.members, "pids_below", lambda paths: paths)
+    monkeypatch.setattr(
+        users.processes, "holders", lambda *words: asked.append(words) or {"a": [TWO, ONE], "b": [ONE], "c": []}
+    )
+    cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=None)
+    assert users.users(cgroup, [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
+    assert asked == [(["a"], "paths", ["/v1"])]
+    cgroup.v2 = SimpleNamespace(path="/v2")
+    assert users.pids_in(cgroup) == ["/v1", "/v2"]
+
+
+def test_what_is_open_is_refused_with_who_has_it(looks):
+    """Lost: whose program to end; one that nobody has open is taken back."""
+    found, _ended = looks
+    found[:] = [[TWO, ONE], []]
+    with pytest.raises(Refused, match="has GPU nodes open: pid 30 sh, pid 9 python3: end them") as refused:
+        users.refuse_users(BOX, None, [])
+    assert refused.value.facts["holders"] == [dict(pid=9, command="python3"), dict(pid=30, command="sh")]
+    users.refuse_users(BOX, None, [])
+
+
+@pytest.mark.parametrize(
+    ("how", "each", "naps", "error", "ended"),
+    [
+        ("fail", [[]], 0, None, []),
+        ("fail", [[ONE], []], 9, Refused, []),
+        ("wait", [[ONE], [TWO], []], 9, None, []),
+        ("wait", [[ONE]], 3, TimedOut, []),
+        ("wait", [[ONE], []], 0, TimedOut, []),
+        ("kill", [[ONE, TWO], [TWO], []], 9, None, [9, 30, 30]),
+        ("kill", [[ONE]], 0, TimedOut, [9]),
+    ],
+)
+def test_they_let_go_or_it_is_said(looks, how, each, naps, error, ended):
+    """Lost: a GPU that goes to the next tenant while a program has it; or a program that nobody said should end."""
+    found, killed = looks
+    found[:] = each
+    wanted = sorted({one for some in each for one in some}, key=lambda one: one.pid)
+    deadline = Deadline(naps)
+    if error is None:
+        shown = [dict(pid=one.pid, command=one.command) for one in wanted]
+        assert users.let_go(BOX, None, [], how, deadline) == shown
+        assert deadline.left == naps - (len(each) - 1), "it naps between two looks"
+    else:
+        with pytest.raises(error, match="is denied its GPU, and still has it open") as said:
+            users.let_go(BOX, None, [], how, deadline)
+        assert said.value.facts["holders"]
+    assert killed == [(pid, 9) for pid in ended]
+
+
+def test_one_that_ended_by_itself_is_ended(monkeypatch):
+    """Lost: a GPU's taking back, for a process that was quicker."""
+
+    def gone(pid, number):
+        raise ProcessLookupError
+
+    monkeypatch.setattr(users.os, "kill", gone)
+    assert users._kill(9) is None
