@@ -70,6 +70,7 @@ def test_only_several_instances_have_numbers():
     assert schedule([held], TP64, name="lab", count=2, owner="jo")["visits"] == [
         dict(item="p1", kind="board", numbers=[2, 1])
     ]
-    alone = dict(node, claims=[claim("lab-1", "lab-1")])
     one = Schedule(FLAVOR, [verdict("board0")])
-    assert plan(one, [alone], "lab-1", 1, "jo")["visits"] == [dict(item="p1", kind="board", numbers=[])]
+    for theirs, request in ((claim("lab-1", "lab-1"), "lab-1"), (claim("lab-2", "lab"), "lab")):
+        alone = dict(node, claims=[theirs])
+        assert plan(one, [alone], request, 1, "jo")["visits"] == [dict(item="p1", kind="board", numbers=[])]

@@ -243,6 +243,7 @@ def test_one_that_ended_hides_no_other(monkeypatch, proc):
     gpu = proc.device("nvidia0", 0)
     proc.process("self", "0::/")
     (proc.process(101, "0::/lxc.payload.ml-6", gpu) / "maps").unlink()
+    (proc.process(100, "0::/lxc.payload.ml-5", gpu) / "cgroup").unlink()
     # by pid, not by letter
     proc.process(1000, "0::/lxc.payload.ml-7", "/nowhere", gpu)
     proc.process(202, "0::/lxc.payload.ml-8", gpu)
