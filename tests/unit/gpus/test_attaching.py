@@ -12,12 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
-    ATTACHED,
-    ATTACHING,
-    DETACHING,
-    Wanted,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, DETACHING, Wanted
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import SHARED, Box, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2, model="Tesla C2050"), gpu(3)
@@ -392,14 +387,3 @@ def test_what_is_proven_of_a_gpu_that_the_host_has_no_more_is_shown_without_fact
     done = dict(proofs=[], pid=None, isolation=None, others=[])
     (shown,) = attaching._result(host.site, box, None, [row], done, Change(), more=5)["gpus"]
     assert (shown["address"], shown["model"], shown["index"], shown["share"]) == (row.address, None, None, True)
-
-
-def test_only_what_is_not_yet_is_written_down_as_given(host):
-    """Lost: what the history says of when a GPU was given, each time that somebody asks again."""
-    box = host.box("ml")
-    rows = [host.has(box, ONE), host.has(box, TWO, state=ATTACHING)]
-    attaching.finish(host.site, box, rows, Change(check=True), 7)
-    assert host.rows()[1][2] == ATTACHING
-    attaching.finish(host.site, box, rows, Change(), 7)
-    assert host.rows() == [("ml", 1, ATTACHED), ("ml", 2, ATTACHED)]
-    assert host.events() == [("gpu", TWO.address, "attached to ml")]

@@ -10,9 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
     ATTACHED,
+    ATTACHING,
     DETACHING,
     Wanted,
     allocate,
@@ -98,3 +101,14 @@ def test_what_was_asked_for_is_said_back(host):
         host.has(host.box("ml"), one)
     with pytest.raises(Refused, match=r"has GPU 0000:08:00\.0 \(GPU-8\), 0000:09:00\.0 \(GPU-9\), which is no more"):
         asked(host, Wanted(1))
+
+
+def test_only_what_is_not_yet_is_written_down_as_given(host):
+    """Lost: what the history says of when a GPU was given, each time that somebody asks again."""
+    box = host.box("ml")
+    rows = [host.has(box, ONE), host.has(box, TWO, state=ATTACHING)]
+    attaching.finish(host.site, box, rows, Change(check=True), 7)
+    assert host.rows()[1][2] == ATTACHING
+    attaching.finish(host.site, box, rows, Change(), 7)
+    assert host.rows() == [("ml", 1, ATTACHED), ("ml", 2, ATTACHED)]
+    assert host.events() == [("gpu", TWO.address, "attached to ml")]
