@@ -166,13 +166,12 @@ def _entries(text):
         if stripped.endswith("\\"):
             lines.append((number, stripped[:-1]))
             continue
-        if number == last and not stripped:
-            # What follows the last line break is no line: a backslash before it announces nothing.
-            break
-        lines.append((number, stripped))
-        if any(part.strip() for _number, part in lines):
-            yield _Entry(lines, dangling=False)
-        lines = []
+        # What follows the last line break is no line: a backslash before it announces nothing.
+        if number != last or stripped:
+            lines.append((number, stripped))
+            if any(part.strip() for _number, part in lines):
+                yield _Entry(lines, dangling=False)
+            lines = []
     if lines:
         yield _Entry(lines, dangling=True)
 
@@ -183,7 +182,7 @@ def _shown(text):
 
 
 def _load_cpu_info(text):
-    """(cpu_info, None, 0), or (None, reason, offset of what is wrong)."""
+    """(cpu_info, None, None), or (None, reason, offset of what is wrong)."""
     try:
         cpu_info = loads(text)
     except json.JSONDecodeError as error:
@@ -192,7 +191,7 @@ def _load_cpu_info(text):
         return None, f"cpu_info is not JSON: {error}", 0
     if not isinstance(cpu_info, dict):
         return None, 'cpu_info is not a JSON object {"vendor": ...}', 0
-    return cpu_info, None, 0
+    return cpu_info, None, None
 
 
 def _whole_number(text):

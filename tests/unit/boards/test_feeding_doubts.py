@@ -93,8 +93,8 @@ def test_what_two_outlets_prove(old, holders, unknown, new_power, old_power, off
         ),
         (
             dict(unknown={3: "ann"}, new_power="off"),
-            "its wiring names pdu-a outlet 1 (off), which may feed ann on board3: the record of what feeds it is lost or"
-            " cannot be read",
+            "its wiring names pdu-a outlet 1 (off), which may feed ann on board3: the record of what feeds it is"
+            " lost or cannot be read",
         ),
         (
             dict(unknown={3: None, 4: "ann"}),
@@ -303,5 +303,5 @@ def test_only_boards_in_doubt_are_refused(doubted, off_by_all, over, ends):
     ],
 )
 def test_what_a_pdu_is_known_by(settings, address):
-    """Lost: that a PDU which was given another name feeds the same boards; or two behind one terminal server are one."""
+    """Lost: what a PDU of another name feeds; or two behind one terminal server are one."""
     assert feeding._address(settings) == address

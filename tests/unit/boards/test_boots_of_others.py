@@ -1,0 +1,79 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boots that another process began and did not see the end of. Whole ones are in boot/test_lifecycle.py."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import REBOOT
+from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
+
+
+def loop(check=False, reboot=False, timeout=300.0, **of_store):
+    one = Starting.__new__(Starting)
+    one.check, one.reboot, one.options = check, reboot, Options(timeout=timeout)
+    one.proxy = SimpleNamespace(store=SimpleNamespace(**of_store))
+    return one
+
+
+def event(phase, text="", at=900.0):
+    return SimpleNamespace(phase=phase, text=text, time=at)
+
+
+ON, TOLD = event("power", "pdu-a outlet 5: off → on, read back"), event(REBOOT, "told by ssh, boot request seen", 950.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "more", "under_way"),
+    [
+        ([ON], {}, (900.0, {"power"})),
+        ([ON, event("tftp"), event("nfs")], {}, (900.0, {"power", "tftp", "nfs"})),
+        ([event("tftp"), ON], {}, (900.0, {"power"})),
+        ([ON, event("tftp"), TOLD], {}, (950.0, {REBOOT})),
+        ([ON, event("state", "→ booting")], {}, None),
+        ([ON, event("switch", "is to be switched off")], {}, None),
+        ([ON, event("error", "stalled")], {}, None),
+        ([event("switch"), ON], {}, (900.0, {"power"})),
+        ([event("power", "on → off, read back")], {}, None),
+        ([event(REBOOT, "by power: it is silent")], {}, None),
+        ([event("tftp", "on, read back")], {}, None),
+        ([], {}, None),
+        ([ON], {"state": "running"}, None),
+        ([ON], {"reboot": True}, None),
+        ([ON], {"timeout": 100.0}, None),
+        ([ON], {"timeout": 101.0}, (900.0, {"power"})),
+        ([event("power", "on, read back", 1000.0)], {}, (1000.0, {"power"})),
+        # a clock that was set back
+        ([event("power", "on, read back", 1001.0)], {}, None),
+    ],
+)
+def test_a_boot_that_another_process_began_is_found_by_its_events(monkeypatch, events, more, under_way):
+    """Lost: a board that boots is switched off in the middle; or one that hangs is waited for without an end."""
+    monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0))
+    more = dict(more)
+    asked, work = [], SimpleNamespace(state=more.pop("state", "booting"))
+    one = loop(newest_events=lambda board, most: asked.append((board, most)) or events, **more)
+    assert one._resumes(SimpleNamespace(work=work, board=SimpleNamespace(id=3))) == under_way
+    assert asked in ([], [(3, 50)])
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check):
+    """Lost: the try that counts, or the seconds since its power, for a boot that is taken over."""
+    now = time.monotonic()
+    monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0, monotonic=lambda: now))
+    said, got = [], []
+    work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
+    one, boot = loop(check), SimpleNamespace(work=work, tries=0, take_up=lambda *given: got.append(given))
+    one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
+    one._resume(boot, (960.0, {"power"}))
+    assert got == [({"power"}, now - 40.0), *[("follow", 260.0, 1)] * (not check)]
+    assert said == ([("running", "boots since 40 s; would wait for it")] if check else [])
+    assert work.over is check
