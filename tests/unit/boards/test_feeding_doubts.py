@@ -274,6 +274,16 @@ def test_a_board_whose_wiring_is_known_to_be_right_asks_no_pdu(monkeypatch):
     assert (work.wiring_seen, work.doubt, work.said) == (True, None, [])
 
 
+def test_not_all_boards_of_a_large_node_are_looked_at_at_once(settled, monkeypatch):
+    """Lost: the node's threads and sockets, to a wiring in which every board is in doubt; or minutes, one by one."""
+    most, real = [], feeding.ThreadPoolExecutor
+    monkeypatch.setattr(
+        feeding, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
+    )
+    settled(wanted("on", "on"))
+    assert 16 <= most[0] <= 128
+
+
 @pytest.mark.parametrize(
     ("doubted", "off_by_all", "over", "ends"),
     [(True, False, False, True), (True, True, False, False), (True, False, True, False), (False, False, False, False)],

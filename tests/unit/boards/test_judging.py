@@ -23,13 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.booting impo
 )
 from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import (
-    FIRMWARE,
-    KERNEL,
-    NFS,
-    OTHER_DHCP,
-    TFTP,
-)
+from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE, KERNEL, NFS, OTHER_DHCP, TFTP
 from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, StepFailed
 
@@ -273,9 +267,6 @@ def test_a_board_that_may_be_at_work_keeps_its_power(silent, of_work, more, stay
         assert work.blame in ("network", "board", "image")
 
 
-# ---- what a wait for ssh ended with
-
-
 def test_a_board_that_answers_runs():
     """Lost: that it runs; or its outlet, which is noted as proven where nothing proves it."""
     work = Work(power_proof=dict(pdu="off → on, read back", board=None), up=("wiped", "its disks are wiped"))
@@ -327,9 +318,6 @@ def test_others_on_the_network_are_asked_for_where_the_proxy_works(faults):
     one._self_test(boot, KEY)
     assert asked == ([] if faults else [[(OTHER_DHCP, "10.0.0.9")]])
     assert judged == [(KEY, faults, [] if faults else ["a laptop"])]
-
-
-# ---- PDUs that fail
 
 
 def test_an_outlet_that_does_not_obey_says_so_and_what_was_wrong_before():
