@@ -63,7 +63,7 @@ def stopped(monkeypatch):
     def make(*works, **options):
         one = Stopping(SimpleNamespace(), list(works), Options(**options))
         one.asked, one.spawned = [], []
-        one.lines = {"pdu-a": SimpleNamespace(ask=lambda *given: one.asked.append(given))}
+        one.lines = {"pdu-a": SimpleNamespace(ask=lambda *given: one.asked.append(given), close=lambda: None)}
         one._spawn = lambda function, *given: one.spawned.append((function, given))
         one._post = lambda handler, *given: handler(*given)
         return one
@@ -289,6 +289,10 @@ def test_a_stop_of_boards_that_are_in_doubt_ends_with_them(stopped, monkeypatch,
         works[0].over = True
 
     monkeypatch.setattr(feeding, "refuse_doubted", refuse_doubted)
+    most, real = [], stopping.ThreadPoolExecutor
+    monkeypatch.setattr(
+        stopping, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
+    )
     doubted, work, other = Work(0, pdu="pdu-z"), Work(1), Work(2, pdu="pdu-b")
     one = stopped(doubted, work, other, check=check)
     closed = []
@@ -305,3 +309,6 @@ def test_a_stop_of_boards_that_are_in_doubt_ends_with_them(stopped, monkeypatch,
     assert sorted(did[1:3]) == ["pdu-a", "pdu-b"]
     assert (did[3:], closed) == (["lines looked at"], ["pdu-q"])
     assert one.spawned == ([] if check else [(one._look_before, (work,)), (one._look_before, (other,))])
+    assert most == [4], "a board that waits for another's thread"
+    stopped(Work()).run()
+    assert most == [4, 1], "no thread for nobody"
