@@ -123,3 +123,26 @@ def test_a_log_that_was_rotated_is_shown_from_its_first_letter(tmp_path):
     log = tmp_path / "board0.log"
     log.write_text("panic\n")
     assert blame.console_tail(str(log), 4096) == ["panic"]
+
+
+def test_what_was_there_before_a_boot_is_not_its_own(tmp_path):
+    """Lost: the panic of an earlier boot is shown as that of this one, which has said nothing yet."""
+    log = tmp_path / "board0.log"
+    log.write_text("panic\n")
+    assert blame.console_tail(str(log), log.stat().st_size) == []
+    assert blame.console_tail(str(log), log.stat().st_size - 1) == []
+
+
+@pytest.mark.parametrize(("most", "fewest"), [(20, 20), (499, 70), (500, 140), (1000, 210)])
+def test_of_a_large_log_only_the_end_is_read(tmp_path, most, fewest):
+    """Lost: the memory of a node, to a console of years; or the lines that somebody asked for."""
+    log = tmp_path / "board0.log"
+    log.write_text("".join(f"{number:07} {'x' * 899}\n" for number in range(1000)))
+    lines = blame.console_tail(str(log), 0, most=most)
+    assert fewest <= len(lines) <= fewest + 10
+    assert lines[-1].startswith("0000999 ")
+
+
+def test_how_long_a_shown_line_may_be():
+    """Lost: the end of what a wide terminal shows, or the screen, to a line of a megabyte."""
+    assert 250 <= blame.CONSOLE_WIDTH <= 4096

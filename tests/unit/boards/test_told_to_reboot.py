@@ -60,6 +60,16 @@ def loop():
     return make
 
 
+def test_a_reboot_boots_what_runs():
+    """Lost: a reboot that finds its board running and leaves it alone."""
+    proxy = SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list))
+    work = SimpleNamespace(board=BOARD)
+    one = rebooting.Rebooting(proxy, [work], Options(how="soft"))
+    assert (one.reboot, one._softs, one.proxy, one.options.how) == (True, {}, proxy, "soft")
+    assert [boot.work for boot in one.boots.values()] == [work]
+    assert [one._only_soft, rebooting.Rebooting(proxy, [], Options(how="auto"))._only_soft] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("how", "stage", "outlet", "told"),
     [
@@ -231,6 +241,7 @@ def test_how_a_board_takes_it(monkeypatch, comes, said, seconds, why):
     if comes == "cancelled":
         boot.cancelled.set()
     assert one._told() == why
+    assert soft_reboot.TICK <= 0.2, "what its ssh says is said at once"
     assert ended or comes == "error" or why, "the command on the board is left behind"
 
 
