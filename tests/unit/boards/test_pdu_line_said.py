@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a line to a PDU asks for, and when its session ends, by a session that is played. Real ones: test_pdu_line.py."""
+"""What a line to a PDU asks for, and when its session ends. The session is played; real ones: test_pdu_line.py."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_a_wait_is_told_where_it_is_long_and_once(clock):
 
 
 def test_what_takes_long_is_told_by_a_timer_that_ends_with_it(clock):
-    """Lost: a word of a login that hangs; or one of a wait that is over, or a process that a timer keeps from ending."""
+    """Lost: a word of a login that hangs; or one too many, or the end of a process that a timer holds up."""
     told = []
     with Waiting("pdu-t", told.append, 60.0).long("the login"):
         timer = clock.timers[0]
