@@ -95,7 +95,7 @@ def test_an_outlet_that_its_pdu_does_not_have_is_named(pdus):
     assert [board["power"] for board in seen] == ["on", None, None]
 
 
-def test_all_pdus_are_asked_at_the_same_time(pdus):
+def test_all_pdus_are_asked_at_the_same_time(pdus, monkeypatch):
     """Lost: the seconds of each PDU's login, one after the other, for who looks at a rack."""
     names = [f"pdu-{number}" for number in range(16)]
     together = threading.Barrier(len(names))
@@ -104,10 +104,13 @@ def test_all_pdus_are_asked_at_the_same_time(pdus):
         together.wait(60)
         return {"1": "on"}
 
+    made, pool = [], module.ThreadPoolExecutor
+    monkeypatch.setattr(module, "ThreadPoolExecutor", lambda max_workers: made.append(max_workers) or pool(max_workers))
     pdus.answers = dict.fromkeys(names, status)
     told = module.statuses(pdus.proxy, iter(names), Deadline(60))
     assert told == dict.fromkeys(names, ({"1": "on"}, None))
     assert list(told) == names
+    assert made == [16], "of a thousand PDUs not all are asked at once"
 
 
 def test_what_a_pdu_is_waited_for_is_told_with_its_name(pdus):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop
-from ansible_collections.hetero.compute.plugins.module_utils.boards.pdu_loop import PDU, PduLoop
+from ansible_collections.hetero.compute.plugins.module_utils.boards.pdu_loop import PduLoop
 
 
 class Loop(PduLoop):
@@ -78,7 +78,7 @@ def test_what_a_line_tells_is_handled_by_the_loop_with_its_pdus_name(loop):
     loop.asking = {"pdu-a": [waits]}
     loop._open_line("pdu-a")
     line = loop.lines["pdu-a"]
-    assert line.made == ("the proxy", "pdu-a", PDU)
+    assert line.made == ("the proxy", "pdu-a", 90.0)
     loop._open_line("pdu-a")
     assert loop.lines == {"pdu-a": line}, "one session a PDU"
     for _post in range(6):  # the last is the end of its thread
