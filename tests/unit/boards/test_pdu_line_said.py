@@ -53,6 +53,10 @@ def line(monkeypatch):
     return one
 
 
+def test_nothing_that_comes_in_time_is_nothing(line):
+    assert line._next(0) == {}
+
+
 LOGIN, STATUS = "log in to pdu-t", ("status", {"1": "off"})
 
 
@@ -85,19 +89,19 @@ def test_what_a_session_has_no_time_for_is_done_in_another(line, monkeypatch, le
 
 def test_a_session_that_is_idle_is_left_and_the_status_told_once(line, monkeypatch):
     """Lost: the PDU's place while a board boots; or a status of later, which boards take for the one before."""
-    monkeypatch.setattr(pdu_line, "IDLE", 0)
     waits, next_one = [], line._next
 
     def asked_late(seconds):
         waits.append(seconds)
-        if seconds is None:
-            line.ask("1", "on")
-            line.close()
+        if seconds is not None:
+            return {}
+        line.ask("1", "on")
+        line.close()
         return next_one(seconds)
 
     monkeypatch.setattr(line, "_next", asked_late)
     line.run()
-    assert waits == [0, None]
+    assert waits == [3.0, None]
     assert line.told == [LOGIN, STATUS, "log out", LOGIN, {"1": "on"}, "log out"]
 
 
