@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.power import waiting
-from ansible_collections.hetero.compute.plugins.module_utils.power.waiting import QUIET, Waiting
+from ansible_collections.hetero.compute.plugins.module_utils.power.waiting import Waiting
+
+#: Seconds of which nothing is told: whoever follows a play looks twice a second.
+QUIET = 1.5
 
 
 @pytest.fixture
