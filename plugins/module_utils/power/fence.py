@@ -18,7 +18,7 @@ from .driver import Answer
 from .program import ProgramDriver
 
 #: Our words for what fence agents call differently (FenceAgentAPI.md, and `fence_apc -o metadata`).
-NAMES = {"host": "ip", "port": "ipport", "privacy_password": "snmp_priv_passwd", "snmp_version": "snmp_version"}
+NAMES = {"host": "ip", "port": "ipport", "privacy_password": "snmp_priv_passwd"}
 #: Exit codes of `status`.
 STATES = {0: "on", 2: "off"}
 #: A line of `list-status`: plug, name, state; the name may hold commas.

@@ -63,6 +63,7 @@ def test_a_list_that_began_anew():
         " Fan: On",
         " 2: Fan: Off 3: Pump: On",
         " 2: Fan: O 3: Pump: On",
+        " 2: Fan: Off 3: Pump: On\n 3: Pump: On",
         " 1: Lamp: On",
     ],
 )

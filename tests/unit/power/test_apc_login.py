@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost
 from ansible_collections.hetero.compute.plugins.module_utils.power import apc
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils.power.apc_menus import Menus
 from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
 
 AOS3 = "Network Management Card AOS v3.7.3"
@@ -141,7 +143,16 @@ def test_a_login_that_fails_says_why(pdu, marks, settings, words):
 
 
 @pytest.mark.parametrize(
-    ("screen", "ours"), [("Rack PDU APP v5", True), ("American Power Conversion", True), ("IOS", False)]
+    ("screen", "ours"),
+    [
+        ("Rack PDU APP v5", True),
+        ("American Power Conversion", True),
+        ("Welcome at apc.", True),
+        ("Schneider Electric", True),
+        ("Network Management Card", True),
+        ("apcupsd on IOS", False),
+        ("IOS", False),
+    ],
 )
 def test_a_command_line_is_asked_whose_it_is(pdu, screen, ours):
     """Lost: what stands at that address; orders for outlets would be typed into a switch."""
@@ -178,6 +189,11 @@ def test_who_goes_over_to_the_command_line(pdu, settings, screen, master, outlet
     assert one.told[begun:] == [*over, f"{kind}: on {','.join(outlets)}"]
 
 
+def test_each_dialect_goes_by_its_name():
+    """Lost: what a play tells of how a PDU was spoken to; and what speaks to it."""
+    assert {"menu": Menus, "cli": CommandLine} == apc.DIALECTS
+
+
 def test_who_has_gone_over_stays_there(pdu):
     """Lost: two logins for each order; the command line is not used where it shows other outlets than the menus."""
     one = pdu(list(MENUS), list(LINE))
@@ -194,13 +210,17 @@ def test_who_has_gone_over_stays_there(pdu):
 def test_a_command_line_that_is_not_right_leaves_the_menus(pdu, marks, outlets):
     """Lost: the power of somebody else's board, at a PDU that numbers its outlets in two ways."""
     broken = [HeteroError("odd", "pdu-t", "") if mark is ValueError else mark for mark in marks]
-    one = pdu(list(MENUS), broken, list(MENUS), list(LINE), outlets=outlets)
+    one = pdu(list(MENUS), broken, list(MENUS), list(MENUS), outlets=outlets)
     one.login()
     for state in ("on", "off"):
         assert one.switch(["1", "2"], state)["1"].words == "menu"
     assert one.told.count(OPENED) == 3, "it is tried once"
     assert one.told.count("closes") == 2
     assert one.told[-2:] == ["menu: on 1,2", "menu: off 1,2"]
+    begun = len(one.told)
+    one.logout()
+    one.login()
+    assert one.told[begun:] == ["menu: logs out", *END, OPENED, "jo", SECRET, "pages"]
 
 
 def test_a_place_that_is_taken_on_the_way_over_is_waited_for(pdu):

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils.power.driver import CONTROL, HOST, PowerDriver
 from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session
 from ansible_collections.hetero.compute.plugins.module_utils.power.registry import DRIVERS
 
@@ -55,3 +56,77 @@ def test_the_way_a_pdu_was_spoken_to_has_a_name():
     """Lost: what a play or a person sees as `dialect` of a PDU that has only one."""
     told = {name: driver.dialect for name, driver in DRIVERS.items()}
     assert told == {"apc": None, "command": "command", "fake": "fake", "fence": None, "snmp": None}
+
+
+class Told(PowerDriver):
+    """A driver that writes down what it is told, and may fail at the login."""
+
+    def __init__(self, fails=None, host="10.0.100.2", **secrets):
+        super().__init__("pdu-t", {"host": host}, secrets, Deadline(60))
+        self.fails, self.told = fails, []
+
+    def login(self):
+        self.told.append("in")
+        if self.fails:
+            raise self.fails
+
+    def logout(self):
+        self.told.append("out")
+
+    def status(self):
+        return {}
+
+    def switch(self, outlets, state):
+        return {}
+
+
+def test_who_logs_in_logs_out():
+    """Lost: a PDU's one place, after an error in the login or behind it; or a session that ends before it is used."""
+    with Told() as one:
+        assert one.told == ["in"]
+    assert one.told == ["in", "out"]
+    one = Told(fails=BadInput("odd", "pdu-t", ""))
+    with pytest.raises(BadInput), one:
+        pytest.fail("logged in")
+    assert one.told == ["in", "out"]
+    assert (one.dialect, one.readers) == (None, False)
+
+
+def test_what_is_masked_are_the_secrets():
+    """Lost: a password in an error; or the user name, in which there is nothing to hide."""
+    one = Told(username="jackie", password="xyzzy-1957", community=12345, privacy_password="quiet-now", other=None)
+    assert one.secrets["community"] == "12345"
+    assert one.secrets["other"] is None
+    assert one.masked("jackie xyzzy-1957 12345 quiet-now") == "jackie ******** ******** ********"
+    assert Told(username="apc", password="x:y").masked("amFjazpiZDpj YXBjOng6eQ== ") != "amFjazpiZDpj YXBjOng6eQ== "
+
+
+@pytest.mark.parametrize(
+    ("host", "wrong"),
+    [
+        ("10.0.100.2", False),
+        ("pdu-a.example", False),
+        ("fe80::1%eth0", False),
+        ("-h", True),
+        ("a b", True),
+        ("", False),
+    ],
+)
+def test_a_host_that_is_none_is_told_with_its_setting(host, wrong):
+    """Lost: which setting to correct; or a host that a program takes for an option."""
+    assert [key for key, _error in Told.wrong("pdu-t", {"host": host})] == ["host"] * wrong
+    assert list(Told.wrong("pdu-t", {})) == []
+    assert not host or bool(HOST.fullmatch(host)) != wrong
+
+
+@pytest.mark.parametrize(("host", "named"), [("10.0.100.2", False), ("fe80::1", False), ("pdu-a", True), (None, True)])
+def test_a_name_may_not_be_known(host, named):
+    """Lost: that it is the name server, and not the PDU, which was not heard."""
+    why = Told(host=host).nameless
+    assert (f"nothing was heard of {host or ''}, whose name" in why) if named else why is None
+
+
+def test_characters_that_a_terminal_obeys():
+    bad = "\0\t\n\x1b\x1f\x7f\x80\x9f\u2028\u2029\ud800\udfff"
+    assert all(map(CONTROL.search, bad))
+    assert not CONTROL.search("a ~\xa0\xff\u2027\u202a\ue000 \U0001f600")

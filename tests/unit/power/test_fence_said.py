@@ -197,3 +197,36 @@ def test_an_agent_is_found_by_name_and_by_path(tmp_path, monkeypatch):
     monkeypatch.setattr(fence, "PLACES", "/nowhere")
     with pytest.raises(HeteroError, match="pdu-t: program fence_mine is not installed: install the package that has"):
         one.login()
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys"),
+    [
+        ({"agent": "/bin/fence_no", "host": "10.0.100.2"}, ["agent"]),
+        ({"agent": "rm", "host": "a b"}, ["host", "agent"]),
+        ({"host": "a\tb"}, ["host", "agent"]),
+        ({}, ["agent"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_the_setting_that_it_is_of(settings, keys):
+    """Lost: which setting of a PDU to correct."""
+    assert [key for key, _error in fence.Fence.wrong("pdu-t", settings)] == keys
+
+
+def test_agents_are_where_root_looks(monkeypatch):
+    """Lost: each agent, to who is no root: Debian has them in /usr/sbin."""
+    seen = []
+    monkeypatch.setenv("PATH", "/a:/b")
+    monkeypatch.setattr(fence.shutil, "which", lambda agent, path: seen.append((agent, path)))
+    assert list(fence.Fence.wrong("pdu-t", {"agent": "fence_x"}))
+    assert seen == [("fence_x", "/a:/b:/usr/local/sbin:/usr/sbin:/sbin")]
+    monkeypatch.delenv("PATH")
+    assert list(fence.Fence.wrong("pdu-t", {"agent": "fence_x"}))
+    assert seen[1][1].endswith(":/usr/local/sbin:/usr/sbin:/sbin")
+
+
+def test_an_outlet_that_is_named_may_be_called_as_a_secret(agent):
+    """Lost: a board behind an outlet that is called as the PDU's community; who wrote it down knows it."""
+    listed = {"list-status": (0, "s3cretword,x,ON\nxs3cretwordx,x,ON\n2,x,OFF\n", "")}
+    told = agent(listed, {"community": "s3cretword"}, outlets=["s3cretword", "2"]).status()
+    assert told == {"s3cretword": "on", "2": "off"}
