@@ -113,3 +113,28 @@ def test_pages_are_one_screen():
 def test_what_a_person_sees(text, seen):
     """Without it, a prompt in a window's title would be answered, and a bare return would make two rows one."""
     assert plain(text) == seen
+
+
+def test_whose_screen_it_is():
+    """Lost: the proof that an order goes to the outlet that was chosen, or to all of them and none other."""
+    one = Screen("---- Lamp ----\n\n  Outlet : 12\n\n 1- Immediate On\n> ")
+    assert (one.outlets, one.title, one.is_list) == ({"12"}, "Lamp", False)
+    assert Screen("---- a ----\n Outlet: 1\n Outlet :2\n Outlet : 3x\nno Outlet : 4\n> ").outlets == {"1", "2"}
+    assert Screen("> ").outlets == set()
+
+
+@pytest.mark.parametrize(
+    ("items", "title", "number"),
+    [
+        (["1- Device Manager", "2- Logout"], r"^log ?out\b", "2"),
+        (["1- Device Manager", "2- LOGOUT now"], r"^log ?out\b", "2"),
+        (["1- Logout", "2- Logout"], "logout", None),
+        (["1- Logout", "1- Device"], "logout", None),
+        (["1- Device"], "logout", None),
+        (["1- Lamp     ON", "2- Logout"], "logout", None),
+        (["1- Logout", "2- Master Control"], "logout", None),
+    ],
+)
+def test_an_item_is_found_where_there_is_one(items, title, number):
+    """Lost: the way; or an item of another name, or one of two, is chosen."""
+    assert Screen("---- Menu ----\n" + "\n".join(items) + "\n> ").find(title) == number

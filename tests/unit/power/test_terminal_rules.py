@@ -200,6 +200,8 @@ def test_what_a_person_would_see(text, seen):
         ("Immediate Off of outlet 3 named 'Lamp'", "Lamp", True, False),
         # a name may look like a question for others
         ("Immediate Off of outlet 2 named Immediate On outlet 3", "Immediate On outlet 3", False, True),
+        ("Immediate Off of outlet 2, 'Immediate On'", "Lamp", False, True),
+        ('Immediate Off of outlet 2, "all outlets"', "Lamp", False, True),
         ("Immediate Off", "Lamp", True, True),
         ("Immediate Off", "Lamp", False, False),
         ("Immediate Off of all outlets", "Lamp", True, False),
