@@ -19,8 +19,8 @@ from ..this_node import THIS_NODE
 from .driver import Answer
 from .program import ProgramDriver
 
-#: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_reboot, tile_pdu_status).
-ON, OFF, REBOOT, STATUS = "1", "2", "3", "9"
+#: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_status).
+ON, OFF, STATUS = "1", "2", "9"
 MODES = {"on": ON, "off": OFF}
 
 
