@@ -1,0 +1,121 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is done to each board of a request by itself, and whose boards are meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import each
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by
+from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
+
+
+def test_each_board_has_its_own_outcome(node):
+    """Lost: what was done on a board beside one that failed, why that failed, or the lock that keeps others away."""
+    lines, held, change = [], [], Change()
+
+    def one(board, claim, report):
+        held.append(held_by(str(node.run_folder), board.name))
+        report("step", "looked at", 1.23456)
+        if board.id != 1:
+            raise HeteroError("is hot", board.name, "cool it", fan=board.id)
+        report("step", "cool")
+        return dict(changed=True, owner=claim.owner)
+
+    with node.proxy() as proxy:
+        claimed(proxy, "lab", range(3))
+        result = each.each(proxy, [0, 1, 2], "test", one, change, Deadline(5), lines)
+        events = [(one.instance, one.text, one.seconds) for one in proxy.store.events() if one.phase == "step"]
+    assert [text.split(" (test, pid ")[0] for text in held] == ["test", "test", "test"]
+    why = [dict(fan=number, what="is hot", thing=f"board{number}", remedy="cool it") for number in range(3)]
+    of = [dict(board=number, name=f"board{number}", instance=f"lab-{number + 1}") for number in range(3)]
+    assert result["boards"] == [
+        dict(of[0], changed=False, failed=True, error="board0: is hot: cool it", failure=why[0]),
+        dict(of[1], changed=True, failed=False, owner="ann"),
+        dict(of[2], changed=False, failed=True, error="board2: is hot: cool it", failure=why[2]),
+    ]
+    assert (result["failed"], result["msg"]) == (True, "board0: is hot: cool it; board2: is hot: cool it")
+    assert (result["changed"], result["diff"], result["lines"]) == (False, [], lines)
+    said = [("board0", "looked at", 1.235), ("board1", "looked at", 1.235), ("board1", "cool", None)]
+    said += [("board2", "looked at", 1.235)]
+    assert lines == [
+        dict(instance=f"lab-{int(name[5:]) + 1}", node=name, phase="step", text=text, seconds=seconds)
+        for name, text, seconds in said
+    ]
+    assert events == [(line["instance"], line["text"], line["seconds"]) for line in lines]
+    assert held_by(str(node.run_folder), "board0") is None
+
+
+def test_a_dry_run_takes_no_lock_and_writes_nothing_down(node):
+    """Lost: another's verb, which would wait for who only looks; or the truth of what happened to a board."""
+    held = []
+
+    def one(board, claim, report):
+        held.append(held_by(str(node.run_folder), board.name))
+        report("step", "would do it")
+        return dict(claim=claim)
+
+    with node.proxy() as proxy:
+        result = each.each(proxy, ["1"], "test", one, Change(check=True), Deadline(5), [])
+        assert proxy.store.events() == []
+    assert held == [None]
+    assert result["boards"] == [dict(board=1, name="board1", instance=None, changed=False, failed=False, claim=None)]
+    assert [(line["instance"], line["text"]) for line in result["lines"]] == [(None, "would do it")]
+    assert ("failed" in result, "msg" in result) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (dict(instance="bob"), "is not bob's any more"),
+        (dict(created=(1.0,)), "claimed anew by ann"),
+        (dict(instance="jackie"), None),
+        (dict(), None),
+    ],
+)
+def test_only_the_boards_that_were_meant(node, given, why):
+    """Lost: the board of whoever got it since it was looked up."""
+    done = []
+    with node.proxy() as proxy:
+        claimed(proxy)
+        result = each.each(
+            proxy, [0], "test", lambda *words: done.append(words) or {}, Change(), Deadline(5), [], **given
+        )
+    assert (bool(done), bool(result.get("failed"))) == (why is None, why is not None)
+    assert why is None or why in result["msg"]
+
+
+def test_whose_an_instance_is(node):
+    """Lost: somebody's instance, to who may not touch it; or an operator, who asks for nobody's by name."""
+    with node.proxy() as proxy:
+        (mine,) = claimed(proxy)
+    each.must_own(mine, None)
+    each.must_own(mine, "ann")
+    with pytest.raises(Refused, match="jackie: belongs to ann: have ann do it"):
+        each.must_own(mine, "bob")
+
+
+def test_which_boards_a_request_has(node):
+    """Lost: an instance that nobody asked for by its number; or the word that a board is in no boards file."""
+    with node.proxy() as proxy:
+        claimed(proxy, "lab", (2, 0))
+        claimed(proxy, "eve", (1,))
+        assert each.ids_of(proxy, "lab") == [0, 2]
+        assert each.ids_of(proxy, "lab", (1,)) == [2]
+        assert each.ids_of(proxy, "lab-2") == [0]
+        assert [claim.instance for claim in each.claims_of(proxy, "eve")] == ["eve"]
+        with pytest.raises(Refused, match="lab: no such instance on .*hetero.compute.status"):
+            each.claims_of(proxy, "lab", (3,))
+        with pytest.raises(Refused, match="bob: no such instance on "):
+            each.ids_of(proxy, "bob")
+        with pytest.raises(HeteroError, match="is no instance name"):
+            each.claims_of(proxy, "../x")
+        del proxy.boards[2]
+        with pytest.raises(Refused, match="lab-1: has board2, which is not in the boards file: .*-e forget=lab-1"):
+            each.ids_of(proxy, "lab")
+        assert each.ids_of(proxy, "lab", (2,)) == [0]

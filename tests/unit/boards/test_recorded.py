@@ -1,0 +1,99 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is read of what was written down of boards, and of their events."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
+from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(str(tmp_path / "state.db"), "test") as opened:
+        yield opened
+
+
+def claim(store, name="jackie", board=0):
+    return store.claim(name, [name], "ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x", [board])[0]
+
+
+def test_a_board_nobody_touched():
+    """Lost: a free board, as one of which something is known."""
+    record = Record(3)
+    assert vars(record) == dict(
+        board=3, state="power off", since=None, power=None, power_seen=None, note="", claim=None
+    )
+    assert not record.ending
+    assert Record(3, "shutting down").ending
+
+
+def test_a_state_that_is_none_of_ours_is_no_free_board(store, tmp_path):
+    """Lost: a tenant's board, given to the next one by a row that says nothing."""
+    store.move(2, "maintenance", "fan")
+    with closing(sqlite3.connect(tmp_path / "state.db")) as db:
+        db.execute("UPDATE boards SET state = 'melting'")
+        db.commit()
+    for ask in (lambda: store.record(2), lambda: store.records([1, 2]), lambda: store.records(range(500))):
+        with pytest.raises(HeteroError, match=r"state\.db: is damaged \(board2 is in no state of ours there\)"):
+            ask()
+    assert store.record(1) == Record(1)
+
+
+def test_events_are_those_that_were_asked_for(store):
+    """Lost: what happened to one's board, among what happened to all others, or cut off where it begins."""
+    first = claim(store)
+    claim(store, "eve", 1)
+    for number in range(4):
+        store.event(number % 2, "step", f"no. {number}", 0.5 * number)
+    store.event(None, "node", "restarted")
+    alike = [(event.board, event.instance, event.text, event.seconds) for event in store.events()]
+    assert alike == [
+        (0, "jackie", "claimed for jackie by ann", None),
+        (1, "eve", "claimed for eve by ann", None),
+        (0, "jackie", "no. 0", 0.0),
+        (1, "eve", "no. 1", 0.5),
+        (0, "jackie", "no. 2", 1.0),
+        (1, "eve", "no. 3", 1.5),
+        (None, None, "restarted", None),
+    ]
+    ids = [event.id for event in store.events()]
+    assert [event.id for event in store.events(ids[2])] == ids[3:]
+    assert [event.text for event in store.events(boards=[1], instance="eve", limit=2)] == [
+        "claimed for eve by ann",
+        "no. 1",
+    ]
+    assert store.events(boards=[0], instance="eve") == []
+    assert [event.text for event in store.newest_events(1, 2)] == ["no. 1", "no. 3"]
+    assert [event.text for event in store.newest_events(None, 2)] == ["no. 3", "restarted"]
+    assert len(store.events(limit=1)) == 1
+    assert [event.text for event in store.newest_events(None, 99)][0] == "claimed for jackie by ann"
+    assert store.first_since_claim(first, "step").text == "no. 0"
+    assert store.first_since_claim(first, "step", "%2").text == "no. 2"
+    assert store.first_since_claim(first, "step", "%9") is None
+    assert store.first_since_claim(first, "power") is None
+
+
+def test_what_was_before_a_claim_is_not_its(store):
+    """Lost: a root that nobody ever used, kept as one that ran, for what its board did for the last tenant."""
+    first = claim(store)
+    store.event(0, "running", "ssh answers")
+    store.release(0, first)
+    assert (store.has_ended(first), store.has_run(first)) == (True, True)
+    mine = claim(store)
+    assert (store.first_since_claim(mine, "running"), store.has_run(mine), store.has_ended(mine)) == (None, False, False)
+    store.event(0, "running", "ssh answers")
+    assert store.has_run(mine)
+
+
+def test_control_characters_of_an_event_are_shown_escaped(store):
+    """Lost: an operator's terminal, to a console's last words."""
+    store.event(0, "error", "boot\x1b[2Jed")
+    assert "\x1b" not in store.events()[0].text
