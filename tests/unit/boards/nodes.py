@@ -72,12 +72,12 @@ class Node:
         """Path of the own record of a board's claim."""
         return self.state / "claims" / f"board{board}.json"
 
-    def root(self, board, claim, whole=True, **words):
-        """A root that says that it was made for a claim; its folder."""
+    def root(self, board, claim, whole=True, of=None):
+        """A root that says that it was made for a claim, or for what `of` says (token_of); its folder."""
         folder = self.state / "board-roots" / f"fs_{board}"
         folder.mkdir(parents=True, exist_ok=True)
-        made = asdict(Made(token_of(claim), claim.image_hash, whole=whole))
-        (folder / "made.json").write_text(json.dumps(dict(made, **words)))
+        made = Made(of or token_of(claim), claim.image_hash, whole=whole)
+        (folder / "made.json").write_text(json.dumps(asdict(made)))
         return folder
 
 

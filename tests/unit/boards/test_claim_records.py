@@ -110,12 +110,15 @@ MAYBE = ("host_key", "image_hash", "boot_source")
 def test_what_no_claim_of_ours_can_be_is_not_taken_for_one(tmp_path, changed):
     """Lost: a board, to a record that a hand wrote wrongly; or each verb, to a traceback."""
     (tmp_path / "board0.json").write_text(json.dumps(given(**changed)))
-    with pytest.raises(HeteroError, match=r"board0\.json: what it says of a claim cannot be read: nothing of its board"):
+    with pytest.raises(
+        HeteroError, match=r"board0\.json: what it says of a claim cannot be read: nothing of its board"
+    ):
         ClaimRecords(str(tmp_path)).read(0)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "5", '{"state": "running"}', "[" * 100000, "\udcff", json.dumps(given(claim_created=10**400))]
+    "text",
+    ["", "{", "[]", "5", '{"state": "running"}', "[" * 100000, "\udcff", json.dumps(given(claim_created=10**400))],
 )
 def test_what_is_no_record_is_said(tmp_path, text):
     """Lost: the same, to a file that a full disk or a hand has left."""

@@ -88,7 +88,11 @@ def test_what_was_before_a_claim_is_not_its(store):
     store.release(0, first)
     assert (store.has_ended(first), store.has_run(first)) == (True, True)
     mine = claim(store)
-    assert (store.first_since_claim(mine, "running"), store.has_run(mine), store.has_ended(mine)) == (None, False, False)
+    assert (store.first_since_claim(mine, "running"), store.has_run(mine), store.has_ended(mine)) == (
+        None,
+        False,
+        False,
+    )
     store.event(0, "running", "ssh answers")
     assert store.has_run(mine)
 
