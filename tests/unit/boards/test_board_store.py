@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boards/store.py writes down with a claim or a state, value by value. What it promises is in store/test_store.py."""
+"""What boards/store.py writes down with a claim or a state, value by value. Its promises are in store/test_store.py."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_one_that_ran_is_not_moved_from_its_root(store):
     claim(store)
     store.event(0, "running", "ssh answers")
     store.move(0, "error", "it smells")
-    with pytest.raises(Refused, match="jackie: ran on board0, where its root is: .*instance=jackie"):
+    with pytest.raises(Refused, match=r"jackie: ran on board0, where its root is: .*instance=jackie"):
         store.move_claim("jackie", [1])
     assert store.claim_of("jackie").board == 0
     claim(store, "bob")

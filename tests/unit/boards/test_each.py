@@ -109,13 +109,13 @@ def test_which_boards_a_request_has(node):
         assert each.ids_of(proxy, "lab", (1,)) == [2]
         assert each.ids_of(proxy, "lab-2") == [0]
         assert [claim.instance for claim in each.claims_of(proxy, "eve")] == ["eve"]
-        with pytest.raises(Refused, match="lab: no such instance on .*hetero.compute.status"):
+        with pytest.raises(Refused, match=r"lab: no such instance on .*hetero\.compute\.status"):
             each.claims_of(proxy, "lab", (3,))
         with pytest.raises(Refused, match="bob: no such instance on "):
             each.ids_of(proxy, "bob")
         with pytest.raises(HeteroError, match="is no instance name"):
             each.claims_of(proxy, "../x")
         del proxy.boards[2]
-        with pytest.raises(Refused, match="lab-1: has board2, which is not in the boards file: .*-e forget=lab-1"):
+        with pytest.raises(Refused, match=r"lab-1: has board2, which is not in the boards file: .*-e forget=lab-1"):
             each.ids_of(proxy, "lab")
         assert each.ids_of(proxy, "lab", (2,)) == [0]

@@ -214,7 +214,7 @@ def test_where_some_are_there_none_is_taken_for_an_earlier_releases(tmp_path, fo
     ],
 )
 def test_what_shows_that_an_instance_ran(store, events, ran, power):
-    """Lost: a tenant's root, removed as one in which nothing was ever done; or a board that is given to nobody for it."""
+    """Lost: a tenant's root, removed as one in which nothing was ever done; or a board that nobody gets."""
     mine = claim(store)
     for phase, text in events:
         store.event(0, phase, text)

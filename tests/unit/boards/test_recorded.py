@@ -74,7 +74,7 @@ def test_events_are_those_that_were_asked_for(store):
     assert [event.text for event in store.newest_events(1, 2)] == ["no. 1", "no. 3"]
     assert [event.text for event in store.newest_events(None, 2)] == ["no. 3", "restarted"]
     assert len(store.events(limit=1)) == 1
-    assert [event.text for event in store.newest_events(None, 99)][0] == "claimed for jackie by ann"
+    assert store.newest_events(None, 99)[0].text == "claimed for jackie by ann"
     assert store.first_since_claim(first, "step").text == "no. 0"
     assert store.first_since_claim(first, "step", "%2").text == "no. 2"
     assert store.first_since_claim(first, "step", "%9") is None

@@ -81,3 +81,13 @@ def test_the_ways_between_states():
         ("error", "shutting down"), ("error", "maintenance"), ("error", "running"),
         ("maintenance", "shutting down"), ("maintenance", "power off"),
     }  # fmt: skip
+
+
+def test_what_is_added_to_a_failure_is_behind_it():
+    """Lost: what went wrong, behind what is said besides; or which boards stay claimed."""
+    steps = Steps()
+    steps.broke_off(HeteroError("is away", "pdu-a", "look at it"))
+    failure = steps.failure
+    steps.add("jackie stays claimed")
+    assert steps.failure == dict(failure, msg="pdu-a: is away: look at it; jackie stays claimed")
+    assert (steps.failure["failed"], steps.result["failed"]) == (True, True)

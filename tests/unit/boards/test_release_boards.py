@@ -1,0 +1,141 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps from somebody's board to nobody's. Whole nodes are in verbs/test_lease.py and verbs/test_reconcile.py."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import release
+from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork
+from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What was done to which boards, in that order; `bad`: what fails of which; `unwiped`: those with disks to wipe."""
+
+    class Steps(list):
+        bad, unwiped = types.MappingProxyType({}), ()
+
+        def each(self, name, works):
+            for work in works:
+                self.append((name, work.board.id))
+                if self.bad.get(work.board.id) == name:
+                    work.fail("board", HeteroError(f"{name} fails"))
+
+    done = Steps()
+
+    def remove(proxy, board, change, say):
+        done.append(("remove", board.id))
+        if done.bad.get(board.id) == "remove":
+            raise HeteroError("is in use", "its root", "look who", point="x")
+        if done.bad.get(board.id) == "os":
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(release, "switch_off", lambda proxy, works, options: done.each("off", works))
+    monkeypatch.setattr(release, "wipe_beside", lambda proxy, works, options: done.each("wipe", works))
+    monkeypatch.setattr(release, "remove", remove)
+    monkeypatch.setattr(release, "unwiped", lambda proxy, board: ["/dev/sda"] if board.id in done.unwiped else [])
+    return done
+
+
+@pytest.fixture
+def proxy(node):
+    with node.proxy() as opened:
+        claimed(opened, "lab", (0, 1), made=False)
+        for board in range(3):
+            opened.store.power_seen(board, "off")
+        yield opened
+
+
+def works_on(proxy, check=False):
+    works = [BoardWork(proxy, proxy.boards[number], Change(check)) for number in range(3)]
+    for work in works:
+        work.read()
+    return works
+
+
+def owners(proxy):
+    return [claim.instance for claim in proxy.store.claims()]
+
+
+def test_boards_are_freed_step_by_step(proxy, steps):
+    """Lost: what lies on a board, to the next who gets it before it is off and clean."""
+    works = works_on(proxy)
+    release.release(proxy, works, Options())
+    assert steps == [(step, board) for step in ("off", "remove", "wipe") for board in range(3)]
+    assert owners(proxy) == []
+    assert [(work.failed, work.claim, work.changed) for work in works] == [
+        (False, None, True),
+        (False, None, True),
+        (False, None, False),
+    ]
+    (diff,) = works[0].change.diff
+    assert (diff["before_header"], diff["before"], diff["after"]) == (
+        "board0 claim", {"instance": "lab-1", "owner": "ann"}, {},
+    )  # fmt: skip
+
+
+def test_a_dry_run_frees_nothing(proxy, steps):
+    """Lost: an instance, to a dry run."""
+    works = works_on(proxy, check=True)
+    release.release(proxy, works, Options(check=True))
+    assert owners(proxy) == ["lab-1", "lab-2"]
+    assert (works[0].change.changed, works[0].claim.instance) == (True, "lab-1")
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "evidence"),
+    [
+        ("off", "off fails", {}),
+        ("remove", "its root: is in use: look who", {"point": "x"}),
+        ("os", "board0: cannot be read or written (Permission denied): check space", {}),
+        ("wipe", "wipe fails", {}),
+    ],
+)
+def test_what_fails_of_one_board_is_its_own(proxy, steps, bad, error, evidence):
+    """Lost: the claim of a board that is not clean, or the boards of all others beside it."""
+    steps.bad = {0: bad}
+    works = works_on(proxy)
+    release.release(proxy, works, Options())
+    assert (works[0].failed, works[0].error.startswith(error), works[0].evidence) == (True, True, evidence)
+    assert owners(proxy) == ["lab-1"]
+    order = ["off", "remove", "wipe"]
+    assert [step for step, board in steps if board == 0] == order[: order.index("remove" if bad == "os" else bad) + 1]
+    assert [step for step, board in steps if board == 1] == order
+
+
+def test_a_board_that_is_over_is_left_alone(proxy, steps):
+    """Lost: the board of whom somebody works on."""
+    works = works_on(proxy)
+    works[0].fail(None, HeteroError("busy"))
+    works[2].over = True
+    release.release(proxy, works, Options())
+    assert {board for _step, board in steps} == {1}
+    assert owners(proxy) == ["lab-1"]
+
+
+def test_boards_with_disks_to_wipe_may_wait(proxy, steps):
+    """Lost: hours, for boards that are free at once; or the data on a disk, to the next who gets its board."""
+    steps.unwiped, steps.bad = (0, 2), {2: "remove"}
+    works, later = works_on(proxy), []
+    release.release(proxy, works, Options(), later)
+    assert later == works[:1]
+    assert [board for step, board in steps if step == "wipe"] == [1]
+    assert owners(proxy) == ["lab-1"]
+
+
+def test_one_that_is_not_clean_after_all_stays_claimed(proxy, steps):
+    """Lost: the same."""
+    proxy.store.power_seen(0, "on")
+    works = works_on(proxy)
+    release.release(proxy, works, Options())
+    assert works[0].error.startswith("board0: is not clean: its outlet was last seen on: look what holds it")
+    assert owners(proxy) == ["lab-1"]
