@@ -68,6 +68,15 @@ class Node:
         (self.folder / "proxy.json").write_text(json.dumps(self.config))
         return Proxy(self.params, "test", **given)
 
+    def image(self, name="debian", arch="tilepro64"):
+        """An image in the store, as far as a claim looks at it."""
+        folder = self.state / "images" / HASH
+        (folder / "root").mkdir(parents=True)
+        (folder / "image.json").write_text(json.dumps({"arch": arch}))
+        (folder / "kernel").write_text("")
+        (self.state / "images" / "names").mkdir()
+        (self.state / "images" / "names" / name).write_text(f"{HASH}\n")
+
     def record(self, board):
         """Path of the own record of a board's claim."""
         return self.state / "claims" / f"board{board}.json"

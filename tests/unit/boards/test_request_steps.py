@@ -1,0 +1,154 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the steps of a verb are given, and who is told (boards/instances.py). Whole verbs are in
+verbs/test_instance_on_boards.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+
+SPEC = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
+
+
+@pytest.fixture
+def proxy(node):
+    with node.proxy() as opened:
+        yield opened
+
+
+def request(proxy, node, check=False, **given):
+    params = {name: option.get("default") for name, option in SPEC.options.items()}
+    params.update(dict(node.params, kind="board", instance="lab", timeout=10, created=[], numbers=[]), **given)
+    return instances.Request(proxy, params, check)
+
+
+# ---- steps
+
+
+def test_what_each_step_is_given(node, proxy, monkeypatch):
+    """Lost: whose boards a step is for, and for how long it may wait; or a dry run that is none."""
+    given = {}
+
+    def fake(owner, name):
+        monkeypatch.setattr(
+            owner, name, lambda *words, **more: given.__setitem__(name, (words, more)) or dict(boards=[], lines=[])
+        )
+
+    for owner, name in (
+        (instances.board_images, "present"),
+        (instances.board_images, "absent"),
+        (instances.lifecycle, "start"),
+        (instances.lifecycle, "stop"),
+        (instances.leasing, "extend"),
+        (instances.wiping, "wipe"),
+    ):
+        fake(owner, name)
+    asked = request(
+        proxy, node, check=True, created=[5.0], ssh_public_key=KEY, owner="ann", lease_hours=3.0, numbers=[2],
+        wipe_method="zero", wipe_verify="full",
+    )  # fmt: skip
+    assert asked.make_ready([0], boot_source="disk")
+    words, more = given["present"]
+    assert (words[0], words[1], words[2], words[3], words[4].check, words[5].seconds, words[6:]) == (
+        proxy, [0], None, KEY, True, 1800.0, ([], "lab"),
+    )  # fmt: skip
+    assert more == dict(boot_source="disk", rebuilt=[], created=(5.0,))
+    asked.remove([0], never_ran=True)
+    words = given["absent"][0]
+    assert (words[:2], words[2].check, words[3].seconds, words[4:]) == (
+        (proxy, [0]),
+        True,
+        1800.0,
+        ("lab", (5.0,), True),
+    )
+    asked.boot([0], image="x")
+    assert given["start"][0] == (proxy, [0], replace(asked.options, image="x"))
+    asked.stop([0], keep=True)
+    assert given["stop"][0] == (proxy, [0], replace(asked.options, keep=True))
+    asked.wipe([0], never_ran=True)
+    words = given["wipe"][0]
+    assert (words[1], words[2].method, words[2].verify, words[3]) == (
+        [0], "zero", "full", replace(asked.options, never_ran=True),
+    )  # fmt: skip
+    instances.extended(asked)
+    words = given["extend"][0]
+    assert (words[1:5], words[5].check, words[6].seconds, words[7]) == (("lab", "ann", 3.0, (5.0,)), True, 30.0, [2])
+
+
+@pytest.mark.parametrize("created", [(), (5.0,)])
+@pytest.mark.parametrize("check", [True, False])
+def test_a_claim_is_asked_for_with_all_that_was_said(node, proxy, monkeypatch, check, created):
+    """Lost: a lease, a board or a number that somebody asked for; or each line twice in a dry run."""
+    wishes = []
+
+    def present(proxy, wish, change):
+        wishes.append((wish, change.check))
+        return dict(boards=[dict(board=0)], lines=["a"])
+
+    monkeypatch.setattr(instances.claiming, "present", present)
+    words = dict(
+        owner="ann", flavor=FLAVOR, image="debian", ssh_public_key=KEY, count=3, numbers=[1, 2], lease_hours=2.0
+    )
+    asked = request(proxy, node, check=check, created=created, board=None, partial=True, **words)
+    assert asked.claim(move=True) == [dict(board=0)]
+    ((wish, dry),) = wishes
+    assert {name: getattr(wish, name) for name in words} == dict(words, numbers=(1, 2))
+    assert (wish.request, wish.move, wish.partial, dry) == ("lab", True, True, check)
+    assert asked.steps.result["lines"] == ([] if check and created else ["a"])
+    assert list(asked.steps.result["seconds"]) == ["claim"]
+    request(proxy, node, owner="ann", flavor=FLAVOR, image=None).claim()
+    assert (wishes[-1][0].image, wishes[-1][0].move) == ("", False)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
+    """Lost: the board of another owner, or one of a request that is to stay."""
+    given = []
+
+    def absent(proxy, request, *words):
+        given.append((request, *words))
+        return dict(boards=[dict(board=1)], lines=[])
+
+    monkeypatch.setattr(instances.claiming, "absent", absent)
+    asked = request(proxy, node, check=check, owner="ann", numbers=[2], created=[5.0])
+    assert asked.give_back([0])
+    name, owner, board, deadline, change, numbers, created, left = given[0]
+    assert (name, owner, board, deadline.seconds, change.check) == ("lab", "ann", None, 30.0, check)
+    assert (numbers, created, left) == ([2], (5.0,), [0])
+    assert (asked.steps.boards, list(asked.steps.result["seconds"])) == ([dict(board=1)], ["claim"])
+
+
+def test_who_acts_is_in_what_is_written_down(node, monkeypatch):
+    """Lost: who did it, in the events of a board; or what went wrong, to a traceback."""
+    actors = []
+
+    def stops(request):
+        actors.append((request.proxy.actor.split(" pid ")[0], request.check))
+        raise HeteroError("is away", "pdu-a")
+
+    monkeypatch.setitem(instances.VERBS, "stopped", stops)
+    monkeypatch.setattr(instances.Request, "say_what_stays", lambda self: actors.append("said"))
+    params = {name: option.get("default") for name, option in SPEC.options.items()}
+    params.update(node.params, kind="board", instance="lab", state="stopped", created=[], numbers=[])
+    (node.folder / "proxy.json").write_text("{}")
+    with node.proxy():
+        pass
+    result = instances.work(params, False)
+    assert (result["failed"], result["msg"]) == (True, "pdu-a: is away")
+    instances.work(dict(params, owner="ann", flavor=FLAVOR), True)
+    assert actors == [("instance", False), ("ann", True)]
+    actors.clear()
+    monkeypatch.setitem(instances.VERBS, "running", stops)
+    for flavor, check in ((FLAVOR, False), (FLAVOR, True), (None, False)):
+        instances.work(dict(params, state="running", flavor=flavor), check)
+    assert actors.count("said") == 1

@@ -1,0 +1,339 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which steps a verb takes on the boards of a request, and what it gives each (boards/instances.py). Whole verbs are in
+verbs/test_instance_on_boards.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import instances, wiping
+from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+
+SPEC = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
+
+
+@pytest.fixture
+def proxy(node):
+    with node.proxy() as opened:
+        yield opened
+
+
+def request(proxy, node, check=False, **given):
+    params = {name: option.get("default") for name, option in SPEC.options.items()}
+    params.update(dict(node.params, kind="board", instance="lab", timeout=10, created=[], numbers=[]), **given)
+    return instances.Request(proxy, params, check)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What each step of a request was given; `bad` are those that fail, `boards` what a step says of boards."""
+    done = SimpleNamespace(taken=[], bad={}, boards=dict(give_back=[]))
+
+    def step(name):
+        def take(self, ids=(), **given):
+            done.taken.append((name, list(ids), given))
+            boards = done.boards.get(name, [dict(board=id, failed=False, blame=None) for id in ids])
+            result = dict(boards=boards, changed=True)
+            if name in done.bad:
+                result.update(failed=True, msg=f"{name} fails", blame=done.bad[name])
+            return self.steps.took(result, name)
+
+        return take
+
+    for name in ("make_ready", "boot", "stop", "remove", "wipe", "give_back"):
+        monkeypatch.setattr(instances.Request, name, step(name))
+    return done
+
+
+# ---- what is asked for
+
+
+def test_what_a_request_is_by_its_words(node, proxy):
+    """Lost: one instance of several; or a verb that is cut off before it can be at its end."""
+    asked = request(proxy, node, count=3, numbers=[1, 3])
+    assert asked.names == ["lab-1", "lab-3"]
+    assert [request(proxy, node, count=count).names for count in (0, 1)] == [["lab"], ["lab"]]
+    assert len(request(proxy, node, count=10**6).names) == instances.claiming.MOST
+    assert [request(proxy, node, attempts=number).attempts for number in (0, 1, 3)] == [1, 1, 3]
+    options = request(proxy, node, check=True, how="hard", soft_timeout=7, timeout=8, created=[1.0]).options
+    assert (options.check, options.instance, options.created, options.rebuilt) == (True, "lab", (1.0,), ())
+    assert (options.how, options.soft_timeout, options.timeout) == ("hard", 7, 8)
+    one = request(proxy, node, state="stopped", attempts=1)
+    boot = 2 * one.options.limit_with_disk + instances.IMAGE_TIME
+    assert one.limit == boot
+    assert request(proxy, node, state="stopped", attempts=3).limit == 3 * boot
+    for state in ("running", "absent"):
+        assert request(proxy, node, state=state, attempts=1).limit == boot + wiping.Wish().limit
+    with pytest.raises(HeteroError, match="is no instance name"):
+        request(proxy, node, instance="../x")
+
+
+def test_the_claims_of_a_request_are_those_that_were_looked_up(node, proxy):
+    """Lost: an instance that somebody got by the name since; or that one of them is not there any more."""
+    made = claimed(proxy, "lab", (0, 1), made=False)
+    created = [claim.created for claim in made]
+    asked = request(proxy, node, count=2, created=created)
+    assert [one["instance"] for one in asked.found()] == ["lab-1", "lab-2"]
+    assert [one["ran"] for one in asked.found()] == [False, False]
+    assert [one["name"] for one in request(proxy, node, count=2).found()] == ["board0", "board1"]
+    with pytest.raises(Refused, match="lab-1: was given back meanwhile, and claimed anew"):
+        request(proxy, node, count=2, created=[1.0]).found()
+    with pytest.raises(Refused, match=r"^lab: 1 of its 3 instances were given back meanwhile: ask for it anew$"):
+        request(proxy, node, count=3, created=[*created, 1.0]).found()
+    with pytest.raises(Refused, match=r"^bob: was given back meanwhile: ask for it anew$"):
+        request(proxy, node, instance="bob", created=[1.0]).found()
+
+
+def test_a_request_takes_no_boards_of_others_of_the_name(node, proxy):
+    """Lost: the instance of another owner; or of one who gets the name between two steps."""
+    made = claimed(proxy, "lab", (0, 1), made=False)
+    asked = request(proxy, node)
+    assert (asked.ids(), asked.created) == ([0, 1], tuple(claim.created for claim in made))
+    told = request(proxy, node, created=[7.0], owner="ann", numbers=[2])
+    assert (told.ids(), told.created) == ([1], (7.0,))
+    with pytest.raises(Refused, match="belongs to ann"):
+        request(proxy, node, owner="bob").ids()
+    assert told.options.created == (7.0,)
+
+
+# ---- verbs
+
+
+def verbs(asked, name):
+    return instances.VERBS[name](asked)
+
+
+def test_each_verb_takes_its_steps(node, proxy, steps, monkeypatch):
+    """Lost: an instance's root, at a stop; or its disks, which nobody wiped at its end."""
+    claimed(proxy, "lab", (0, 1))
+    verbs(request(proxy, node), "stopped")
+    assert steps.taken == [("stop", [0, 1], dict(keep=True))]
+    steps.taken.clear()
+    verbs(request(proxy, node), "running")
+    assert steps.taken == [("make_ready", [0, 1], {}), ("boot", [0, 1], {})]
+    steps.taken.clear()
+    steps.bad = dict(make_ready=None)
+    asked = request(proxy, node)
+    verbs(asked, "running")
+    assert [name for name, _ids, _given in steps.taken] == ["make_ready"]
+    assert asked.steps.failure["msg"] == "make_ready fails"
+    steps.taken.clear()
+    steps.bad = {}
+    rebooted = []
+    monkeypatch.setattr(
+        instances.lifecycle,
+        "reboot",
+        lambda proxy, ids, options: rebooted.append((ids, options.how)) or dict(boards=[7]),
+    )
+    asked = request(proxy, node, how="hard")
+    verbs(asked, "rebooted")
+    assert (rebooted, asked.steps.boards, steps.taken) == ([([0, 1], "hard")], [7], [])
+
+
+@pytest.mark.parametrize("never_ran", [True, False])
+def test_the_end_of_an_instance(node, proxy, steps, never_ran):
+    """Lost: the claim of a board that is not off or not clean; or the others' boards beside it."""
+    claimed(proxy, "lab", (0, 1, 2))
+    steps.boards["stop"] = [
+        dict(board=0, failed=False), dict(board=1, failed=True, error="x"), dict(board=2, failed=False),
+    ]  # fmt: skip
+    asked = request(proxy, node, never_ran=never_ran)
+    verbs(asked, "absent")
+    given = dict(never_ran=never_ran)
+    assert steps.taken == [
+        ("stop", [0, 1, 2], given), ("remove", [0, 2], given), ("wipe", [0, 2], given), ("give_back", [1], {}),
+    ]  # fmt: skip
+    assert [(board["board"], board["failed"]) for board in asked.steps.boards] == [(1, True)]
+
+
+def test_the_boards_of_an_end_are_told_in_order(node, proxy, steps):
+    """Lost: which board it was that could not be ended, among those that were."""
+    claimed(proxy, "lab", (0, 1, 2))
+    steps.boards["wipe"] = [dict(board=1, failed=True)]
+    steps.boards["give_back"] = [dict(board=2), dict(board=0)]
+    asked = request(proxy, node)
+    asked.end([0, 1, 2], left=[7])
+    assert [board["board"] for board in asked.steps.boards] == [0, 1, 2]
+    assert steps.taken[-1] == ("give_back", [7, 1], {})
+
+
+def test_an_end_of_what_is_not_there_is_no_failure(node, proxy, steps):
+    """Lost: a play that ends twice what it made."""
+    asked = request(proxy, node, instance="bob")
+    verbs(asked, "absent")
+    assert (steps.taken, asked.steps.result["instances"], asked.steps.failure) == ([], [], {})
+    claimed(proxy, "lab", (0, 1))
+    del proxy.boards[0]
+    verbs(request(proxy, node), "absent")
+    assert steps.taken[0][1] == [1]
+    with pytest.raises(Refused, match="belongs to ann"):
+        verbs(request(proxy, node, owner="bob"), "absent")
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
+    """Lost: the work of whoever is on a board that was found on; or a board at fault, given to the next."""
+    claimed(proxy, "lab", (0, 1, 2), made=False)
+    proxy.store.move(0, "error", "its outlet was on")
+    proxy.store.move(1, "booting")
+    proxy.store.event(1, "switch", "outlet 2 on")
+    proxy.store.move(1, "error", "no boot request")
+    asked = request(proxy, node, check=check)
+    end = instances.Request.end
+
+    def ended(self, ids, never_ran=False, left=()):
+        end(self, ids, never_ran=never_ran, left=left)
+        if not check:
+            proxy.store.forget(proxy.store.claim_of("lab-2"), "x")
+            proxy.store._upsert(1, state="power off", note="")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(instances.Request, "end", ended)
+        asked.take_back([0, 1, 2])
+    assert steps.taken[0] == ("stop", [1, 2], dict(never_ran=True))
+    assert steps.taken[-1] == ("give_back", [0], {})
+    kept = proxy.store.record(1)
+    assert (kept.state, kept.note) == ("error", "no boot request")
+    lines = [(line["instance"], line["node"], line["phase"], line["text"]) for line in asked.steps.result["lines"]]
+    assert lines == ([] if check else [("lab", "board1", "error", "kept out of use: no boot request")])
+
+
+def claims(*changed):
+    one = dict(board=0, state="power off", image_hash=None, ran=False, created=5.0)
+    return [dict(one, **more) for more in changed]
+
+
+@pytest.mark.parametrize(
+    ("bad", "given", "of", "last", "again", "names"),
+    [
+        ({}, {}, {}, False, False, ["make_ready", "boot"]),
+        (dict(make_ready=None), {}, {}, False, False, ["make_ready", "take_back"]),
+        (dict(make_ready=None), {}, dict(image_hash="x"), False, False, ["make_ready"]),
+        (dict(make_ready=None), {}, dict(ran=True), False, False, ["make_ready"]),
+        (dict(make_ready=None), dict(check=True), {}, False, False, ["make_ready"]),
+        (dict(boot="image"), {}, {}, False, False, ["make_ready", "boot", "take_back"]),
+        (dict(boot="board"), {}, {}, False, True, ["make_ready", "boot", "remove"]),
+        (dict(boot="board", remove=None), {}, {}, False, False, ["make_ready", "boot", "remove"]),
+        (dict(boot="board"), {}, {}, True, False, ["make_ready", "boot"]),
+        (dict(boot="board"), dict(board=0), {}, False, False, ["make_ready", "boot"]),
+        (dict(boot="network"), {}, {}, False, False, ["make_ready", "boot"]),
+    ],
+)
+def test_what_is_tried_and_what_is_taken_back(node, proxy, steps, monkeypatch, bad, given, of, last, again, names):
+    """Lost: a board, claimed for nobody; a root with work in it; or another board, where the image is at fault."""
+    steps.bad = bad
+    steps.boards["boot"] = [dict(board=0, failed=True, blame="board"), dict(board=1, failed=False, blame=None)]
+    monkeypatch.setattr(
+        instances.Request, "take_back", lambda self, ids: steps.taken.append(("take_back", list(ids), {}))
+    )
+    asked = request(proxy, node, flavor=FLAVOR, image="debian", boot_source="nfs", **given)
+    two = claims(of, dict(board=1, state="error"))
+    assert instances._tried(asked, two, last) is again
+    assert [name for name, _ids, _given in steps.taken] == names
+    assert steps.taken[0] == ("make_ready", [0], dict(boot_source="nfs", flavor=FLAVOR))
+    for name, ids, words in steps.taken[1:]:
+        if name == "boot":
+            assert (ids, words) == ([0, 1], dict(boot_source="nfs", image="debian"))
+        elif name == "remove":
+            assert (ids, words) == ([0], dict(never_ran=True))
+        else:
+            assert ids == [0, 1]
+
+
+@pytest.mark.parametrize(("attempts", "fails", "tries"), [(3, 0, 1), (3, 1, 2), (3, 9, 3), (1, 9, 1)])
+def test_another_board_as_often_as_was_asked_for(node, proxy, monkeypatch, attempts, fails, tries):
+    """Lost: an instance, to a board at fault; or board after board, to what is at fault of none."""
+    claimed(proxy, made=False)
+    seen, moves = [], []
+
+    def tried(self, found, last):
+        seen.append((found[0]["created"], last))
+        self.steps.fail(dict(failed=True, msg="x"))
+        return len(seen) <= fails and not last
+
+    def claim(self, move=False):
+        moves.append(move)
+        return claims(dict(created=float(len(moves))))
+
+    monkeypatch.setattr(instances, "_tried", tried)
+    monkeypatch.setattr(instances.Request, "claim", claim)
+    asked = request(proxy, node, instance="jackie", flavor=FLAVOR, attempts=attempts)
+    monkeypatch.setattr(instances.Request, "found", lambda self: claims({}))
+    instances.running(asked)
+    assert moves == [False] + [True] * (tries - 1)
+    assert seen == [(float(number), number == attempts) for number in range(1, tries + 1)]
+    assert asked.created == (float(tries),)
+    assert asked.steps.failure["msg"] == "x"
+    again = request(proxy, node, instance="jackie", flavor=FLAVOR, created=[5.0])
+    seen.clear()
+    instances.running(again)
+    assert seen[0][0] == 5.0, "it was looked up"
+
+
+@pytest.mark.parametrize(
+    ("result", "check", "names", "image"),
+    [
+        (dict(boards=[1], to_rebuild=[0]), False, ["stop", "make_ready", "boot"], None),
+        (dict(boards=[1], to_rebuild=[]), False, ["make_ready", "boot"], None),
+        (dict(boards=[1], to_rebuild=[0]), True, ["stop", "make_ready", "boot"], "new"),
+        (dict(boards=[1], to_rebuild=[], failed=True, msg="x"), False, [], None),
+        (dict(boards=[1], to_rebuild=[1], failed=True, msg="x"), False, ["stop", "make_ready", "boot"], None),
+    ],
+)
+def test_a_rebuild_stops_makes_and_boots_what_it_wrote_down(
+    node, proxy, steps, monkeypatch, result, check, names, image
+):
+    """Lost: the power of an instance that is not rebuilt; or a rebuild that a refusal of another one keeps undone."""
+    claimed(proxy, "lab", (0, 1))
+    words = []
+    monkeypatch.setattr(instances.rebuilding, "rebuild", lambda proxy, *given: words.append(given) or result)
+    given = dict(image="new", ssh_public_key=KEY, fresh=True, owner="ann", numbers=[])
+    asked = request(proxy, node, check=check, **given)
+    instances.rebuilt(asked)
+    assert [name for name, _ids, _given in steps.taken] == names
+    name, owner, new, key, fresh, created, change, deadline, numbers = words[0]
+    assert (name, owner, new, key, fresh, numbers) == ("lab", "ann", "new", KEY, True, [])
+    assert (created, change.check, deadline.seconds) == (asked.created, check, asked.options.limit)
+    ids = result["to_rebuild"] if result.get("failed") else [0, 1]
+    for step, of, more in steps.taken:
+        if step == "stop":
+            assert of == result["to_rebuild"]
+        else:
+            assert of == ids
+        if step == "boot":
+            assert more == dict(image=image)
+    if names:
+        kept = (asked.params["image"], asked.params["ssh_public_key"])
+        assert kept == (("new", KEY) if check else (None, None))
+        assert asked.options.rebuilt == (tuple(result["to_rebuild"]) if check else ())
+    steps.taken.clear()
+    steps.bad = dict(stop=None)
+    instances.rebuilt(request(proxy, node, check=check, **given))
+    assert [name for name, _ids, _given in steps.taken] == (["stop"] if "stop" in names else names)
+
+
+def test_what_stays_claimed_is_said_to_who_asked(node, proxy):
+    """Lost: which boards are his, to who asked and got nothing that runs."""
+
+    def said(msg="no boot", **given):
+        asked = request(proxy, node, owner=given.pop("owner", "ann"), **given)
+        if msg:
+            asked.steps.fail(dict(failed=True, msg=msg))
+        asked.say_what_stays()
+        return asked.steps.failure.get("msg", "")
+
+    end = "ansible-playbook hetero.compute.terminate_instance -e instance=lab"
+    claimed(proxy, "lab", (0, 1))
+    again = f"ask for lab again once that is mended, or {end} ends it"
+    assert said(count=2) == f"no boot; lab-1 on board0, lab-2 on board1 stay claimed: {again}"
+    assert said(count=2, numbers=[2]) == f"no boot; lab-2 on board1 stays claimed: {again}"
+    assert (said(count=2, owner="bob"), said(None, count=2), said(count=1)) == ("no boot", "", "no boot")
+    assert said(f"no boot: {end}", count=2) == f"no boot: {end}"
