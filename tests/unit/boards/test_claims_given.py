@@ -151,7 +151,9 @@ def test_why_no_board_fits(proxy):
     assert error.value.facts["unfit"] == error.value.facts["rejected"]
     with pytest.raises(NoneFree) as error:
         present(proxy, image="fedora")
-    assert error.value.facts["rejected_lines"] == ["3 boards: no image fedora in its store (known: debian)"]
+    assert error.value.facts["rejected_lines"] == [
+        "board0, board1, board2: no image fedora in its store (known: debian)"
+    ]
     proxy.boards.clear()
     with pytest.raises(NoneFree, match="  the boards file names no boards"):
         present(proxy)
@@ -319,7 +321,7 @@ def test_a_board_that_somebody_works_on_is_waited_for(two, node):
 def test_a_board_that_nobody_gets_yet_is_not_called_free(two, node):
     """Lost: why the next one does not get it."""
     mine = two.store.claim_of("lab-1")
-    kept = Kept(replace(mine, instance="eve", created=mine.created - 1, image_hash="x"), "running")
+    kept = Kept(replace(mine, instance="eve", request="eve", created=mine.created - 1, image_hash="x"), "running")
     ClaimRecords(str(node.state / "claims")).write(0, kept)
     (line, _other) = absent(two, "lab")[0]["lines"]
     start = "off and clean, and its claim is ended; nobody gets the board yet: is eve's by the record of its claim"
