@@ -1,0 +1,146 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which part of a console's log is whose, and how much of it may be asked for. Whole modules: verbs/test_console.py."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import console
+from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
+
+BOARD = SimpleNamespace(id=0, name="board0")
+EVE = SimpleNamespace(instance="eve-1", request="eve", owner="jo", created=1.0)
+
+
+class Node:
+    """A proxy with one board; `said` are the events that were written."""
+
+    def __init__(self, wiring, claim=EVE, mark=None):
+        self.store, self.said, self.mark = self, [], mark
+        self.claim = claim
+        self.wired = wiring
+
+    def record(self, board):
+        return SimpleNamespace(claim=self.claim)
+
+    def board(self, number):
+        return BOARD
+
+    def wiring(self, board):
+        return self.wired
+
+    def first_since_claim(self, claim, phase):
+        return self.mark if phase == console.PHASE else None
+
+    def event(self, *event):
+        self.said.append(event)
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "console.log"
+    path.write_text("theirs\nours\n")
+    return path
+
+
+def marked(path, size, inode=None):
+    inode = os.stat(path).st_ino if inode is None else inode
+    return SimpleNamespace(text=console.BEGINS.format(file=path, inode=inode, size=size))
+
+
+def shown(node, lines=9, instance=None, owner=None, everything=False):
+    return console.console(node, 0, lines, instance, owner, everything)
+
+
+def test_where_a_claims_part_begins_is_written_down_once(log):
+    """Lost: a tenant's own console, or the last one's with it."""
+    node = Node({"console": str(log)})
+    console.begin(node, BOARD)
+    (event,) = node.said
+    assert event == (0, "console log", f"{log} (inode {os.stat(log).st_ino}), from byte 12")
+    for quiet in (
+        Node({"console": str(log)}, mark=SimpleNamespace(text=event[2])),
+        Node({"console": str(log)}, claim=None),
+        Node({}),
+    ):
+        console.begin(quiet, BOARD)
+        assert quiet.said == []
+    away = Node({"console": f"{log}.away"})
+    console.begin(away, BOARD)
+    assert away.said == [(0, "console log", f"{log}.away (inode 0), from byte 0")]
+
+
+@pytest.mark.parametrize(
+    ("size", "inode", "begun"), [(7, None, 7), (0, None, 0), (12, None, 12), (13, None, 0), (7, 1, 0)]
+)
+def test_the_byte_at_which_a_claims_part_begins(log, size, inode, begun):
+    """Lost: what the last tenant's board printed, read by the next; or a log that was rotated, to its own tenant."""
+    assert console.begins(Node({"console": str(log)}, mark=marked(log, size, inode)), BOARD) == begun
+
+
+def test_where_nobody_wrote_it_down_nothing_is_the_claims(log):
+    """Lost: the last tenant's console."""
+    wired = {"console": str(log)}
+    assert console.begins(Node(wired), BOARD) == 12
+    assert console.begins(Node(wired, mark=SimpleNamespace(text="an older version's words")), BOARD) == 12
+    assert console.begins(Node(wired, claim=None, mark=marked(log, 3)), BOARD) == 12
+    assert console.begins(Node({}), BOARD) == 0
+
+
+@pytest.mark.parametrize("lines", [0, -1, 10001])
+def test_no_other_number_of_lines_than_is_named(log, lines):
+    with pytest.raises(BadInput, match=f"lines: is {lines}: give 1 to 10000"):
+        shown(Node({"console": str(log)}), lines)
+
+
+@pytest.mark.parametrize(("lines", "seen"), [(1, ["ours"]), (2, ["theirs", "ours"]), (10000, ["theirs", "ours"])])
+def test_as_many_lines_as_are_asked_for(log, lines, seen):
+    """Lost: the numbers at the ends of what the refusal names."""
+    assert shown(Node({"console": str(log)}), lines, everything=True)["console"] == seen
+
+
+def test_what_is_said_of_a_log(log):
+    """Lost: which file it is, whose it is, how to sit down at it, or where its tenant's part begins."""
+    node = Node({"console": str(log), "console_command": "picocom"}, mark=marked(log, 7))
+    said = dict(instance="eve-1", node="board0", phase="console", seconds=None)
+    assert shown(node) == dict(
+        board=0,
+        name="board0",
+        instance="eve-1",
+        file=str(log),
+        console=["ours"],
+        command="picocom",
+        lines=[dict(said, text=f"{log} (12 bytes, its own from byte 7)"), "  ours"],
+    )
+    assert shown(node, everything=True)["lines"] == [dict(said, text=f"{log} (12 bytes)"), "  theirs", "  ours"]
+    node.mark = None
+    assert shown(node)["lines"] == [
+        dict(said, text=f"{log} (12 bytes, its own from byte 12)"),
+        f"  {console.NONE_YET}; {console.OPERATORS}",
+    ]
+    node.wired = {"console_command": "picocom"}
+    assert [shown(node)[key] for key in ("file", "console", "command", "lines")] == [None, [], "picocom", []]
+
+
+def test_whose_console_may_be_read(log):
+    """Lost: what a board printed, passwords too, to whoever names it."""
+    wired = {"console": str(log)}
+    for node, given, word in (
+        (Node(wired), dict(owner="mallory"), "is eve-1's, of jo: ask jo"),
+        (Node(wired), dict(instance="bob"), "is not bob's any more"),
+        (Node(wired, claim=None), {}, "nobody has it"),
+    ):
+        with pytest.raises(Refused, match=f"^board0: {word}"):
+            shown(node, **given)
+    assert shown(Node(wired), owner="jo", instance="eve")["instance"] == "eve-1"
+    assert shown(Node(wired, claim=None), owner="jo", everything=True)["console"] == ["theirs", "ours"]
+    assert shown(Node({"console_command": "x"}, claim=None))["command"] == "x"
+    with pytest.raises(BadInput, match="has no console"):
+        shown(Node({}))
+    with pytest.raises(BadInput, match="is not there or cannot be read"):
+        shown(Node({"console": f"{log}.away"}))
