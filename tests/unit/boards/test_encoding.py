@@ -20,7 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.encoding imp
         (b"\0\0\xfe\xff\0\0\0a", "UTF-32"),
         ("ab".encode("utf-16-le"), "UTF-16"),
         ("ab".encode("utf-16-be"), "UTF-16"),
-        ("0 1".encode("utf-16-le"), "UTF-16"),
+        ("0 10.0.2.1".encode("utf-16-le"), "UTF-16"),
+        ("0 10.0.2.1".encode("utf-16-be"), "UTF-16"),
     ],
 )
 def test_another_encoding_is_named(data, encoding):
@@ -29,7 +30,8 @@ def test_another_encoding_is_named(data, encoding):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"a", b"a\0b", b"\0a\0", b"ab\0\0", b"a\0\0b", b"0 10.0.2.1\n", b"\0" * 9, b"\xe9\xe9\xe9"]
+    "data",
+    [b"", b"a", b"a\0b", b"\0a\0", b"ab\0\0", b"a\0\0b", b"0 10.0.2.1\n", b"\0" * 9, b"\0\0\0\0a", b"\xe9\xe9\xe9"],
 )
 def test_what_may_be_utf_8_is_no_other(data):
     """Lost: a file that is right, or the true reason of one that is not: that it has lost its contents, say."""
