@@ -277,7 +277,7 @@ def test_what_was_a_tenants_is_not_formatted(on_board, found, why):
 @pytest.mark.parametrize("found", ["none", "other"])
 def test_a_fresh_disk_gets_its_root(on_board, found):
     """Lost: an instance's root, on a disk with just the room for it."""
-    on_board.says.update({disk_boot.LOOK: found, disk_boot.FORMAT: f"a word\n{NEEDED_KB + 1}\n"})
+    on_board.says.update({disk_boot.LOOK: found, disk_boot.FORMAT: f"a word\n{NEEDED_KB}\n"})
     work = Work(made(None))
     disk_boot._lay(work, None)
     assert on_board.asked[2:] == [
@@ -356,7 +356,7 @@ def test_an_upload_says_how_far_it_is(monkeypatch):
 def test_what_is_unpacked_is_compared(monkeypatch):
     """Lost: a root with a hole in it, which boots, and fails in some other way."""
     ran, work, begun = [], Work(), time.monotonic()
-    monkeypatch.setattr(disk_boot, "own_names", lambda own: ["./etc/hostname", "./own"])
+    monkeypatch.setattr(disk_boot, "own_names", lambda own: ["./etc", "./etc/hostname", "./own"])
 
     def run(script, deadline, *words, stdin=None):
         text = None

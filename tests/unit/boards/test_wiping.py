@@ -1,0 +1,331 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A board's wipe, step by step: who may be wiped, what is said, what follows. Whole wipes are in tests/unit/disk."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import wiping
+from ansible_collections.hetero.compute.plugins.module_utils.boards.disk_areas import Area
+from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
+from ansible_collections.hetero.compute.plugins.module_utils.errors import (
+    BadInput,
+    HeteroError,
+    Lost,
+    Refused,
+    StepFailed,
+    TimedOut,
+)
+
+BOARD = SimpleNamespace(id=0, name="board0")
+USUAL = Wish()
+
+
+class Work:
+    """A Wipe of board 0 with two disks; what is done with it goes into `done`."""
+
+    def __init__(self, state="shutting down", claim=None, dry=False, **more):
+        self.board, self.state, self.claim, self.instance = BOARD, state, claim, claim and "vm0"
+        self.change, self.done = SimpleNamespace(check=dry), []
+        self.proxy = SimpleNamespace(
+            actor="me", store=self, disks=lambda board: ["/dev/sda", "/dev/sdb"], wiring=lambda board: self.wired
+        )
+        self.record = SimpleNamespace(state=state)
+        self.over = self.failed = False
+        self.needed, self.driver, self.error, self.disks, self.hardware = True, None, None, [], None
+        self.key_proof, self.wired = "asked for once", {}
+        vars(self).update(more)
+
+    @contextmanager
+    def transaction(self):
+        self.done.append("begin")
+        yield
+        self.done.append("end")
+
+    def read(self):
+        self.done.append("read")
+
+    def note(self, *note):
+        self.done.append(("note", *note))
+
+    def line(self, *line):
+        self.done.append(line)
+
+    def say(self, phase, text, seconds=None):
+        assert seconds is None or 0 <= seconds < 1000
+        self.done.append((phase, text))
+
+    def move(self, state, note):
+        self.state = state
+        self.done.append(("move", state, note))
+
+    def fail(self, blame, error, **facts):
+        self.failed = self.over = True
+        self.error = str(error)
+        self.done.append(("fail", blame, str(error)))
+
+    def quarantine(self, note):
+        self.done.append(("quarantine", note))
+
+
+def test_what_is_usual_where_nothing_is_asked_for():
+    """Lost: how this site wipes, or what the documentation says of a site that does not say."""
+    usual = Wish.of(SimpleNamespace(config={"wipe": {}}))
+    assert (usual.method, usual.verify, usual.samples, usual.inspect, usual.limit) == (
+        "discard",
+        "sample",
+        64,
+        False,
+        86400.0,
+    )
+    site = SimpleNamespace(config={"wipe": {"method": "zero", "verify": "full", "samples": 9}})
+    assert Wish.of(site) == Wish("zero", "full", 9)
+    assert Wish.of(site, method="secure_erase", verify=None, inspect=True) == Wish("secure_erase", "full", 9, True)
+    for wrong, why in (
+        ({"methods": 1, "a": 2}, "tftp_proxy_wipe: has no a, methods"),
+        ({"method": "burn"}, r"wipe: no such method: burn \(known: discard, zero, secure_erase\)"),
+        ({"verify": "some"}, r"wipe: no such verify: some \(known: full, sample, none\)"),
+        ({"samples": "9"}, "wipe: samples is 9: give 1 to 4096"),
+    ):
+        with pytest.raises(BadInput, match=f"^{why}"):
+            Wish.of(SimpleNamespace(config={"wipe": wrong}))
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """What `_plan` does with a Work; words say what is known of its board."""
+
+    def plan(work, wish=USUAL, unnamed=(), unwiped=("x",), ram=True, ready=(), ran=None, never_ran=False):
+        def must_never_have_run(proxy, board, claim):
+            if ran:
+                raise Refused("ran", board.name)
+
+        monkeypatch.setattr(wiping, "must_never_have_run", must_never_have_run)
+        monkeypatch.setattr(wiping.disks, "unnamed", lambda proxy, board: list(unnamed))
+        monkeypatch.setattr(wiping.disks, "unwiped", lambda proxy, board: list(unwiped))
+        monkeypatch.setattr(wiping, "has_ram_image", lambda proxy, board: ram)
+        monkeypatch.setattr(wiping, "made_ready", lambda proxy, board: list(ready))
+        wiping._plan(work, wish, SimpleNamespace(of=lambda board: "driver"), never_ran)
+        return work.done
+
+    return plan
+
+
+NOTED = ("note", "board0 disks", {"wiped": False}, {"wiped": "/dev/sda, /dev/sdb", "method": "discard"})
+
+
+def test_a_board_that_is_to_be_wiped(planned):
+    work = Work()
+    assert planned(work, ran=True) == [NOTED]
+    assert (work.over, work.needed, work.driver) == (False, True, "driver")
+    look = Work()
+    assert planned(look, Wish(inspect=True), unwiped=()) == []
+    assert (look.over, look.needed, look.driver) == (False, False, "driver")
+
+
+@pytest.mark.parametrize("given", [{}, dict(wish=Wish(inspect=True), ram=False)])
+def test_a_board_with_nothing_to_do_is_over(planned, given):
+    """Lost: hours of RAM boots of boards that are wiped, or that cannot boot into RAM."""
+    work = Work()
+    assert planned(work, unwiped=(), **given) == []
+    assert (work.over, work.failed, work.needed) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("work", "given", "why"),
+    [
+        (Work(), dict(never_ran=True, ran=True), "board0: ran"),
+        (Work(), dict(unnamed=["disk c is not named"]), "board0: disk c is not named: then run this again"),
+        (Work("running"), {}, "board0: is running: stop it first: tilera_boot with state stopped"),
+        (Work("booting"), {}, "board0: is booting: stop it first: tilera_boot with state stopped"),
+        (Work(), dict(ready=["a", "b"]), "board0: is made ready for somebody (a; b): remove its image first ("),
+        (Work(claim="x"), dict(ready=["a"]), "board0: is made ready for vm0 (a): remove its image first ("),
+    ],
+)
+def test_a_board_that_is_somebodys_is_not_wiped(planned, work, given, why):
+    """Lost: a running instance's disk."""
+    ((_fail, blame, error),) = planned(work, **given)
+    assert (blame, error[: len(why)]) == (None, why)
+
+
+@pytest.mark.parametrize(
+    ("state", "given", "said"),
+    [
+        ("shutting down", {}, "would boot into RAM and wipe /dev/sda, /dev/sdb"),
+        (
+            "running",
+            {},
+            "would boot into RAM and wipe /dev/sda, /dev/sdb, once it is off and nothing is made ready on it",
+        ),
+        ("error", dict(ready=["a"], wish=Wish(inspect=True), unwiped=()), "would boot into RAM, once it is off and"),
+    ],
+)
+def test_a_dry_run_says_what_would_be(planned, state, given, said):
+    work = Work(state, dry=True)
+    phase, text = planned(work, **given)[-1]
+    assert (phase, text[: len(said)], work.over, work.failed) == ("wipe", said, True, False)
+    assert ("once" in text) == ("once" in said)
+
+
+@pytest.mark.parametrize(
+    ("state", "claim", "needed", "moves"),
+    [
+        (
+            "power off",
+            None,
+            True,
+            [("error", "its disks are being wiped"), ("shutting down", "its disks are being wiped")],
+        ),
+        ("error", None, False, [("shutting down", "its hardware is being looked at")]),
+        ("shutting down", "vm0", True, [("shutting down", "its disks are being wiped")]),
+        ("power off", "vm0", True, []),
+        ("maintenance", None, True, []),
+    ],
+)
+def test_nobody_gets_a_board_meanwhile(state, claim, needed, moves):
+    """Lost: a board whose disk is being wiped, given to somebody."""
+    work = Work(state, claim, needed=needed)
+    wiping._take_out(work)
+    assert work.done == ["begin", "read", *[("move", *move) for move in moves], "end"]
+
+    def broken():
+        raise HeteroError("disk is full")
+
+    work = Work(read=broken)
+    wiping._take_out(work)
+    assert work.done == ["begin", ("fail", None, "disk is full")]
+
+
+@pytest.mark.parametrize(
+    ("more", "verify", "note"),
+    [
+        (dict(failed=True, error="away"), "sample", "not wiped yet: away"),
+        (dict(failed=True, error="away", needed=False), "sample", "away"),
+        ({}, "sample", "wiped, proven"),
+        ({}, "full", "wiped, proven"),
+        ({}, "none", "wiped, not proven"),
+        (dict(needed=False), "none", "looked at"),
+    ],
+)
+def test_what_is_noted_of_a_board_until_it_is_given_back(more, verify, note):
+    work = Work(**more)
+    wiping._settle(work, Wish(verify=verify))
+    assert (work.done, work.over) == ([("move", "shutting down", note)], True)
+    other = Work("error", **more)
+    wiping._settle(other, Wish(verify=verify))
+    assert (other.done, other.over) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("errors", "blame", "end"),
+    [
+        ([Lost("gone")], "board", "gone: run this again"),
+        ([TimedOut("late"), BadInput("cannot")], "board", "late; cannot: run this again"),
+        ([BadInput("cannot")], "proxy", "cannot"),
+        ([Refused("no")], "proxy", "no"),
+        ([StepFailed("x", "broke")], "proxy", "broke"),
+    ],
+)
+def test_what_says_nothing_against_a_disk_costs_no_board(errors, blame, end):
+    work = Work()
+    wiping._failed(work, errors)
+    text = "; ".join(map(str, errors))
+    assert work.done == [("error", f"not wiped: {text}"), ("fail", blame, end)]
+
+
+def test_a_disk_that_fails_costs_its_board():
+    """Lost: a board with a disk that nobody can wipe, to the next tenant."""
+    work = Work()
+    wiping._failed(work, [Lost("gone"), HeteroError("broken")])
+    assert work.done == [("quarantine", "its disk cannot be wiped: gone; broken")]
+    kept = Work("maintenance")
+    wiping._failed(kept, [HeteroError("broken")])
+    assert kept.done == [("error", "not wiped: broken"), ("fail", "proxy", "broken")]
+
+
+def test_places_that_a_wipe_does_not_reach(monkeypatch):
+    """Lost: what a tenant hid, or a board whose hidden places its operator has accepted."""
+    found = [Area("sda-hpa", "5 sectors", "x"), Area("sdc", "a disk", "y")]
+    asked = []
+    monkeypatch.setattr(
+        wiping, "areas", lambda *given: asked.append((*given[:2], given[2].seconds)) or (found, ["DCO"])
+    )
+    work = Work(wired={"accept_unwiped": ["sda-hpa", "sdc"]})
+    assert wiping._left_out(work, "shell", ["/dev/sda"]) == (found, ["DCO"])
+    assert asked == [("shell", ["/dev/sda"], 60.0)]
+    assert work.done == [
+        ("wipe", "not wiped, accepted: sda-hpa (5 sectors)"),
+        ("wipe", "not wiped, accepted: sdc (a disk)"),
+        ("wipe", "not looked for: DCO"),
+    ]
+    for wired, names in (({"accept_unwiped": ["sdc"]}, ["sda-hpa"]), ({}, ["sda-hpa", "sdc"])):
+        with pytest.raises(Refused) as refused:
+            wiping._left_out(Work(wired=wired), "shell", ["/dev/sda"])
+        assert refused.value.remedy == f"or accept it: accept_unwiped: [{', '.join(names)}] in tftp_proxy_boards"
+        assert (
+            refused.value.what == f"a wipe does not reach {', '.join(str(one) for one in found if one.name in names)}"
+        )
+
+
+@pytest.fixture
+def on_board(monkeypatch):
+    """What is written down of a wipe."""
+    kept = []
+    monkeypatch.setattr(wiping.disks, "keep", lambda proxy, board, record: kept.append(record))
+    monkeypatch.setattr(wiping, "_left_out", lambda *given: ([Area("a", "b", "c")], ["DCO"]))
+    monkeypatch.setattr(wiping, "hardware", lambda shell, deadline: dict(seconds=deadline.seconds))
+    monkeypatch.setattr(wiping, "in_words", lambda found: "64 CPUs")
+    monkeypatch.setattr(wiping.wipe_disk, "in_words", lambda disk: f"{disk} wiped")
+    return kept
+
+
+def test_a_wipe_is_written_down(on_board, monkeypatch):
+    """Lost: when, by whom, how, and what was left out: all that a proof is asked for later."""
+
+    def wipe(shell, device, wish, deadline, say):
+        say(f"{device} {deadline.seconds:g}")
+        return device
+
+    monkeypatch.setattr(wiping.wipe_disk, "wipe_disk", wipe)
+    work, begun = Work(), time.time()
+    wiping._act(work, "shell", Wish(inspect=True, limit=99))
+    (record,) = on_board
+    assert begun <= record.pop("time") <= time.time()
+    assert record == dict(
+        board=0,
+        name="board0",
+        actor="me",
+        disks=["/dev/sda", "/dev/sdb"],
+        asked="discard",
+        key="asked for once",
+        not_wiped=[dict(name="a", text="b", remedy="c")],
+        not_looked_for=["DCO"],
+    )
+    assert work.hardware == dict(seconds=60.0)
+    assert work.done[:2] == [("ram", "64 CPUs"), ("wipe", "/dev/sda, /dev/sdb: discard")]
+    assert sorted(work.done[2:4]) == [("wipe", "/dev/sda 99"), ("wipe", "/dev/sdb 99")]
+    assert work.done[4:] == [("wipe", "/dev/sda wiped; /dev/sdb wiped")]
+    look = Work(needed=False)
+    wiping._act(look, "shell", Wish(inspect=True))
+    wiping._act(look, "shell", Wish())
+    assert (look.done, len(on_board)) == ([("ram", "64 CPUs")], 1)
+
+
+def test_a_wipe_of_which_one_disk_fails_proves_nothing(on_board, monkeypatch):
+    """Lost: the disk that was not wiped, to the next tenant."""
+
+    def wipe(shell, device, wish, deadline, say):
+        if device == "/dev/sdb":
+            raise HeteroError("broken")
+        return device
+
+    monkeypatch.setattr(wiping.wipe_disk, "wipe_disk", wipe)
+    work = Work()
+    wiping._act(work, "shell", Wish())
+    assert (on_board, work.done[-1]) == ([], ("quarantine", "its disk cannot be wiped: broken"))
