@@ -1,0 +1,194 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rebuild decides and says of one instance. Whole modules are in verbs/test_rebuild.py."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import rebuilding
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
+
+BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1")
+HASHES = {"debian": "a" * 64, "fedora": "b" * 64}
+EVE = Claim(0, "eve-1", "eve", "jo", {"name": "big"}, "debian", KEY, 5.0, None, "host key", "a" * 64, "nfs")
+
+
+@pytest.fixture
+def node(monkeypatch, tmp_path):
+    """A proxy with one claim; `done` is what was asked and written."""
+    done = []
+
+    @contextmanager
+    def transaction(dry):
+        done.append(("dry", dry))
+        yield
+
+    store = SimpleNamespace(record=lambda board: found.record, transaction=transaction, path="state.db")
+    store.put = lambda instance, **fields: done.append((instance, fields))
+    found = SimpleNamespace(store=store, done=done, config={"state_folder": str(tmp_path)}, claim=EVE)
+    found.record = SimpleNamespace(state="running", note="", claim=EVE)
+    found.asked = []
+
+    def each(proxy, ids, verb, one, change, deadline, lines, instance, created):
+        found.asked.append((ids, verb, deadline, instance, created))
+        return dict(boards=[dict(one(BOARD, found.claim, lambda *said: done.append(said)), board=0)], lines=lines)
+
+    def get(name):
+        return SimpleNamespace(name=name, hash=HASHES[name])
+
+    monkeypatch.setattr(rebuilding, "each", each)
+    monkeypatch.setattr(rebuilding, "ids_of", lambda proxy, request, numbers: [request, *numbers])
+    monkeypatch.setattr(rebuilding.feeding, "Feeds", lambda proxy: "feeds")
+    monkeypatch.setattr(rebuilding, "image_store", lambda proxy: SimpleNamespace(get=get))
+    monkeypatch.setattr(rebuilding, "check_arch", lambda board, image: done.append(("arch", image.name)))
+    monkeypatch.setattr(rebuilding, "_must_be_its_own", lambda *given: done.append("its own"))
+    monkeypatch.setattr(rebuilding, "size_of", lambda proxy, board, flavor: 77)
+    room = SimpleNamespace(check=lambda size, instead: done.append(("room", size, instead.split("/")[-2])))
+    monkeypatch.setattr(rebuilding, "room_of", lambda proxy: room)
+    return found
+
+
+def rebuild(node, image=None, key=None, fresh=False, owner=None, check=False):
+    change = Change(check)
+    result = rebuilding.rebuild(node, "eve", owner, image, key, fresh, (5.0,), change, "soon", (1,))
+    assert node.asked == [(["eve", 1], "rebuild", "soon", "eve", (5.0,))]
+    return result, change.diff
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "fields"),
+    [
+        (dict(image="fedora"), "debian → fedora bbbbbbbbbbbb", dict(image="fedora", ssh_public_key=KEY)),
+        (dict(key=OTHER_KEY), "another key", dict(image="debian", ssh_public_key=OTHER_KEY)),
+        (dict(fresh=True), "a fresh root from debian", dict(image="debian", ssh_public_key=KEY)),
+        (
+            dict(image="fedora", key=OTHER_KEY, owner="jo"),
+            "debian → fedora bbbbbbbbbbbb, another key",
+            dict(image="fedora", ssh_public_key=OTHER_KEY),
+        ),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_what_is_to_be_is_written_down(node, given, text, fields, check):
+    """Lost: the image or the key that was asked for, or what goes with the old root, said before it goes."""
+    result, diff = rebuild(node, check=check, **given)
+    (_arch, own, room, dry, put, (phase, said)) = node.done
+    assert (own, room[:2], dry) == ("its own", ("room", 77), ("dry", check))
+    assert put == ("eve-1", dict(fields, image_hash=None, host_key=None))
+    gone = "all that is in the root of eve-1 goes; its name, board0, address and lease stay"
+    assert (phase, said) == ("rebuild", f"{text}; {gone}")
+    assert result["to_rebuild"] == [0]
+    assert result["boards"] == [dict(changed=True, image=fields["image"], board=0)]
+    assert [one["before_header"] for one in diff] == ["eve-1"]
+    assert ("root" in diff[0]["after"]) == given.get("fresh", False)
+    assert set(diff[0]["before"]) - {"root"} == {"image", "hash", "keys"}
+    assert diff[0]["before"]["keys"]
+
+
+@pytest.mark.parametrize("given", [{}, dict(image="debian"), dict(key=KEY), dict(key=f"{KEY}-elsewhere")])
+def test_what_is_so_already_is_left(node, given):
+    """Lost: a root and the work in it, to a play that was run once more."""
+    result, diff = rebuild(node, **given)
+    assert node.done == [("arch", "debian")]
+    (line,) = result["lines"]
+    assert (line["instance"], line["node"], line["phase"], line["seconds"]) == ("eve-1", "board0", "rebuild", None)
+    assert line["text"].startswith(f"nothing to rebuild: eve-1 has image debian {'a' * 12}")
+    assert (result["to_rebuild"], result["boards"][0]["changed"], diff) == ([], False, [])
+
+
+def test_a_root_on_its_own_disk_needs_no_room(node):
+    node.claim = rebuilding.replace(EVE, boot_source="disk")
+    rebuild(node, fresh=True)
+    assert not any(one[0] == "room" for one in node.done)
+    assert "all that is in the root of eve-1 on its own disk goes" in node.done[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("claim", "state", "given", "why"),
+    [
+        (None, "running", {}, "board0: was given back meanwhile: ask for eve anew"),
+        (EVE, "running", dict(owner="bob"), "eve-1: belongs to jo"),
+        (EVE, "error", {}, "board0: is in error: without a note: terminate eve-1 and ask for it anew"),
+        (EVE, "maintenance", {}, "board0: is in maintenance: without a note: terminate eve-1"),
+        (
+            rebuilding.replace(EVE, ssh_public_key="x"),
+            "running",
+            {},
+            "board0: the ssh key of eve-1's claim in state.db",
+        ),
+    ],
+)
+def test_what_is_refused_changes_nothing(node, claim, state, given, why):
+    node.claim, node.record.state = claim, state
+    with pytest.raises(Refused) as refused:
+        rebuild(node, fresh=True, **given)
+    assert str(refused.value).startswith(why)
+    assert [one for one in node.done if one[0] != "arch"] == []
+
+
+def test_damaged_keys_can_be_given_anew(node):
+    """Lost: the way out of them that is printed."""
+    node.claim = rebuilding.replace(EVE, ssh_public_key="x")
+    assert rebuild(node, key=KEY)[0]["to_rebuild"] == [0]
+
+
+def test_how_much_goes_is_said(tmp_path):
+    """Lost: a look at what is thrown away, by who asked for it by mistake."""
+    node = SimpleNamespace(config={"state_folder": str(tmp_path)})
+    file = rebuilding.Root(str(tmp_path), 0).file
+    rebuilding.os.makedirs(rebuilding.os.path.dirname(file), exist_ok=True)
+    with open(file, "wb") as root:
+        root.write(b"x" * (3 << 20))
+        root.flush()
+        rebuilding.os.fsync(root.fileno())
+    size = rebuilding.gibibytes(512 * rebuilding.os.stat(file).st_blocks)
+    assert f"the root of eve-1 ({size}) goes; its name, board0" in rebuilding._goes(node, BOARD, EVE)
+
+
+def test_a_claim_as_a_rebuild_leaves_it():
+    """Lost: what the dry run of a whole rebuild says."""
+    anew = rebuilding.replace(EVE, image_hash=None, host_key=None)
+    assert rebuilding.rebuilt_claim(EVE) == anew
+    assert rebuilding.rebuilt_claim(EVE, "fedora") == rebuilding.replace(anew, image="fedora")
+
+
+@pytest.mark.parametrize(
+    ("state", "others", "refused"),
+    [("running", True, True), ("booting", True, True), ("power off", True, False), ("running", False, False)],
+)
+def test_a_board_that_shows_anothers_key_is_not_stopped(monkeypatch, state, others, refused):
+    """Lost: the power of whoever is on that board in truth; or a board whose outlet feeds another."""
+    asked = []
+
+    class Work:
+        def __init__(self, proxy, board, change):
+            self.proxy = proxy
+
+    for name in ("refuse_anothers", "refuse_unproven", "must_know_the_lease"):
+        monkeypatch.setattr(rebuilding, name, lambda *given, name=name: asked.append(name))
+    monkeypatch.setattr(rebuilding, "BoardWork", Work)
+    monkeypatch.setattr(rebuilding, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: "driver"))
+    monkeypatch.setattr(
+        rebuilding, "is_others", lambda work: others and (work.record, work.driver) == (record, "driver")
+    )
+    feeding = rebuilding.feeding
+    monkeypatch.setattr(feeding, "settle", lambda works, feeds: asked.append((works[0].pdu, works[0].outlet, feeds)))
+    monkeypatch.setattr(feeding, "must_be_settled", lambda work: asked.append("settled"))
+    record = SimpleNamespace(state=state, claim=EVE)
+    node = SimpleNamespace(outlet=lambda board: ("pdu-a", "5"))
+    first = ["refuse_anothers", "refuse_unproven", "must_know_the_lease"]
+    if refused:
+        with pytest.raises(Refused, match="board0: "):
+            rebuilding._must_be_its_own(node, BOARD, record, None, "feeds")
+        assert asked == first
+    else:
+        rebuilding._must_be_its_own(node, BOARD, record, None, "feeds")
+        assert asked == [*first, ("pdu-a", "5", "feeds"), "settled"]
