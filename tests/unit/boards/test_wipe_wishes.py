@@ -27,3 +27,26 @@ def test_no_other_number_of_samples(samples):
     """Lost: a disk called proven by no look at all, or a look without end."""
     with pytest.raises(BadInput, match=f"samples is {samples}: give 1 to {MOST}, or verify full"):
         Wish.of(PROXY, samples=samples)
+
+
+def test_what_is_usual_where_nothing_is_asked_for():
+    """Lost: how this site wipes, or what the documentation says of a site that does not say."""
+    usual = Wish.of(SimpleNamespace(config={"wipe": {}}))
+    assert (usual.method, usual.verify, usual.samples, usual.inspect, usual.limit) == (
+        "discard",
+        "sample",
+        64,
+        False,
+        86400.0,
+    )
+    site = SimpleNamespace(config={"wipe": {"method": "zero", "verify": "full", "samples": 9}})
+    assert Wish.of(site) == Wish("zero", "full", 9)
+    assert Wish.of(site, method="secure_erase", verify=None, inspect=True) == Wish("secure_erase", "full", 9, True)
+    for wrong, why in (
+        ({"methods": 1, "a": 2}, "tftp_proxy_wipe: has no a, methods"),
+        ({"method": "burn"}, r"wipe: no such method: burn \(known: discard, zero, secure_erase\)"),
+        ({"verify": "some"}, r"wipe: no such verify: some \(known: full, sample, none\)"),
+        ({"samples": "9"}, "wipe: samples is 9: give 1 to 4096"),
+    ):
+        with pytest.raises(BadInput, match=f"^{why}"):
+            Wish.of(SimpleNamespace(config={"wipe": wrong}))

@@ -74,29 +74,6 @@ class Work:
         self.done.append(("quarantine", note))
 
 
-def test_what_is_usual_where_nothing_is_asked_for():
-    """Lost: how this site wipes, or what the documentation says of a site that does not say."""
-    usual = Wish.of(SimpleNamespace(config={"wipe": {}}))
-    assert (usual.method, usual.verify, usual.samples, usual.inspect, usual.limit) == (
-        "discard",
-        "sample",
-        64,
-        False,
-        86400.0,
-    )
-    site = SimpleNamespace(config={"wipe": {"method": "zero", "verify": "full", "samples": 9}})
-    assert Wish.of(site) == Wish("zero", "full", 9)
-    assert Wish.of(site, method="secure_erase", verify=None, inspect=True) == Wish("secure_erase", "full", 9, True)
-    for wrong, why in (
-        ({"methods": 1, "a": 2}, "tftp_proxy_wipe: has no a, methods"),
-        ({"method": "burn"}, r"wipe: no such method: burn \(known: discard, zero, secure_erase\)"),
-        ({"verify": "some"}, r"wipe: no such verify: some \(known: full, sample, none\)"),
-        ({"samples": "9"}, "wipe: samples is 9: give 1 to 4096"),
-    ):
-        with pytest.raises(BadInput, match=f"^{why}"):
-            Wish.of(SimpleNamespace(config={"wipe": wrong}))
-
-
 @pytest.fixture
 def planned(monkeypatch):
     """What `_plan` does with a Work; words say what is known of its board."""
@@ -329,3 +306,75 @@ def test_a_wipe_of_which_one_disk_fails_proves_nothing(on_board, monkeypatch):
     work = Work()
     wiping._act(work, "shell", Wish())
     assert (on_board, work.done[-1]) == ([], ("quarantine", "its disk cannot be wiped: broken"))
+
+
+def test_boards_are_wiped_together(monkeypatch):
+    """Lost: a board that is wiped twice at once, or without its lock; or a failed one that is booted all the same."""
+    done = []
+
+    class Board:
+        def __init__(self, proxy, board, *more):
+            self.board, self.more, self.over, self.lines, self.changed = (
+                board,
+                more,
+                board == 2,
+                [f"line {board}"],
+                True,
+            )
+            self.record, self.failed, self.blame, self.error, self.evidence = (
+                f"record {board}",
+                board == 3,
+                "b",
+                "e",
+                {},
+            )
+
+        def read(self):
+            done.append(("read", self.board))
+
+    @contextmanager
+    def locked(works, phase, deadline):
+        done.append(("locked", [work.board for work in works], phase, deadline.seconds))
+        yield
+
+    def plan(work, wish, drivers, never_ran):
+        done.append(("plan", work.board, drivers, never_ran))
+        work.over = work.board == 1
+
+    def ram(proxy, works, options, act):
+        act(works[0], "shell")
+        done.append(("ram", [work.board for work in works]))
+
+    monkeypatch.setattr(wiping, "Wipe", Board)
+    monkeypatch.setattr(wiping, "locked", locked)
+    monkeypatch.setattr(wiping, "_plan", plan)
+    monkeypatch.setattr(wiping, "in_ram", ram)
+    monkeypatch.setattr(wiping, "BootDrivers", lambda proxy, name: name)
+    monkeypatch.setattr(wiping, "_take_out", lambda work: done.append(("out", work.board)))
+    monkeypatch.setattr(wiping, "_act", lambda work, shell, wish: done.append(("act", work.board, shell, wish)))
+    monkeypatch.setattr(wiping, "_settle", lambda work, wish: done.append(("settled", work.board)))
+    monkeypatch.setattr(wiping, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
+    node = SimpleNamespace(board=lambda number: number, config={"wipe": {}})
+    options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)
+    wished = [("plan", 1, "fake", True), ("plan", 0, "fake", True)]
+    inside = [("out", 0), ("act", 0, "shell", USUAL), ("ram", [0]), ("settled", 0)]
+    more, seconds = wiping.wipe(node, [2, 1, 0], USUAL, options)
+    assert done == [("locked", [2, 1, 0], "wipe", 86410.0), *wished, *inside]
+    assert (more, list(seconds)) == ([("eve", (1.0,))] * 3, ["wipe"])
+    with pytest.raises(BadInput, match="boards: names a board twice"):
+        wiping.wipe(node, [0, 0], USUAL, options)
+    done.clear()
+    failed = []
+    works = [
+        SimpleNamespace(board=board, change=None, wanted=None, created=(), lines=[], changed=False) for board in (0, 3)
+    ]
+    for work in works:
+        work.fail = lambda blame, error, board=work.board: failed.append((board, blame, error))
+    wiping.wipe_beside(node, works, options)
+    assert done[:2] == [("read", 0), ("read", 3)]
+    assert done[-2:] == [("settled", 0), ("settled", 3)]
+    assert failed == [(3, "b", "e")]
+    assert [(work.record, work.lines, work.changed) for work in works] == [
+        ("record 0", ["line 0"], True),
+        ("record 3", ["line 3"], True),
+    ]
