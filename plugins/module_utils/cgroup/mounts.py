@@ -33,10 +33,16 @@ class Mount(NamedTuple):
 
     def directory(self, cgroup):
         """The directory of a cgroup, or None where this mount does not show it."""
-        below = os.path.relpath(cgroup, self.root)
-        if below == ".":
-            return self.point
-        return None if below.split("/")[0] == ".." else os.path.join(self.point, below)
+        root, names = _names(self.root), _names(cgroup)
+        below = names[len(root) :]
+        if names[: len(root)] != root or below[:1] == [".."]:
+            return None
+        return os.path.join(self.point, *below)
+
+
+def _names(cgroup):
+    """A cgroup's names from the top; ".." for each step out of our cgroup namespace, where it lies outside."""
+    return [name for name in cgroup.split("/") if name]
 
 
 def _plain(text):
@@ -80,7 +86,7 @@ def cgroups(pid, proc="/proc"):
         with open(path, encoding="utf-8", errors="surrogateescape") as lines:
             for line in lines:
                 number, controllers, cgroup = line.rstrip("\n").split(":", 2)
-                versions = [V2] if number == "0" and not controllers else _versions(controllers)
+                versions = [V2] if number == "0" else _versions(controllers)
                 found.update(dict.fromkeys(versions, cgroup))
     except OSError as error:
         what = f"has no cgroup to read ({error.strerror})"
@@ -143,7 +149,7 @@ def _parent(pid, proc):
     path = os.path.join(proc, str(pid), "status")
     try:
         with open(path, encoding="utf-8", errors="replace") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith("PPid:")), 0) or None
+            return next((int(line.split()[1]) for line in lines if line.startswith("PPid:")), None) or None
     except OSError:
         return None
 
@@ -193,11 +199,12 @@ def cgroup_at(path, proc="/proc"):
 
 
 def _at(real, there):
-    """[(version, cgroup)] of a directory: what the innermost mount that it is in shows there."""
-    best, found = -1, []
+    """[(version, cgroup)] of a directory: what the innermost mount that it is in shows there, of several the topmost."""
+    found = []
     for mount, versions in there:
         below = os.path.relpath(real, mount.point)
-        if below.split("/")[0] != ".." and len(mount.point) > best:
-            best = len(mount.point)
-            found = [(version, os.path.normpath(os.path.join(mount.root, below))) for version in versions]
-    return found
+        if below.split("/")[0] != "..":
+            # not os.path.normpath: a root outside of our cgroup namespace is "/.."
+            cgroup = mount.root if below == "." else os.path.join(mount.root, below)
+            found.append((mount.point, [(version, cgroup) for version in versions]))
+    return max(found, key=lambda one: len(one[0]), default=(None, []))[1]
