@@ -199,7 +199,7 @@ def cgroup_at(path, proc="/proc"):
 
 
 def _at(real, there):
-    """[(version, cgroup)] of a directory: what the innermost mount that it is in shows there, of several the topmost."""
+    """[(version, cgroup)] of a directory: what the innermost and topmost mount that it is in shows there."""
     found = []
     for mount, versions in there:
         below = os.path.relpath(real, mount.point)

@@ -158,7 +158,8 @@ class V1(NamedTuple):
 
 def overlap(one, other):
     """Whether two rules have a device and an access in common."""
-    numbers = all(None in pair or pair[0] == pair[1] for pair in zip(one[1:3], other[1:3]))
+    pairs = (one.major, other.major), (one.minor, other.minor)
+    numbers = all(None in pair or pair[0] == pair[1] for pair in pairs)
     return numbers and bool(set(one.kinds) & set(other.kinds)) and bool(one.mask & other.mask)
 
 
@@ -175,7 +176,7 @@ def inside(path, kind, major, minor, access):
             return True
     finally:
         shutil.rmtree(folder)
-    ours = mounts.directories({mounts.V2: mounts.cgroups("self").get(mounts.V2, "/")})[mounts.V2]
+    ours = mounts.directories(mounts.cgroups("self")).get(mounts.V2)
     if ours and not V2(ours).may(kind, major, minor, access):
         what = f"cannot tell whether it may {access} {kind} {major}:{minor}: programs on our own cgroup deny it"
         raise HeteroError(what, path, f"run it outside of {ours}")
@@ -200,7 +201,7 @@ def _asked(path, folder, kind, major, minor, bits):
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
+        said = pipe.read().decode()
     os.waitpid(child, 0)
     if os.path.lexists(node):
         os.unlink(node)

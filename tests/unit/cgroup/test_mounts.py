@@ -269,7 +269,7 @@ def test_a_freezer_of_another_name_is_left_out(host):
 
 @pytest.fixture
 def two(host, tmp_path):
-    """Init 7 and monitor 6, which has those folders open, with the lines that say where they are; its /proc, a folder."""
+    """Init 7 and monitor 6, which has those folders open, by lines that say where they are: /proc, and a folder."""
 
     def build(mountinfo, init, monitor, held, *folders):
         proc, at = host(mountinfo, init, *held, *folders)
