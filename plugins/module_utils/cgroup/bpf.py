@@ -30,6 +30,8 @@ QUERY_EFFECTIVE = 1
 #: At most so many programs a cgroup (BPF_CGROUP_MAX_PROGS), and all ancestors' count into the effective ones.
 MOST = 64 * 32
 LOG = 1 << 16
+#: Bytes behind the attributes: a newer kernel may answer into fields that are not among them.
+SPARE = 0x100
 INFO = 80  # bytes of struct bpf_prog_info up to the end of its name: as old as the call (Linux 4.15)
 
 
@@ -43,7 +45,7 @@ def bpf(command, attributes):
     machine = platform.machine()
     if machine not in SYSCALLS:
         raise HeteroError(f"bpf(2) is not known on {machine}", "device cgroup", f"use {' or '.join(SYSCALLS)}")
-    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    buffer = ctypes.create_string_buffer(attributes, len(attributes) + SPARE)
     result = _libc().syscall(ctypes.c_long(SYSCALLS[machine]), command, buffer, ctypes.c_uint(len(attributes)))
     if result < 0:
         number = ctypes.get_errno()
@@ -102,7 +104,7 @@ def query(cgroup, effective=False):
         ids = (ctypes.c_uint32 * count)()
         # query_flags, attach_flags, where the ids go, how many fit
         how = QUERY_EFFECTIVE if effective else 0
-        asked = struct.pack("=IIIIQII", cgroup, ATTACH_CGROUP_DEVICE, how, 0, ctypes.addressof(ids), count, 0)
+        asked = struct.pack("=IIIIQI", cgroup, ATTACH_CGROUP_DEVICE, how, 0, ctypes.addressof(ids), count)
         try:
             answer = bpf(PROG_QUERY, asked)[1]
         except OSError as error:
@@ -136,5 +138,5 @@ def info(program):
     raw = ask(code)
     number = struct.unpack_from("=I", raw, 4)[0]
     given = struct.unpack_from("=Q", raw, 32)[0]
-    name = raw[64:80].split(b"\0")[0].decode("ascii", "replace")
+    name = raw[64:].split(b"\0")[0].decode()
     return number, name, unpack(code.raw) if length and given else None

@@ -8,12 +8,12 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-SIZE = struct.calcsize("=BBhi")
-
 # linux/bpf_common.h and linux/bpf.h: the class is in the low three bits of the code
 LD, LDX, ST, STX, ALU, JMP, JMP32, ALU64 = range(8)
-#: By where an operand comes from: the instruction, or its source register.
-K, X = 0x00, 0x08
+#: The operand comes from the source register, not from the instruction.
+X = 0x08
+#: Of a constant: dst &= it, and skip so many instructions where dst is not it.
+AND, UNLESS = ALU | 0x50, JMP | 0x50
 #: How the blinding of constants (bpf_jit_harden) names its scratch register.
 AX = 11
 
@@ -60,7 +60,7 @@ def copy(dst, src):
 
 def both(dst, number):
     """dst &= number."""
-    return Instruction(ALU | 0x50, dst, 0, 0, signed(number))
+    return Instruction(AND, dst, 0, 0, signed(number))
 
 
 def right(dst, bits):
@@ -70,12 +70,12 @@ def right(dst, bits):
 
 def load(dst, src, off):
     """dst = the 32-bit word at src + off."""
-    return Instruction(LDX | 0x00 | 0x60, dst, src, off, 0)
+    return Instruction(LDX | 0x60, dst, src, off, 0)
 
 
 def unless(dst, number, skip):
     """Skip so many instructions where dst != number."""
-    return Instruction(JMP | 0x50, dst, 0, skip, signed(number))
+    return Instruction(UNLESS, dst, 0, skip, signed(number))
 
 
 EXIT = Instruction(JMP | 0x90, 0, 0, 0, 0)

@@ -12,7 +12,24 @@ from __future__ import annotations
 import hashlib
 from typing import List, NamedTuple
 
-from .instructions import ALU, ALU64, AX, EXIT, JMP, Instruction, X, both, copy, load, mov, right, signed, unless
+from .instructions import (
+    ALU,
+    ALU64,
+    AND,
+    AX,
+    EXIT,
+    JMP,
+    UNLESS,
+    Instruction,
+    X,
+    both,
+    copy,
+    load,
+    mov,
+    right,
+    signed,
+    unless,
+)
 from .rules import KINDS, Rule, letters, needed
 
 PREFIX = "hetero_"
@@ -98,9 +115,9 @@ def _rules(kind, instructions):
     kinds = {number: name for name, number in KINDS.items()}
     found, numbers, bits, answer = [], {}, 7, None
     for one in instructions:
-        if one.code == unless(TYPE, 0, 0).code and one.dst in (TYPE, MAJOR, MINOR):
+        if one.code == UNLESS and one.dst in (TYPE, MAJOR, MINOR):
             numbers[one.dst] = one.imm
-        elif one.code == both(REST, 0).code and one.dst == REST:
+        elif one.code == AND and one.dst == REST:
             bits = (~one.imm if kind == "allow" else one.imm) & 7
         elif one == EXIT:
             if answer == int(kind == "allow"):
@@ -109,6 +126,11 @@ def _rules(kind, instructions):
             numbers, bits = {}, 7
         answer = one.imm
     return found
+
+
+def _of_scratch(one):
+    """Whether it puts a constant into the register that blinding uses, or changes it by one."""
+    return one.dst == AX and one.kind in (ALU, ALU64) and not one.code & X
 
 
 def _unblinded(instructions):
@@ -120,8 +142,7 @@ def _unblinded(instructions):
     while at < len(instructions):
         one = instructions[at]
         three = instructions[at : at + 3]
-        blinds = len(three) == 3 and all(part.dst == AX and not part.code & X for part in three[:2])
-        if blinds and three[0].kind in (ALU, ALU64) and three[2].src == AX:
+        if len(three) == 3 and three[2].src == AX and all(_of_scratch(part) for part in three[:2]):
             one = three[2]
             number = signed(three[0].imm ^ three[1].imm)
             one = one._replace(code=one.code & ~X, src=0, imm=number)
