@@ -98,7 +98,7 @@ class View(NamedTuple):
 
         :param more: rules whose numbers matter as well.
         """
-        if None not in rule[1:3]:
+        if None not in (rule.major, rule.minor):
             return [(kind, rule.major, rule.minor) for kind in rule.kinds]
         majors, minors = (
             {own}

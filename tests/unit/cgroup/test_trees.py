@@ -190,3 +190,11 @@ def test_else_each_process_is_killed(tmp_path, monkeypatch, kill):
         finally:
             alive.kill()
     assert asked == [tops[mounts.V1], tops[mounts.V2]]
+
+
+def test_a_monitor_is_waited_for_five_seconds(left, monkeypatch):
+    """Lost: the host's memory, to each container whose monitor takes a second; or a minute of each verb's time."""
+    seconds, within = [], Deadline.within
+    monkeypatch.setattr(Deadline, "within", lambda deadline, most: seconds.append(most) or within(deadline, most))
+    left.remove()
+    assert seconds == [5.0]
