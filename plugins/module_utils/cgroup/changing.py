@@ -53,7 +53,7 @@ class Changing:
         paths = [side.path for side in (self.cgroup.v1, self.cgroup.v2) if side]
         with ExitStack() as stack, naming(paths[0]):
             for path in paths:
-                fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+                fd = os.open(path, os.O_DIRECTORY)
                 stack.callback(os.close, fd)
                 self._lock(fd, deadline)
             yield

@@ -172,7 +172,7 @@ class V2(NamedTuple):
     @contextmanager
     def _directory(self):
         with naming(self.path):
-            fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            fd = os.open(self.path, os.O_DIRECTORY)
         with bpf.closing(fd):
             yield fd
 

@@ -160,3 +160,34 @@ def test_instructions_that_the_kernel_keeps_back_are_none(monkeypatch, kept):
 
     monkeypatch.setattr(bpf, "bpf", answer)
     assert bpf.info(3) == (42, "foreign", None if kept else [mov(0, 1), EXIT])
+
+
+def test_a_good_program_is_loaded_at_once_and_as_any_other(monkeypatch):
+    """Lost: half of the time of each change of rules; or a program, to stricter rules that nobody asked for."""
+    asked, really = [], bpf.bpf
+
+    def call(command, attributes):
+        asked.append((command, struct.unpack("=IIQQIIQII16s", attributes)))
+        return really(command, attributes)
+
+    monkeypatch.setattr(bpf, "bpf", call)
+    os.close(bpf.load([mov(0, 1), EXIT], "abc"))
+    ((command, (kind, length, _code, _licence, *more)),) = asked
+    assert (command, kind, length) == (bpf.PROG_LOAD, bpf.PROG_TYPE_CGROUP_DEVICE, 2)
+    assert more == [0, 0, 0, 0, 0, b"abc".ljust(16, b"\0")]
+
+
+def test_how_a_program_is_attached_and_taken_away(monkeypatch):
+    """Lost: each program beside it, or the moment without a program when one is replaced."""
+    asked = []
+    monkeypatch.setattr(bpf, "bpf", lambda command, attributes: asked.append((command, attributes)))
+    bpf.attach(3, 4)
+    bpf.attach(3, 4, replace=5)
+    bpf.attach(3, 4, 0)
+    bpf.detach(3, 4)
+    assert asked == [
+        (8, struct.pack("=IIIII", 3, 4, 6, 2, 0)),
+        (8, struct.pack("=IIIII", 3, 4, 6, 2 | 4, 5)),
+        (8, struct.pack("=IIIII", 3, 4, 6, 0, 0)),
+        (9, struct.pack("=IIIII", 3, 4, 6, 0, 0)),
+    ]

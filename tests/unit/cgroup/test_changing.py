@@ -173,6 +173,18 @@ def test_what_is_done_to_our_own_programs(planned, tmp_path, programs, state, ru
     assert len(words) == len(done)
 
 
+def test_a_wider_rule_of_ours_is_refused_before_anything_is_done(tmp_path, monkeypatch):
+    """Lost: half of what was asked, done; or any rule beside a wider one, where that only allows."""
+    (tmp_path / "cgroup.procs").touch()
+    side = Side(tmp_path, own(7, "forbid", "c 195:* rw"))
+    monkeypatch.setattr(module, "V2", lambda _path: side)
+    one = Changing(DeviceCgroup("jackie", None, side))
+    with pytest.raises(Refused, match="denies the wider rule"):
+        one.plan("allowed", [GPU])
+    side.direct = side.effective = [own(7, "allow", "c 195:* r")]
+    assert len(one.plan("allowed", [GPU])) == 1
+
+
 def test_a_second_look_at_our_own_programs_leaves_foreign_ones(planned, tmp_path):
     """Lost: a program of somebody else's, which came between the plan and what was done."""
     side = Side(tmp_path, own(7, "forbid", "c 195:0 rw"))
