@@ -93,6 +93,14 @@ def wrong_feed(board, pdu, outlet):
     )
 
 
+def own_root(board):
+    """The note of a board that mounted its root in this boot, and behind whose address another host key answers."""
+    return (
+        f"it has mounted its root, and {board.ip} shows another host key than the one that is known: its tenant may "
+        "have made a new one, or another machine has its address"
+    )
+
+
 def console_size(path):
     """Where the console's log ends now; what a boot writes comes after it."""
     try:

@@ -22,7 +22,7 @@ from ..errors import StepFailed
 from ..plays import play
 from . import blame, console, feeding, power_proof, states
 from .boot_entry import remove_entry
-from .booting import ASKED, BOOTING, DECIDING, SWITCHING, Boot
+from .booting import ASKED, BOOTING, DECIDING, SWITCHING, TO_BE, Boot
 from .pdu_loop import PduLoop
 from .recorded import SWITCH
 
@@ -146,7 +146,7 @@ class BootLoop(PduLoop):
 
     def _ask(self, boot, state):
         # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
-        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} is to be switched {state}")
+        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
         self._open_line(boot.work.pdu)
         self.lines[boot.work.pdu].ask(boot.work.outlet, state)
 
@@ -225,7 +225,7 @@ class BootLoop(PduLoop):
     # ---- a boot that went wrong
 
     def _stalled(self, boot, wrong_key):
-        if wrong_key and not boot.cycled and not boot.work.stays_on:
+        if wrong_key and not (boot.cycled or boot.work.stays_on or boot.may_be_at_work):
             # Nobody here saw this board's power go: the answer may come from before.
             self._off(boot, self._on)
             return
@@ -246,7 +246,8 @@ class BootLoop(PduLoop):
         root = work.system.root
         note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
         if wrong_key:
-            note = blame.wrong_feed(boot.board, work.pdu, work.outlet)
+            own = boot.may_be_at_work
+            note = blame.own_root(boot.board) if own else blame.wrong_feed(boot.board, work.pdu, work.outlet)
         work.evidence = dict(
             seconds=round(spent, 1),
             tries=boot.tries,
@@ -262,7 +263,7 @@ class BootLoop(PduLoop):
             text = "; ".join(faults)
             work.say("error", f"the proxy's fault, the board is left as it is: {text}")
             work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
-        elif (work.ran and boot.runs) or (work.stays_on and not (wrong_key and boot.cycled)):
+        elif boot.may_be_at_work or (work.stays_on and not (wrong_key and boot.cycled)):
             self._leave_on(boot, note if who != blame.NETWORK else f"{note}; {'; '.join(strangers)}: {ALONE}", who)
         elif who == blame.NETWORK and boot.tries > self.options.retries:
             self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))

@@ -24,6 +24,8 @@ REBOOT, REQUESTED = "reboot", "boot request seen"
 MANY = 8
 #: How the text of the event with which a boot begins ends, by phase.
 BEGINS = {"power": "on, read back", REBOOT: REQUESTED}
+#: Written down before an outlet is switched; where it is on by then, that was done by one that was killed meanwhile.
+TO_BE = "is to be switched {state}"
 
 
 class Boot:
@@ -61,9 +63,9 @@ class Boot:
         return bool(self.asked or set(self.kinds) - {FIRMWARE})
 
     @property
-    def runs(self):
-        """Whether its root was mounted in this boot."""
-        return NFS in self.kinds
+    def may_be_at_work(self):
+        """Whether it has the root of an instance that ran before: seen in this boot, or just now."""
+        return self.work.ran and (NFS in self.kinds or self.work.driver.has_root(self.board))
 
     @property
     def console(self):

@@ -11,13 +11,14 @@ from __future__ import annotations
 import threading
 import time
 
+from ..boot.driver import NFS
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from ..plays import play
 from . import blame, feeding, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_loop import BootLoop
-from .booting import BEGINS, DECIDING, LISTENING
+from .booting import BEGINS, DECIDING, LISTENING, TO_BE
 from .presence import ANOTHERS, HOW_TO_CUT
 from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, UNWATCHED
 from .soft_reboot import SOFT
@@ -29,7 +30,10 @@ SHORT_PATIENCE = 2.0
 NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
 #: Seconds of a look without an answer until it is told.
 TELL = 3.0
-STILL_ASKED = "its outlet is on, and it does not answer ssh yet: it is asked for up to {seconds:.0f} s"
+STILL_ASKED = (
+    "its outlet is on, and it does not answer ssh yet: it is asked for up to {quiet:.0f} s, "
+    "and where its port takes or refuses calls {longest:.0f} s"
+)
 SILENT_ON = "its outlet is on, and it does not answer ssh"
 SILENT_AT_WORK = (
     "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd, and its tenant's work goes on"
@@ -88,7 +92,8 @@ class Starting(BootLoop):
     @staticmethod
     def _tell_look(boot):
         if boot.stage == DECIDING and boot.outlet_now == "on" and boot.probe is None and not boot.work.over:
-            boot.work.say("wait", STILL_ASKED.format(seconds=presence.QUIET * presence.strain()))
+            quiet, longest = [seconds * presence.strain() for seconds in (presence.QUIET, presence.LONGEST)]
+            boot.work.say("wait", STILL_ASKED.format(quiet=quiet, longest=longest))
 
     def _look(self, boot, watching):
         seen = presence.look(boot.work, watching)
@@ -141,9 +146,11 @@ class Starting(BootLoop):
             work.over = True
         elif boot.probe is not None and work.stays_on:
             self._leave_on(boot, SILENT_ON)
-        elif boot.probe is not None and work.ran and work.state in SOMEBODYS:
+        elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or self._mounted(boot)):
+            self._unwatched(boot)
             self._leave(boot, SILENT_AT_WORK)
         elif boot.probe is not None and self._was_ours(boot):
+            self._unwatched(boot)
             self._cold_start(boot)
         elif boot.probe is not None:
             nobodys = NOBODYS.format(name=work.instance), ""
@@ -159,6 +166,18 @@ class Starting(BootLoop):
         work, why = boot.work, why.format(ip=boot.board.ip)
         work.say("error", f"the board is left as it is: {why}")
         work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
+
+    def _mounted(self, boot):
+        """Whether a boot that another process began came as far as its root, as far as that can still be told."""
+        begun = self._begun(boot)
+        return (begun is not None and NFS in begun[1]) or boot.work.driver.has_root(boot.board)
+
+    @staticmethod
+    def _unwatched(boot):
+        """Write down that a boot went on while nobody looked: its root is not taken for one that was never used."""
+        work = boot.work
+        if work.began == states.BOOTING and work.claim and not (work.change.check or work.ran):
+            work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
 
     def _was_ours(self, boot):
         """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
@@ -180,8 +199,7 @@ class Starting(BootLoop):
         if self.check:
             self._cold_start(boot)
             return
-        if boot.work.began == states.BOOTING and boot.work.claim:
-            boot.work.say(UNWATCHED, MAY_HAVE_RUN.format(name=boot.work.instance))
+        self._unwatched(boot)
         boot.stage = LISTENING
         self._on_heard(boot)
 
@@ -227,25 +245,31 @@ class Starting(BootLoop):
 
     def _resumes(self, boot):
         """(unix time of power on, phases since) of a boot under way that is still within its time, else None."""
-        work = boot.work
-        if work.state != states.BOOTING or self.reboot:
+        if boot.work.state != states.BOOTING or self.reboot:
             return None
+        begun = self._begun(boot)
+        return begun if begun and 0 <= time.time() - begun[0] < self.options.timeout else None
+
+    def _begun(self, boot):
+        """(unix time of power on, phases since) of the boot that was the last to be begun, None where it went wrong."""
         begun, phases = None, set()
         for event in self.proxy.store.newest_events(boot.board.id, 50):
-            if event.phase in (STATE_PHASE, SWITCH, "error"):
+            if event.phase == SWITCH and event.text.endswith(TO_BE.format(state="on")):
+                begun, phases = event.time, set()
+            elif event.phase in (STATE_PHASE, SWITCH, "error"):
                 begun = None
             elif event.phase in BEGINS and event.text.endswith(BEGINS[event.phase]):
                 begun, phases = event.time, set()
             phases.add(event.phase)
-        if begun is None or not 0 <= time.time() - begun < self.options.timeout:
-            return None
-        return begun, phases
+        return None if begun is None else (begun, phases)
 
     def _resume(self, boot, under_way):
         begun, phases = under_way
         spent = time.time() - begun
         boot.tries = 1
         boot.take_up(phases, time.monotonic() - spent)
+        if self._mounted(boot):
+            self._unwatched(boot)
         if self.check:
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
             boot.work.over = True

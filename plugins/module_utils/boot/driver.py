@@ -101,8 +101,14 @@ class BootDriver(ABC):
         """
 
     def under_way(self, board):
-        """Kinds already reached by a boot that another process began; an empty set when that cannot be told."""
-        return set()
+        """Kinds already reached by a boot that another process began, which is followed from now on; an empty set when
+        that cannot be told.
+        """
+        return {NFS} if self.has_root(board) else set()
+
+    def has_root(self, board):
+        """Whether it has its root from here mounted just now; False when that cannot be told."""
+        return False
 
     def switched(self, board, state):
         """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""

@@ -122,8 +122,8 @@ class Fake(Pxe):
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
 
-    def under_way(self, board):
-        return {NFS} if self._reached(board, "nfs") else set()
+    def has_root(self, board):
+        return self._reached(board, "nfs")
 
     def answers(self, board, system, deadline, cancelled, report):
         while not deadline.passed and not cancelled.wait(TICK):

@@ -22,7 +22,7 @@ from ..images.tftp import read_entry
 from ..plays import play
 from ..proxy_node.config import SET_UP
 from . import neighbours, phases, ssh, strangers, tftp_client
-from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS, RAM_ROOT, BootDriver
+from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
 #: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
@@ -97,8 +97,8 @@ class Pxe(BootDriver):
         wire = phases.Wire(config["interface"], near, config["pinned"])
         return phases.Watcher(boards, seen, server, server if config["dhcp"] else None, wire)
 
-    def under_way(self, board):
-        return {NFS} if phases.nfs_connected(board.ip) else set()
+    def has_root(self, board):
+        return phases.nfs_connected(board.ip)
 
     def answers(self, board, system, deadline, cancelled, report):
         host_key = system.host_key

@@ -339,24 +339,28 @@ def test_what_is_known_of_a_boot_that_begins():
         None,
     )
     assert not boot.cancelled.is_set()
-    assert (boot.was_served, boot.runs, boot.roles, boot.flash, boot.console) == (False, False, [], False, None)
+    assert (boot.was_served, boot.roles, boot.flash, boot.console) == (False, [], False, None)
 
 
 @pytest.mark.parametrize(
-    ("kinds", "asked", "served", "runs"),
+    ("kinds", "asked", "connected", "served", "at_work"),
     [
-        ([], [], False, False),
-        ([FIRMWARE], [], False, False),
-        ([FIRMWARE, TFTP], [], True, False),
-        ([], [KERNEL], True, False),
-        ([FIRMWARE, NFS], [], True, True),
+        ([], [], False, False, False),
+        ([FIRMWARE], [], False, False, False),
+        ([FIRMWARE, TFTP], [], False, True, False),
+        ([], [KERNEL], False, True, False),
+        ([FIRMWARE, NFS], [], False, True, True),
+        ([FIRMWARE], [], True, False, True),
     ],
 )
-def test_what_a_boot_showed(kinds, asked, served, runs):
+@pytest.mark.parametrize("ran", [False, True])
+def test_what_a_boot_showed(kinds, asked, connected, served, at_work, ran):
     """Lost: whether this node answered it; or that its tenant's system has its root."""
     boot = Boot(Work())
+    boot.work.ran = ran
+    boot.work.driver.has_root = lambda board: connected
     boot.kinds, boot.asked = dict.fromkeys(kinds, 1.0), dict.fromkeys(asked, 1.0)
-    assert (boot.was_served, boot.runs) == (served, runs)
+    assert (boot.was_served, boot.may_be_at_work) == (served, ran and at_work)
     boot.early = ["of this try"]
     boot.work.driver.from_flash = lambda board: board is boot.board
     assert boot.flash is True

@@ -39,6 +39,9 @@ ON, TOLD = event("power", "pdu-a outlet 5: off → on, read back"), event(REBOOT
         ([ON, event("tftp"), TOLD], {}, (950.0, {REBOOT})),
         ([ON, event("state", "→ booting")], {}, None),
         ([ON, event("switch", "is to be switched off")], {}, None),
+        # killed before it could tell that it is on
+        ([event("switch", "pdu-a outlet 5 is to be switched on")], {}, (900.0, {"switch"})),
+        ([event("switch", "pdu-a outlet 5 is to be switched on, by a check of the cabling")], {}, None),
         ([ON, event("error", "stalled")], {}, None),
         ([event("switch"), ON], {}, (900.0, {"power"})),
         ([event("power", "on → off, read back")], {}, None),
@@ -64,16 +67,53 @@ def test_a_boot_that_another_process_began_is_found_by_its_events(monkeypatch, e
     assert asked in ([], [(3, 50)])
 
 
+@pytest.mark.parametrize("mounted", [False, True])
 @pytest.mark.parametrize("check", [False, True])
-def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check):
+def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check, mounted):
     """Lost: the try that counts, or the seconds since its power, for a boot that is taken over."""
     now = time.monotonic()
     monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0, monotonic=lambda: now))
     said, got = [], []
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
     one, boot = loop(check), SimpleNamespace(work=work, tries=0, take_up=lambda *given: got.append(given))
+    one._mounted, one._unwatched = lambda boot: mounted, lambda boot: got.append("unwatched")
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
-    assert got == [({"power"}, now - 40.0), *[("follow", 260.0, 1)] * (not check)]
+    assert got == [({"power"}, now - 40.0), *["unwatched"] * mounted, *[("follow", 260.0, 1)] * (not check)]
     assert said == ([("running", "boots since 40 s; would wait for it")] if check else [])
     assert work.over is check
+
+
+@pytest.mark.parametrize(
+    ("events", "connected", "mounted"),
+    [
+        ([ON, event("tftp")], False, False),
+        ([ON, event("nfs")], False, True),
+        ([ON, event("nfs"), event("error", "stalled")], False, False),
+        ([], True, True),
+    ],
+)
+def test_whether_a_boot_of_another_process_came_as_far_as_its_root(events, connected, mounted):
+    """Lost: what a tenant wrote there, taken for a root that nobody ever used."""
+    work = SimpleNamespace(driver=SimpleNamespace(has_root=lambda board: connected))
+    one = loop(newest_events=lambda board, most: events)
+    assert one._mounted(SimpleNamespace(work=work, board=SimpleNamespace(id=3))) is mounted
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ({}, True),
+        ({"began": "running"}, False),
+        ({"claim": None}, False),
+        ({"ran": True}, False),
+        ({"change": SimpleNamespace(check=True)}, False),
+    ],
+)
+def test_a_boot_that_nobody_watched_is_written_down(fields, written):
+    """Lost: a root with a tenant's work in it, that is taken back with the next board that is tried."""
+    said, change = [], SimpleNamespace(check=False)
+    work = SimpleNamespace(**dict(dict(began="booting", claim="c", ran=False, change=change, instance="vm0"), **fields))
+    work.say = lambda phase, text: said.append((phase, text))
+    Starting._unwatched(SimpleNamespace(work=work))
+    assert said == ([("unwatched", "it had power and nobody looked: vm0 may have run")] if written else [])

@@ -42,7 +42,7 @@ class Work:
         self.doubt = self.blame = self.power_proof = self.error = None
         self.state, self.up = "booting", ("running", "ssh answers")
         self.system = SimpleNamespace(root="nfs", host_key="ssh-ed25519 x")
-        self.driver = SimpleNamespace(from_flash=lambda board: False)
+        self.driver = SimpleNamespace(from_flash=lambda board: False, has_root=lambda board: False)
         self.proxy = SimpleNamespace(wiring=lambda board: {})
         vars(self).update(more)
 

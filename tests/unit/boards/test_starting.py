@@ -88,6 +88,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
     did = []
     work = SimpleNamespace(instance="jackie", doubt=None, over=False, only_from_off=False, stays_on=False, ran=False)
+    work.state = "power off"
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy: did.append("quarantine")
@@ -99,6 +100,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     for name, act in {
         "_resumes": lambda boot: resumes,
         "_was_ours": lambda boot: ours,
+        "_unwatched": lambda boot: None,
         "_found_off": lambda boot: did.append("found off"),
         "_cold_start": lambda boot: did.append("cold start"),
         "_resume": lambda boot, powered: did.append(f"resumes {powered}"),
@@ -140,7 +142,8 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
 )
 def test_a_board_whose_outlet_is_off(check, began, claim, done):
     """Lost: that an image may have run which nobody watched."""
-    did, work = [], SimpleNamespace(began=began, claim=claim, instance="jackie")
+    did, work = [], SimpleNamespace(began=began, claim=claim, instance="jackie", ran=False)
+    work.change = SimpleNamespace(check=check)
     work.say = lambda phase, text: did.append(phase)
     boot, one = SimpleNamespace(work=work, stage=DECIDING), Starting.__new__(Starting)
     one.check, one._cold_start, one._on_heard = (

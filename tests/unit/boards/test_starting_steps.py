@@ -153,7 +153,7 @@ def test_who_waits_for_a_board_that_does_not_answer_is_told_how_long(monkeypatch
     monkeypatch.setattr(presence, "strain", lambda: 2.0)
     work = Work(over=over)
     Starting._tell_look(boot_of(work, **{"outlet_now": "on", **more}))
-    text = f"its outlet is on, and it does not answer ssh yet: it is asked for up to {2 * presence.QUIET:.0f} s"
+    text = starting.STILL_ASKED.format(quiet=2 * presence.QUIET, longest=2 * presence.LONGEST)
     assert work.did == ([("wait", text)] if told else [])
 
 
@@ -195,6 +195,8 @@ SILENT = {"outlet_now": "on", "probe": False}
     ("of_work", "ours", "check", "done"),
     [
         ({"only_from_off": True, "state": "running"}, True, False, "fails"),
+        ({"mounted": True, "state": "booting"}, True, False, "left"),
+        ({"mounted": True, "state": "power off"}, True, False, "cold start"),
         ({"ran": True, "state": "running"}, True, False, "left"),
         ({"ran": True, "state": "booting"}, True, False, "left"),
         ({"ran": True, "state": "power off"}, True, False, "cold start"),
@@ -205,9 +207,12 @@ SILENT = {"outlet_now": "on", "probe": False}
 )
 def test_a_silent_board_that_is_on(of_work, ours, check, done):
     """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use."""
+    of_work = dict(of_work)
+    mounted = of_work.pop("mounted", False)
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
+    one._mounted, one._unwatched = lambda boot: mounted, lambda boot: None
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
     one._decide(boot)

@@ -529,6 +529,23 @@ def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):
     assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
 
 
+@pytest.mark.parametrize("timeout", [1, 3], ids=["long after", "in its time"])
+def test_a_first_boot_that_mounted_its_root_under_a_killed_play_is_its_tenants(site, monkeypatch, timeout):
+    """Lost: what a tenant wrote on a board whose play was killed, by asking again while its link is down."""
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    site.claim(0)
+    site.play(0, stall="running")
+    site.run("start", 0, wait=False)
+    site.later(0, 5)  # on since then, its root mounted
+    time.sleep(1.1)
+    result = site.run("start", 0, timeout=timeout)
+    assert (result["failed"], site.power(0)) == (True, "on")
+    assert phases(site.events(0)).count("power") == 1, "nobody's power was cut"
+    with site.proxy() as proxy:
+        assert proxy.store.has_run(proxy.store.record(0).claim), "its root would be taken back"
+
+
 HOLD = """
 import sys, time
 from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
