@@ -51,6 +51,10 @@ WAYS_BACK = {
     states.ERROR: f"{play('repair', node='{board}')} makes it free again",
     states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
 }
+#: What is done about a board that has power and is silent; of one that runs or boots, its tenant may have work there.
+LOOK = f"its network may be cut, or its sshd: see its cable and its console ({play('console', instance='{name}')})"
+BY_POWER = play("reboot_instance", instance="{name}", how="hard")
+LOOK_OR_CUT = f"{LOOK}; once its tenant agrees, {BY_POWER} cuts its power and boots it"
 ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 
 
@@ -294,7 +298,8 @@ def _power_of_somebodys(look):
     elif look.power == "on" and look.ssh == OTHER_KEY:
         look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
     elif look.power == "on" and look.ssh in (ALIVE, SILENT):
-        look.note(f"recorded as {state}, it is on and does not answer ssh: not touched")
+        way = (LOOK_OR_CUT if state in (states.RUNNING, states.BOOTING) else LOOK).format(name=work.instance)
+        look.note(f"recorded as {state}, it is on and does not answer ssh: not touched: {way}")
     elif look.power == "on" and look.ssh is None:
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
 

@@ -258,6 +258,17 @@ def test_what_runs_is_recorded_as_running(node, proxy, state, check):
     assert proxy.store.record(0).state == (state if check else "running")
 
 
+#: Of a board that has power and is silent; and, where it ran or boots, who may have its power cut.
+MUTE = (
+    "it is on and does not answer ssh: not touched: its network may be cut, or its sshd: see its cable and its console "
+    "(ansible-playbook hetero.compute.console -e instance=jackie)"
+)
+CUT = (
+    "once its tenant agrees, ansible-playbook hetero.compute.reboot_instance -e instance=jackie -e how=hard cuts its "
+    "power and boots it"
+)
+
+
 @pytest.mark.parametrize(
     ("ways", "power", "ssh", "said"),
     [
@@ -270,8 +281,9 @@ def test_what_runs_is_recorded_as_running(node, proxy, state, check):
             OTHER_KEY,
             "another host key than that of jackie answers at 10.0.2.1: not touched",
         ),
-        (["booting", "running"], "on", ALIVE, "recorded as running, it is on and does not answer ssh: not touched"),
-        (["booting"], "on", SILENT, "recorded as booting, it is on and does not answer ssh: not touched"),
+        (["booting", "running"], "on", ALIVE, f"recorded as running, {MUTE}; {CUT}"),
+        (["booting"], "on", SILENT, f"recorded as booting, {MUTE}; {CUT}"),
+        ([], "on", SILENT, f"recorded as power off, {MUTE}"),
         ([], "on", None, "it is on, and jackie has no root on it yet: provision it again, or terminate it"),
     ],
 )
