@@ -9,15 +9,16 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
 
 DOCUMENTATION = r"""
 name: misspelt
-short_description: Say which extra variables are misspelt options
+short_description: Say which extra variables are misspelt options, and what is none
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Looks at the variables that the playbook was given with C(-e), which Ansible takes whatever they are called.
   - One is misspelt where it is no option, and a single letter makes an option of it - one too many, one that is
-    missing, two that are swapped, or, in an option of six letters and more, a wrong one. Any other is an operator's
-    own.
+    missing, two that are swapped, or, in an option of six letters and more, a wrong one; or where it is one but for
+    capitals, or dashes before it. Any other is an operator's own.
+  - What C(-e) holds besides NAME=VALUE, such as of V(hours = 2), is said as well. Ansible keeps it for nobody.
 positional: _input
 options:
   _input:
@@ -25,6 +26,9 @@ options:
     type: list
     elements: str
     required: true
+  rest:
+    description: An option whose value goes on over blanks to the end of its C(-e), as the play puts it together.
+    type: str
 """
 
 EXAMPLES = r"""

@@ -1,22 +1,69 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.misspelt`: extra variables that are nearly options. Ansible takes them without a word, and the
-play goes on as if nothing had been said.
+"""Filter `hetero.compute.misspelt`: extra variables that are nearly options, and words that are part of none. Ansible
+takes them without a word, and the play goes on as if nothing had been said.
 """
 
 from __future__ import annotations
 
+from ansible import context
 from ansible.errors import AnsibleFilterError
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.splitter import parse_kv, split_args
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.hetero.compute.plugins.module_utils.near import meant_by
+from ansible_collections.hetero.compute.plugins.module_utils.near import SHORT, meant_by
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief, one_line
+
+#: What Ansible's parser calls the words that belong to no NAME=.
+LEFT_OVER = "_raw_params"
+#: Parts of names whose values, cut at a blank, are shown to nobody.
+SECRET = ("community", "credential", "key", "pass", "secret", "token")
 
 
-def misspelt(options):
+def misspelt(options, rest=None):
     if isinstance(options, (str, dict)):
         raise AnsibleFilterError("hetero.compute.misspelt needs a list of options before the bar")
-    meant = {name: meant_by(name, options) for name in map(str, load_extra_vars(DataLoader())) if name not in options}
+    meant = {name: _meant(name, options) for name in map(str, load_extra_vars(DataLoader())) if name not in options}
     texts = [f"{name} is no option: is {option} meant?" for name, option in meant.items() if option]
-    return " ".join([*texts, "A variable of your own needs another name"]) if texts else ""
+    said = [" ".join([*texts, "A variable of your own needs another name"])] if texts else []
+    # of -e --check=true nothing is an option of ours
+    dashed = [one_line(brief(name)) for name, option in meant.items() if name.startswith("-") and not option]
+    said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
+    return "; ".join([*said, *_left_over(rest)])
+
+
+def _meant(name, options):
+    """The option that a variable's name is meant to be, as --hours and Hours are hours; None for another name."""
+    bare = name.lstrip("-")
+    alike = bare.replace("-", "_").lower()
+    known = alike in options and (len(alike) >= SHORT or bare != name)
+    return alike if known else meant_by(bare, options)
+
+
+def _left_over(rest):
+    """In words, what each -e holds besides NAME=VALUE: all is lost to who wrote `hours = 2`.
+
+    :param rest: an option that goes on over blanks, where it is the last one.
+    """
+    for text in context.CLIARGS.get("extra_vars", ()):
+        if not text or text[0] in "@[{":
+            continue
+        given = parse_kv(text)
+        left = given.pop(LEFT_OVER, "")
+        if not left or _goes_on(text, rest):
+            continue
+        hidden = any(part in name.lower() for name in given for part in SECRET) or "PRIVATE KEY" in left
+        words = "a part that is not shown, for it may be secret," if hidden else one_line(brief(left))
+        yield (
+            f"left over in -e: {words} is no NAME=VALUE: write = without blanks beside it, and a value with blanks "
+            """in quotes of its own, as -e reason='"its fan rattles"'"""
+        )
+
+
+def _goes_on(text, option):
+    """Whether all that is no NAME=VALUE stands behind this option, and nothing else does."""
+    words = [word.partition("=")[::2] if "=" in word else None for word in split_args(text)]
+    named = [at for at, word in enumerate(words) if word is not None]
+    return bool(option and named) and words[named[-1]][0] == option and named == list(range(len(named)))

@@ -44,6 +44,41 @@ def test_what_was_given_is_looked_at(monkeypatch):
     assert code.misspelt(OPTIONS) == ""
 
 
+@pytest.mark.parametrize(
+    ("given", "rest", "said"),
+    [
+        ("node=board3 state=on reason=its fan rattles", "reason", None),
+        ("reason=its fan = odd", "reason", "fan = odd"),
+        ("reason=its fan rattles", None, "fan rattles"),
+        ("reason=its fan state=on", "reason", "fan"),
+        ("fan reason=its", "reason", "fan"),
+        ("@file.yml", None, None),
+        ('{"hours": "2 3"}', None, None),
+        ("title='Our boards' hours=2", None, None),
+    ],
+)
+def test_what_is_left_over_is_said(monkeypatch, given, rest, said):
+    """Lost: a lease, by `hours = 2`; or the words of a reason that are its own."""
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: {})
+    monkeypatch.setattr(code.context, "CLIARGS", {"extra_vars": ["hours=2", given]})
+    text = code.misspelt(OPTIONS, rest=rest)
+    assert text.startswith(f"left over in -e: {said} is no NAME=VALUE") if said else text == ""
+
+
+def test_dashes_and_capitals_make_no_other_word(monkeypatch):
+    """Lost: a lease, by `--hours=2` or `Hours=2`. Short words in capitals may be an operator's."""
+    given = {"--hours": 2, "--all": "x", "Hours": 2, "key-file": "x", "--check": "true", "URL": "x", "-": ""}
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: given)
+    text = code.misspelt(OPTIONS)
+    for name, option in {"--hours": "hours", "--all": "all", "Hours": "hours", "key-file": "key_file"}.items():
+        assert f"{name} is no option: is {option} meant?" in text
+    assert text.endswith(
+        "; --check stands in -e, where only NAME=VALUE does: give it by itself, or not at all; "
+        "- stands in -e, where only NAME=VALUE does: give it by itself, or not at all"
+    )
+    assert "URL" not in text
+
+
 def test_all_options_are_known():
     """Lost: an option that is refused as another one's misspelling."""
     assert set().union(*map(options, VERBS)) | {"owner", "title"} == set(OPTIONS)
