@@ -93,7 +93,8 @@ def test_names_of_the_inventory_are_no_names_for_instances(tmp_path):
 
 WIPES = "give discard, zero or secure_erase"
 NAMES = "give 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
-HOURS = "give hours above 0, none for no end; ansible-playbook hetero.compute.terminate_instance -e instance="
+HOURS = "give more than 0 and at most 87600, such as -e hours=24, or none for no end"
+ENDS = "ansible-playbook hetero.compute.terminate_instance -e instance="
 
 
 def test_ways_to_wipe_are_those_of_the_modules():
@@ -113,8 +114,7 @@ def test_each_playbook_looks_at_the_words_that_it_takes(playbook):
     """Lost: `force=maybe`, `placement=packed`, as if nothing had been said."""
     parts = tasks_in(yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text()))
     looked = [set(part["_words"]) for part in parts if isinstance(part.get("_words"), list)]
-    # of its own in extend_instance, where 0 is none
-    taken = options(playbook) & set(REQUEST["_word_problems"]) - ({"hours"} if playbook == "extend_instance" else set())
+    taken = options(playbook) & set(REQUEST["_word_problems"])
     # where an inventory sets a default, what a playbook takes besides is looked at, too
     besides = {"wipe", "wipe_verify"}
     assert all(words - besides == taken - besides for words in looked or [set()]), (looked, taken)
@@ -143,7 +143,7 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             dict(instance="jackie", flavor=FLAVOR, wait="abc", count="2.5", attempts="x", hours="long"),
             "attempts is x: give a whole number from 1 to 9999, such as -e attempts=2; "
             "count is 2.5: give a whole number from 1 to 10000, such as -e count=3; "
-            "hours is long: give a number from 0 to 999999, such as -e hours=24; "
+            f"hours is long: {HOURS}; "
             "wait is abc: give minutes from 0 to 999999, such as -e wait=30",
         ),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="nan"), "wait is nan: give minutes"),
@@ -218,8 +218,12 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             dict(instance="jackie", fresh="maybe", image="a/b", without="p3"),
             "without: the inventory has no p3; fresh is maybe: give true or false; image is no name for an image",
         ),
-        ("extend_instance", dict(instance="jackie", hours="0"), f"hours is 0: {HOURS}jackie ends it now"),
-        ("extend_instance", dict(instance="Zed_1", hours="-1"), f"instance is Zed_1: {NAMES}; hours is -1: {HOURS}"),
+        ("extend_instance", dict(instance="jackie", hours="0"), f"hours is 0: {HOURS}; {ENDS}jackie ends it now"),
+        (
+            "extend_instance",
+            dict(instance="Zed_1", hours="-1"),
+            f"hours is -1: {HOURS}; instance is Zed_1: {NAMES}; {ENDS}",
+        ),
         (
             "extend_instance",
             dict(instance="jackie", hours=""),

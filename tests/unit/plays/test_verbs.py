@@ -93,8 +93,8 @@ def test_by_force_and_what_is_said(jackie):
     assert (rc, changed(output)) == (0, 0), output
     rc, output = plays.play("extend_instance", instance="jackie", hours="soon")
     assert (
-        "hours is soon: give hours above 0, none for no end; ansible-playbook hetero.compute.terminate_instance"
-        in output
+        "hours is soon: give more than 0 and at most 87600, such as -e hours=24, or none for no end; "
+        "ansible-playbook hetero.compute.terminate_instance" in output
     )
     rc, output = plays.play("console", node="board0", proxy="p1", owner="eve", force="true", lines="2")
     assert rc == 0, output
