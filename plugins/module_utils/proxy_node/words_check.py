@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..boards.canaries import MOST
 from ..boards.wipe_disk import METHODS, PROOFS
 from ..boot.registry import DRIVERS as BOOT_DRIVERS
-from ..near import instead, meant_by
+from ..near import instead, like, meant_by
 from ..power.driver import SECRETS
 from ..power.registry import DRIVERS as POWER_DRIVERS
 from ..power.snmp import VERSIONS
@@ -66,6 +66,8 @@ def credentials(plan, pdus, found):
         found.defect(f"tftp_proxy_pdu_credentials, {name}", "are none", "give a mapping, such as username and password")
     for name, keys in sorted(plan.credential_keys.items()):
         driver = pdus.get(name, {}).get("driver")
+        if driver not in POWER_DRIVERS:
+            driver = like(driver, CREDENTIALS)  # the word that it is refused with
         for key in keys if driver in CREDENTIALS else ():
             if key not in CREDENTIALS[driver]:
                 thing = f"tftp_proxy_pdu_credentials, {name}"
