@@ -99,6 +99,20 @@ options:
     description: How disks are wiped, with C(method), C(verify) and C(samples).
     type: dict
     default: {}
+  settings:
+    description:
+      - What is to be written as C(/etc/hetero/proxy.json), as far as it is known before the machine was looked at. It is
+        read as the other modules will read that file.
+    type: dict
+    default: {}
+  dhcp_router:
+    description: Router that boards are told of by DHCP; empty for none.
+    type: str
+    default: ""
+  dhcp_ra_prefix:
+    description: IPv6 prefix that is announced to boards; empty for none.
+    type: str
+    default: ""
   timeout:
     description: Seconds that services may take to answer.
     type: float
@@ -226,13 +240,16 @@ SPEC = PLANNED + ArgumentSpec(
         boards=dict(type="dict", default={}),
         credential_keys=dict(type="dict", no_log=False),
         wipe=dict(type="dict", default={}),
+        settings=dict(type="dict", default={}),
+        dhcp_router=dict(type="str", default=""),
+        dhcp_ra_prefix=dict(type="str", default=""),
         timeout=dict(type="float", default=15),
     )
 )
 
 
 def machine(params, change):
-    fields = {name: params[name] for name in params if name not in ("stage", "boards", "timeout")}
+    fields = {name: params[name] for name in params if name not in ("stage", "boards")}
     with change.step("machine"):
         found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
     return outcome(found, "a proxy node", dict(change.result, check_mode=change.check))

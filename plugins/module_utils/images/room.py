@@ -115,6 +115,7 @@ def room_of(proxy) -> Room:
 
 
 def _existing(path: str) -> str:
+    path = os.path.abspath(path)  # a relative one has no folder above it that is there
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path

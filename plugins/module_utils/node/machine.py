@@ -23,7 +23,8 @@ def mount_of(path):
 
 
 def existing(path):
-    """The path, or the folder above it that is there already."""
+    """The path, or the folder above it that is there already; of a relative one as it is seen from here."""
+    path = os.path.abspath(path)  # a relative one has no folder above it that is there: "" is above "state"
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path

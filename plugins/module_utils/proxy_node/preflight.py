@@ -25,8 +25,8 @@ from ..near import instead
 from ..node import plan_check
 from ..node.findings import Findings, system
 from ..node.machine import missing_packages
-from . import left_out, words_check
-from .config import CONFIG, read_config
+from . import left_out, settings_check, words_check
+from .config import CONFIG, DEFAULTS, read_config
 from .entries_check import right_types
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
@@ -95,6 +95,10 @@ class Plan:
     wipe: dict = field(default_factory=dict)
     images: list = field(default_factory=list)
     reap_interval: str | None = None
+    settings: dict = field(default_factory=dict)
+    dhcp_router: str = ""
+    dhcp_ra_prefix: str = ""
+    timeout: float = 15
     mistakes: list = field(default_factory=list)
 
 
@@ -109,15 +113,24 @@ def look(plan):
     words_check.wipe(plan.wipe, found)
     plan_check.images("tftp_proxy_images", plan.images, found)
     plan_check.interval("tftp_proxy_reap_interval", plan.reap_interval, found)
+    mistakes = settings_check.mistakes(plan)
+    wrong = settings_check.wrong_keys(mistakes)
+    if "state_folder" not in wrong:
+        settings_check.ram_images(plan, found)
     if system(found):
         address(plan, boards, found)
         kernel(found)
         server = nfs_server(plan, found)
         ports(plan, found, server)
-        roots(plan.state_folder, plan.roots_overcommit, plan.root_gb, boards, found)
+        if "state_folder" not in wrong:
+            # what one wrong number would hide is looked for with the right one
+            keys = ("roots_overcommit", "root_gb")
+            amounts = [DEFAULTS[key] if key in wrong else getattr(plan, key) for key in keys]
+            roots(plan.state_folder, *amounts, boards, found)
         packet_filter(found)
         packages = [*plan.packages, *SERVERS[server][0]]
         found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
+    settings_check.say(mistakes, found)
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
     for board in found.facts["boards"]:

@@ -33,16 +33,14 @@ def roots(state, overcommit, root_gb, boards, found):
     if free.f_bavail * free.f_frsize < SPARE:
         what = f"{shown(free.f_bavail * free.f_frsize)} free on {point}, {shown(SPARE)} needed"
         found.defect(state, what, "free space")
-    if overcommit < 1:
-        found.defect("tftp_proxy_roots_overcommit", f"is {overcommit:g}", "give 1 or more")
-    elif full or fields["promised"] > fields["there"]:
+    if full or fields["promised"] > fields["there"]:
         what = f"{shown(fields['promised'])} are promised, {shown(fields['there'])} are there ({ratio})"
         remedy = "a disk that is full stops all of them: watch it, or add space"
         if full:
             what, remedy = f"{what}: no further root can be given", f"terminate instances, or raise it; {remedy}"
         found.note(os.path.join(state, ROOTS), what, remedy)
     most = sum(board.local_gb or root_gb for board in boards) * GIB
-    if most > fields["there"] * max(1, overcommit):
+    if most > fields["there"] * overcommit:
         room_for = shown(fields["there"] * overcommit)
         what = f"there is room for {room_for} ({ratio}), local_gb of all boards is {shown(most)}"
         found.note("roots", what, "flavors with less local_gb fit more boards; or add space, or raise it")
