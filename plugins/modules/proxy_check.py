@@ -101,8 +101,8 @@ options:
     default: {}
   settings:
     description:
-      - What is to be written as C(/etc/hetero/proxy.json), as far as it is known before the machine was looked at. It is
-        read as the other modules will read that file.
+      - What is to be written as C(/etc/hetero/proxy.json), as far as it is known before the machine was looked at.
+      - It is read as the other modules will read that file.
     type: dict
     default: {}
   dhcp_router:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-from ..errors import BadInput
+from ..errors import BadInput, HeteroError
+from ..json_file import any_number, read_object
 from ..plays import play
 from ..power.driver import SECRETS
 from ..typed import (
@@ -28,8 +29,10 @@ from ..typed import (
     ListOf,
     Record,
     TableOf,
+    WrongFile,
     is_text,
     number,
+    read_all,
     read_file,
     whole,
 )
@@ -125,7 +128,7 @@ FILE = Record(
 )
 #: What proxy.json may leave out.
 DEFAULTS = FILE.defaults()
-#: credentials.json: PDU → option → secret, which no mistake shows.
+#: credentials.json: PDU → option → secret, which no mistake shows. The set-up's first look is filter credential_mistakes'.
 _CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)
 CREDENTIALS = TableOf(_CREDENTIAL, secret=True)
 
@@ -163,5 +166,16 @@ def pdu(config, name):
         settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
     if settings.get("driver") == "fake" and "path" not in settings:
         raise BadInput("names no path", name, "name the file that plays it (path), or another driver")
-    path = config["credentials"]
-    return settings, read_file(path, CREDENTIALS, SET_UP).get(name, {}) if os.path.exists(path) else {}
+    return settings, _secrets(config["credentials"], name)
+
+
+def _secrets(path, name):
+    """The secrets of one PDU. What is wrong with another's keeps nobody from this one."""
+    if not os.path.exists(path):
+        return {}
+    mistakes: list[HeteroError] = []
+    given = read_object(path, SET_UP, any_number)
+    said = read_all(CREDENTIALS, {name: given[name]} if name in given else {}, "", mistakes)
+    if mistakes:
+        raise WrongFile(path, mistakes, SET_UP)
+    return said.get(name, {})

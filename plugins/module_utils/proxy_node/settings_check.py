@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What role tftp_proxy is about to write as proxy.json, read as verbs will read it: no set-up leaves a file that none of
-them takes. And the values of its variables that other files get, whose programs would refuse these.
+"""What role tftp_proxy is about to write as proxy.json, read as verbs will read it: no set-up leaves a file that none
+of them takes. And the values of its variables that other files get, whose programs would refuse these.
 
 What values mean on this machine is preflight.py's and roots_check.py's.
 """

@@ -67,6 +67,43 @@ def test_all_mistakes_of_a_proxy_are_said_at_once(proxies):
     assert "SECRET-WORD" not in output
 
 
+def test_values_that_no_verb_would_read_are_said_before_anything_is_written(proxies):
+    """Lost: every verb on the proxy, or all its PDUs, after a set-up that was a success."""
+    _folders, plays = proxies
+    rc, output = set_up(
+        plays,
+        "proxy",
+        tftp_proxy_server="10.0.2.254",
+        tftp_proxy_pdus={"pdu-a": dict(PDU, passwd="SECRET-WORD"), "pdu-b": PDU},
+        tftp_proxy_pdu_credentials={"pdu-b": {"username": "u", "password": True}, "pdu-a": {"password": "SECRET\n"}},
+        tftp_proxy_root_gb="0",
+        tftp_proxy_roots_overcommit="2e6",
+        tftp_proxy_tile_monitor="relative/tile",
+        tftp_proxy_dhcp_router="10.0.2.999",
+        tftp_proxy_dhcp_ra_prefix="hello",
+        tftp_proxy_timeout="-5",
+        tftp_proxy_tftp_root="relative/path",
+        tftp_proxy_state_folder="rel/state",
+    )
+    assert rc == 2, output
+    said = mistakes(output)
+    for wanted in (
+        "tftp_proxy_pdu_credentials, pdu-b: its password is true or false to YAML: put it in quotes",
+        "tftp_proxy_pdu_credentials, pdu-a: its password has a line end or another control character",
+        'tftp_proxy_pdus, pdu-a: "passwd" stands among its settings',
+        "tftp_proxy_root_gb: is 0: give",
+        "tftp_proxy_roots_overcommit: is 2000000.0: give",
+        'tftp_proxy_tile_monitor: is "relative/tile": give an absolute path',
+        'tftp_proxy_dhcp_router: is "10.0.2.999": give an IPv4 address',
+        'tftp_proxy_dhcp_ra_prefix: is "hello": give',
+        "tftp_proxy_timeout: is -5.0: give",
+        'tftp_proxy_tftp_root: is "relative/path": give an absolute path',
+        'tftp_proxy_state_folder: is "rel/state": give an absolute path',
+    ):
+        assert any(line.startswith(wanted) for line in said), (wanted, output)
+    assert "SECRET" not in output
+
+
 @pytest.mark.parametrize(
     ("data", "wanted"),
     [

@@ -1,0 +1,55 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.credential_mistakes`: credentials of PDUs that no login can be with."""
+
+from __future__ import annotations
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+
+DOCUMENTATION = r"""
+name: credential_mistakes
+short_description: Say which credentials of PDUs are none
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - YAML makes a truth of C(yes), a number of C(12.50) and a date of C(2024-01-31) where a password was meant. This says
+    so on the controller, without the value, so that it needs to go nowhere to be looked at.
+options:
+  _input:
+    description: PDU, key, secret; as O(hetero.compute.tftp_proxy#role:tftp_proxy_pdu_credentials).
+    type: dict
+    required: true
+  variable:
+    description: What the mistakes call the variable.
+    type: str
+    default: tftp_proxy_pdu_credentials
+"""
+
+EXAMPLES = r"""
+- name: Check the credentials
+  ansible.builtin.assert:
+    that: mistakes | length == 0
+    fail_msg: "{{ mistakes }}"
+  vars:
+    mistakes: "{{ my_credentials | hetero.compute.credential_mistakes('my_credentials') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: One for each that is none, with C(thing), C(what) and C(remedy), and never with the secret.
+  type: list
+  elements: dict
+  sample:
+    - thing: tftp_proxy_pdu_credentials, pdu-a
+      what: its password is true or false to YAML
+      remedy: put it in quotes
+"""
+
+credential_mistakes = late("credential_mistakes")
+
+
+class FilterModule:
+    def filters(self):
+        return {"credential_mistakes": credential_mistakes}

@@ -1,0 +1,53 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.credential_mistakes`: what is wrong with the values of credentials, told without any of them."""
+
+from __future__ import annotations
+
+import datetime
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils.power.driver import CONTROL, SECRETS
+from ansible_collections.hetero.compute.plugins.module_utils.typed import is_text
+
+#: What a driver logs in with; other keys are options of a fence agent or script, which may be empty.
+KNOWN = ("username", *SECRETS)
+QUOTES = "put it in quotes"
+
+
+def credential_mistakes(credentials, variable="tftp_proxy_pdu_credentials"):
+    if not isinstance(credentials, dict):
+        raise AnsibleFilterError("hetero.compute.credential_mistakes needs a mapping of PDUs before the bar")
+    found = []
+    for pdu, secrets in credentials.items():
+        # what is no mapping is said by the node, which is told of the others' keys
+        for key, secret in secrets.items() if isinstance(secrets, dict) else ():
+            for what, remedy in _mistakes(key, _plain(secret)):
+                found.append({"thing": f"{variable}, {pdu}", "what": f"its {key} {what}", "remedy": remedy})
+    return found
+
+
+def _mistakes(key, secret):
+    """What is wrong with one of them, and what to do; nothing that shows it."""
+    if secret is None or (secret == "" and key in KNOWN):
+        yield "is empty", "give it, or leave its key out"
+    elif isinstance(secret, bool):
+        yield "is true or false to YAML", QUOTES
+    elif isinstance(secret, float):
+        yield "is a number with a point to YAML", QUOTES
+    elif isinstance(secret, datetime.date):
+        yield "is a date to YAML", QUOTES
+    elif isinstance(secret, (dict, list, tuple)):
+        yield "is a list or a mapping to YAML", f"give text; where that has brackets or a colon, {QUOTES}"
+    elif isinstance(secret, str) and CONTROL.search(secret):
+        remedy = "write it on one line (a YAML block | ends with a line end)"
+        yield "has a line end or another control character", remedy
+    elif not isinstance(secret, int) and not is_text(secret):
+        yield "is no text", QUOTES
+
+
+def _plain(secret):
+    """A secret as it will be written: Ansible before 2.19 has what is from a vault as an object that is no text."""
+    return str(secret) if getattr(secret, "__ENCRYPTED__", False) else secret
