@@ -18,6 +18,7 @@ from ..power.registry import DRIVERS as POWER_DRIVERS
 from ..power.snmp import VERSIONS
 from ..power.terminal import TRANSPORTS
 from ..typed import shown, whole
+from .config import PDU
 
 #: Drivers for tests are known, and proposed to nobody.
 PLAYED = {"fake"}
@@ -27,6 +28,24 @@ CREDENTIALS = {
     "snmp": ("community", "username", "password", "privacy_password"),
 }
 OF_CREDENTIALS = ("username", *SECRETS)
+#: What else people, and fence agents, call a credential → its key; OWN is a key of the agent's or script's.
+OWN = "own"
+ALSO = {
+    **dict.fromkeys(("user", "user_name", "login", "login_name", "logon", "account"), "username"),
+    **dict.fromkeys(("pass", "pwd", "passcode", "pin", "auth", "auth_pass", "authpass", "secret"), "password"),
+    **dict.fromkeys(("priv", "priv_pass", "privpass", "snmp_priv_passwd"), "privacy_password"),
+    **dict.fromkeys(("apikey", "api_key", "private_key", "secret_key", "access_key"), OWN),
+}
+#: How words end that are one, whatever is before; the first that fits.
+ENDS = {
+    **dict.fromkeys(("priv_passwd", "priv_password", "privacy_passwd", "privacy_passphrase"), "privacy_password"),
+    **dict.fromkeys(("password", "passwd", "passphrase", "passwort", "_pass", "_pwd"), "password"),
+    **dict.fromkeys(("username", "_user"), "username"),
+    **dict.fromkeys(("community", "community_string"), "community"),
+    **dict.fromkeys(("secret", "token"), OWN),
+}
+#: What fence agents put behind the name of a secret that a program prints.
+SCRIPT = "_script"
 #: Key of a PDU → the drivers that read it, and the words that it may be.
 PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
@@ -47,10 +66,29 @@ def pdu(name, settings, found):
         wrong = POWER_DRIVERS[driver].wrong(thing, settings)
         found.defects += [error for key, error in wrong if key not in settings.wrong]
     for key in settings:
-        meant = key if key in OF_CREDENTIALS else meant_by(str(key), OF_CREDENTIALS)
+        meant = credential_of(key, settings)
         if meant:
             what = f"{shown(key)} stands among its settings, where no driver reads it and more people do"
             found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
+    for key in settings.get("agent_options") or {}:
+        meant = credential_of(key, settings)
+        if meant:
+            what = f"{shown(key)} stands in its agent_options, which everybody on the proxy can read"
+            found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
+
+
+def credential_of(key, settings):
+    """The key of a PDU's credentials that is meant by one of its settings; None where that is no secret."""
+    word = str(key).lower().replace("-", "_")
+    if key in PDU.keys:
+        return None
+    if word.endswith(SCRIPT):  # a program of the site that prints it, which fence agents run
+        return word if credential_of(word[: -len(SCRIPT)], settings) else None
+    near = word if word in OF_CREDENTIALS else meant_by(word, OF_CREDENTIALS)
+    meant = near or ALSO.get(word) or next((one for end, one in ENDS.items() if word.endswith(end)), None)
+    # agents and scripts have what APC's drivers have not
+    driver = settings.get("driver")
+    return word if meant == OWN and driver not in CREDENTIALS else "password" if meant == OWN else meant
 
 
 def boot_driver(thing, wire, found):
