@@ -128,7 +128,7 @@ FILE = Record(
 )
 #: What proxy.json may leave out.
 DEFAULTS = FILE.defaults()
-#: credentials.json: PDU → option → secret, which no mistake shows. The set-up's first look is filter credential_mistakes'.
+#: credentials.json: PDU → option → secret, which no mistake shows; filter credential_mistakes looks first.
 _CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)
 CREDENTIALS = TableOf(_CREDENTIAL, secret=True)
 

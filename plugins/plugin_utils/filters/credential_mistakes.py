@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.credential_mistakes`: what is wrong with the values of credentials, told without any of them."""
+"""Filter `hetero.compute.credential_mistakes`: what is wrong with credentials, told without any of them."""
 
 from __future__ import annotations
 

