@@ -62,9 +62,16 @@ options:
         type: str
         default: "0644"
       validate:
-        description: Command that must accept the new file before it is put in place; C(%s) stands for its name.
+        description:
+          - Command that must accept the new file; C(%s) stands for its name.
+          - All files are asked about before the first folder is made and the first file is written.
         type: str
         default: ""
+      variables:
+        description: Variables that it is made from, which are named to who must correct them.
+        type: list
+        elements: str
+        default: []
   units:
     description: >-
       systemd units that are to run, each with the files that it reads when it starts. They are looked at, not touched.
@@ -132,8 +139,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.boot.uboot_script import script_image
 from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.node.files import keep_file, keep_folder, no_file, source_bytes, units_to_do, with_keys
+from ..module_utils.errors import HeteroError, naming
+from ..module_utils.module import failed, run
+from ..module_utils.node.files import check_file, keep_file, keep_folder, no_file, source_bytes, units_to_do, with_keys
 from ..module_utils.spec import ArgumentSpec
 
 FILE = ArgumentSpec(
@@ -146,6 +154,7 @@ FILE = ArgumentSpec(
         keys=dict(type="dict", no_log=False),
         mode=dict(type="str", default="0644"),
         validate=dict(type="str", default=""),
+        variables=dict(type="list", elements="str", default=[]),
     ),
     mutually_exclusive=[("content", "source", "secret", "uboot_script", "keys")],
     required_one_of=[("content", "source", "secret", "uboot_script", "keys")],
@@ -171,18 +180,37 @@ def content(file, change):
     return (file["content"] if file["secret"] is None else file["secret"]).encode()
 
 
+def write(params, wanted, change):
+    """All folders and files. An error says whether something was changed before it."""
+    done = False
+    try:
+        with change.step("folders"):
+            for path, mode in params["folders"].items():
+                keep_folder(path, mode, change)
+                done = change.changed
+        with change.step("files"):
+            for file, data in wanted:
+                with naming(file["path"]):
+                    if data is None and file["keys"] is not None:
+                        no_file(file["path"], change)
+                    elif data is not None:
+                        keep_file(file["path"], data, file["mode"], change, secret=file["secret"] is not None)
+                done = change.changed
+    except HeteroError as error:
+        return dict(failed(error, params), changed=done)
+    return None
+
+
 def work(params, check):
     change = Change(check)
-    with change.step("folders"):
-        for path, mode in params["folders"].items():
-            keep_folder(path, mode, change)
-    with change.step("files"):
-        for file in params["files"]:
-            data = content(file, change)
-            if data is None and file["keys"] is not None:
-                no_file(file["path"], change)
-            elif data is not None:
-                keep_file(file["path"], data, file["mode"], change, file["validate"], secret=file["secret"] is not None)
+    with change.step("check"):
+        wanted = [(file, content(file, change)) for file in params["files"]]
+        for file, data in wanted if not check else ():
+            if data is not None:
+                check_file(file["path"], data, file["validate"], file["variables"])
+    wrong = write(params, wanted, change)
+    if wrong:
+        return wrong
     paths = [entry["after_header"] for entry in change.diff]
     with change.step("units"):
         todo = units_to_do(params["units"], params["units_off"], paths)

@@ -15,6 +15,7 @@ import json
 import os
 import shlex
 import stat
+import tempfile
 import time
 from typing import Any
 
@@ -33,10 +34,29 @@ def keep_folder(path, mode, change):
         _own(path, mode)
 
 
-def keep_file(path, data, mode, change, validate="", secret=False):
+def check_file(path, data, program, variables=()):
+    """Refused where the program whose file it is to be does not take these bytes. `path` is not touched.
+
+    :param program: a command whose `%s` becomes the name of a file with them; one that lies there already was taken.
+    :param variables: what it is made from, for who must correct it.
+    """
+    if not program or _holds(path, data):
+        return
+    with tempfile.TemporaryDirectory(prefix="hetero-files-") as folder:
+        scratch = os.path.join(folder, os.path.basename(path))
+        with open(scratch, "wb") as file:
+            file.write(data)
+        remedy = f"correct {', '.join(variables) or 'its variables'}"
+        try:
+            command([part.replace("%s", scratch) for part in shlex.split(program)], path, remedy)
+        except HeteroError as error:
+            # by the name that it would have: the scratch file is gone when somebody reads this
+            raise HeteroError(error.what.replace(scratch, path), error.thing, error.remedy) from error
+
+
+def keep_file(path, data, mode, change, secret=False):
     """A regular file with these bytes.
 
-    :param validate: a command whose `%s` becomes the new file's name before it is put in place.
     :param secret: the record shows that it changes, never what it holds.
     :returns: whether it was, or in check mode would be, written.
     """
@@ -50,7 +70,8 @@ def keep_file(path, data, mode, change, validate="", secret=False):
     if not change.note(path, before, after):
         return False
     if not change.check:
-        _replace(path, data, mode, validate)
+        # a reader sees the old file or the whole new one
+        write_whole(path, data, int(mode, 8), (os.geteuid(), os.getegid()))
     return True
 
 
@@ -158,14 +179,13 @@ def _shown(data):
         return dict(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
-def _replace(path, data, mode, validate):
-    """A reader sees the old file or the whole new one, which was validated."""
-
-    def accepted(scratch):
-        command([part.replace("%s", scratch) for part in shlex.split(validate)], path, "correct its variables")
-
-    owner = (os.geteuid(), os.getegid())
-    write_whole(path, data, int(mode, 8), owner, accepted if validate else None)
+def _holds(path, data):
+    """Whether a file has these bytes."""
+    try:
+        with open(path, "rb") as file:
+            return file.read() == data
+    except OSError:
+        return False
 
 
 def _own(path, mode):

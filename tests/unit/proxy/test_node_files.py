@@ -55,13 +55,43 @@ def test_a_secret_is_in_no_diff_before_or_after(path):
     assert not keep(path, b"hunter2", secret=True).changed
 
 
-def test_a_file_that_its_validator_refuses_is_not_put_in_place(path):
-    keep(path, b"{}", validate="python3 -m json.tool %s /dev/null")
-    with pytest.raises(HeteroError, match="correct its variables"):
-        keep(path, b"{", validate="python3 -m json.tool %s /dev/null")
-    with open(path, "rb") as file:
-        assert file.read() == b"{}"
-    assert os.listdir(os.path.dirname(path)) == ["file"]
+def test_one_file_that_its_program_refuses_leaves_all_files_as_they_were(tmp_path):
+    """Lost: a node with half of a set-up, which the result says has changed nothing."""
+    folder = tmp_path / "folder"
+    first, second = folder / "a.json", folder / "b.json"
+    program = "sh -c 'grep -q } $0 || { echo $0 is wrong >&2; exit 1; }' %s"
+    asks = dict(validate=program, variables=["my_list", "my_word"])
+
+    def run(check=False, **texts):
+        wanted = [dict(one(folder / f"{name}.json", None), content=text, **asks) for name, text in texts.items()]
+        return node_files.work(dict(folders={str(folder): "0755"}, files=wanted, units={}, units_off=[]), check)
+
+    with pytest.raises(HeteroError) as caught:
+        run(a="{}", b="{")
+    assert not folder.exists(), "nothing was made"
+    assert caught.value.thing == str(second)
+    assert caught.value.remedy == "correct my_list, my_word"
+    assert f"said: {second} is wrong" in caught.value.what
+    assert "hetero-files-" not in str(caught.value), "a file that is gone"
+    assert run(check=True, a="{}", b="{")["changed"], "a dry run asks no program, which may be yet to be installed"
+    assert run(a="{}", b="{}")["changed"]
+    with pytest.raises(HeteroError):
+        run(a="{1}", b="{")
+    assert (first.read_text(), second.read_text()) == ("{}", "{}")
+    assert sorted(os.listdir(folder)) == ["a.json", "b.json"]
+
+
+def test_what_was_changed_before_an_error_is_said(tmp_path):
+    """Lost: the restart of a service whose file is new, by handlers that were told of no change."""
+    (tmp_path / "taken").mkdir()
+    wanted = [dict(one(tmp_path / name, None), content="x") for name in ("new", "taken")]
+    given = dict(folders={}, files=wanted, units={}, units_off=[])
+    for changed in (True, False):
+        result = node_files.work(given, False)
+        assert (result["failed"], result["changed"]) == (True, changed)
+        assert "is a folder, not a file" in result["msg"]
+    wanted[1]["path"] = str(tmp_path / "none" / "file")
+    assert "cannot be read or written" in node_files.work(given, False)["msg"]
 
 
 def test_another_kind_of_thing_in_its_place_is_named(tmp_path):
