@@ -22,6 +22,13 @@ options:
   reap_interval:
     description: How often to look for leases that are over, as a time span of systemd.
     type: str
+  settings:
+    description:
+      - What is to be written as the node's own configuration, C(/etc/hetero/proxy.json) or a section of
+        C(/etc/hetero/host.json), as far as it is known before the machine was looked at.
+      - It is read as the other modules will read that file.
+    type: dict
+    default: {}
   mistakes:
     description: Mistakes that were found before, each with C(thing), C(what) and C(remedy), to be said with the others.
     type: list

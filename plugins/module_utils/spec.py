@@ -52,6 +52,7 @@ PLANNED = ArgumentSpec(
         packages=dict(type="list", elements="str", default=[]),
         images=dict(type="list", elements="dict", default=[]),
         reap_interval=dict(type="str"),
+        settings=dict(type="dict", default={}),
         mistakes=dict(type="list", elements="dict", default=[]),
     )
 )

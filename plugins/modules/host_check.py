@@ -188,6 +188,7 @@ seconds:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.accelerator_host import bridge, preflight, selftest
+from ..module_utils.accelerator_host.config import PART
 from ..module_utils.change import Change
 from ..module_utils.module import run
 from ..module_utils.node import plan_check
@@ -215,7 +216,7 @@ SPEC = PLANNED + ArgumentSpec(
     )
 )
 #: What is looked at whatever the machine is, and no part of a plan for it.
-OF_THE_PLAY = ("stage", "images", "reap_interval", "mistakes")
+OF_THE_PLAY = ("stage", "images", "reap_interval", "mistakes", "settings")
 
 
 def plan_of(params):
@@ -226,6 +227,7 @@ def machine(params, change):
     with change.step("machine"):
         found = preflight.look(plan_of(params))
         plan_check.of_role("gpu_lxc", params, found)
+        plan_check.settings("gpu_lxc", PART, params["settings"], found)
     return outcome(found, "an accelerator host", dict(change.result, check_mode=change.check))
 
 

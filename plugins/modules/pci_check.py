@@ -103,6 +103,7 @@ initramfs_stale:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.accelerator_host.config import PART
 from ..module_utils.module import run
 from ..module_utils.node import plan_check
 from ..module_utils.node.findings import outcome
@@ -120,6 +121,7 @@ SPEC = PLANNED + ArgumentSpec(
 def work(params, check):
     found = look(params["driver"], params["arguments"], params["packages"])
     plan_check.of_role("kvm_guests", params, found)
+    plan_check.settings("kvm_guests", PART, params["settings"], found)
     return outcome(found, "a host that gives PCI devices to guests", dict(changed=False, check_mode=check))
 
 

@@ -99,12 +99,6 @@ options:
     description: How disks are wiped, with C(method), C(verify) and C(samples).
     type: dict
     default: {}
-  settings:
-    description:
-      - What is to be written as C(/etc/hetero/proxy.json), as far as it is known before the machine was looked at.
-      - It is read as the other modules will read that file.
-    type: dict
-    default: {}
   dhcp_router:
     description: Router that boards are told of by DHCP; empty for none.
     type: str
@@ -240,7 +234,6 @@ SPEC = PLANNED + ArgumentSpec(
         boards=dict(type="dict", default={}),
         credential_keys=dict(type="dict", no_log=False),
         wipe=dict(type="dict", default={}),
-        settings=dict(type="dict", default={}),
         dhcp_router=dict(type="str", default=""),
         dhcp_ra_prefix=dict(type="str", default=""),
         timeout=dict(type="float", default=15),

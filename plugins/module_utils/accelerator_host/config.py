@@ -79,9 +79,9 @@ _SECTION = {
     "libvirt_uri": Key(TEXT, "qemu:///system"),
 }
 #: What a part of the file says itself: without defaults, null and "" say nothing.
-_PART = Record({key: Key(one.kind) for key, one in {**_MACHINE, **_SECTION}.items()})
+PART = Record({key: Key(one.kind) for key, one in {**_MACHINE, **_SECTION}.items()})
 #: host.json.
-FILE = Record({**_PART.keys, **dict.fromkeys(SECTIONS, Key(_PART))})
+FILE = Record({**PART.keys, **dict.fromkeys(SECTIONS, Key(PART))})
 MACHINE: dict[str, Any] = Record(_MACHINE).defaults()
 DEFAULTS: dict[str, Any] = Record(_SECTION).defaults()
 #: Section → where the disks of its instances are.
@@ -158,6 +158,7 @@ def _local_gb(config, _meminfo):
 
 def file_system_gb(folder):
     """How much the file system has that a folder lies on (GiB); the folder may be yet to be made."""
+    folder = os.path.abspath(folder)
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     with naming(folder):

@@ -11,14 +11,17 @@ import re
 import shutil
 
 from ..command import ended
+from ..errors import HeteroError
 from ..images import sources
 from ..images.names import NAME
-from ..typed import shown
+from ..typed import PATH, read_all, shown
 
 #: Longest text that is asked about, and what systemd prints of a time span; the sign is one of two letters.
 SPAN_LENGTH, MICROSECONDS = 100, re.compile(r"^ *\S+s: (\d+)$", re.MULTILINE)
 #: A timer that is due again at once starves the node; systemd's own word for never.
 LEAST, NEVER = 10**6, 2**64 - 1
+#: Keys of host.json that the roles' variables call differently.
+CALLED = {"name": "inventory_hostname", "guests_folder": "kvm_guests_folder", "gpu_overrides": "gpu_lxc_overrides"}
 SPANS = "give a time span of systemd of a second or more (30s, 5min)"
 
 
@@ -27,6 +30,25 @@ def of_role(role, params, found):
     said_before(params["mistakes"], found)
     images(f"{role}_images", params["images"], found)
     interval(f"{role}_reap_interval", params["reap_interval"], found)
+
+
+def settings(role, kind, given, found):
+    """What the role is about to write as its part of host.json, by the reader that verbs have.
+
+    :param kind: the Record of such a part.
+    """
+    wrong: list[HeteroError] = []
+    read_all(kind, given, role, wrong)
+    for key, one in kind.keys.items():
+        # nothing is what a verb has a default for, and no folder that the role could make
+        if one.kind is PATH and key in given and given[key] in (None, ""):
+            PATH.read(given[key], f"{role}.{key}", wrong)
+    said = {str(defect.thing) for defect in found.defects}
+    for one in wrong:
+        key, dot, inner = str(one.thing)[len(role) + 1 :].partition(".")
+        variable = CALLED.get(key, f"{role}_{key}")
+        if variable not in said:
+            found.defect(f"{variable}{dot}{inner}", one.what, one.remedy)
 
 
 def said_before(mistakes, found):

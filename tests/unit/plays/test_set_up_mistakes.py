@@ -167,6 +167,7 @@ def test_misspelt_variables_of_hosts_are_refused(tmp_path):
         wrong = dict(kvm_guests_adresses=["10.0.81.10", "10.0.81.20"], pci_passthrough_devcies=[], gpu_lxc_adresses=[])
         wrong.update(kvm_guests_reap_interval="1mni", kvm_guests_images=[{"name": "b"}])
         wrong.update(gpu_lxc_reap_interval="often", gpu_lxc_images=[{"name": "a"}])
+        wrong.update(gpu_lxc_lxcpath="rel/lxc", kvm_guests_vcpus=-1)
         rc, output = set_up(plays, "kvm_host", **wrong)
         assert rc == 2, output
         assert "pci_passthrough_devcies: is no variable of this role: write pci_passthrough_devices" in output
@@ -175,6 +176,7 @@ def test_misspelt_variables_of_hosts_are_refused(tmp_path):
         assert "gpu_lxc_adresses: is no variable of this role: write gpu_lxc_addresses" in output
         assert "gpu_lxc_reap_interval: is " in output
         assert "gpu_lxc_images, a: has neither src nor url" in output
+        assert 'gpu_lxc_lxcpath: is "rel/lxc": give an absolute path' in output
         (tmp_path / "guests.yml").write_text("- {hosts: k1, gather_facts: false, roles: [hetero.compute.kvm_guests]}\n")
         rc, output = plays.end(plays.start_file(str(tmp_path / "guests.yml"), "--check"))
         assert rc == 2, output
@@ -182,6 +184,7 @@ def test_misspelt_variables_of_hosts_are_refused(tmp_path):
         assert "kvm_guests_addresses: has 0: give the first and the last address for guests" in output
         assert "kvm_guests_reap_interval: is " in output
         assert "kvm_guests_images, b: has neither src nor url" in output
+        assert "kvm_guests_vcpus: is -1: give a whole number" in output
     finally:
         host.remove()
 
