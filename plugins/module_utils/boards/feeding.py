@@ -23,7 +23,7 @@ from ..errors import HeteroError, Refused
 from ..images.disk_files import DiskFiles
 from ..images.roots import Root
 from ..plays import play
-from . import presence, states
+from . import pdu_names, presence, states
 from .claim_records import Fed
 from .outlet_power import statuses
 from .power_proof import Silence
@@ -128,7 +128,7 @@ class Feeds:
         return {
             other: kept
             for other, kept in self._kept.items()
-            if kept and kept.fed and other != board.id and not kept.fed.taken and self.is_at(kept.fed, pdu, outlet)
+            if kept and kept.fed and other != board.id and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet)
         }
 
     def feeds_another(self, board):
@@ -154,13 +154,26 @@ class Feeds:
 
     def is_at(self, fed, pdu, outlet):
         """Whether that is this outlet, whatever its PDU is called now."""
-        return fed.outlet == outlet and pdu in self.names(fed)
+        return pdu_names.plug(fed.outlet) == pdu_names.plug(outlet) and pdu in self.names(fed)
+
+    def may_be_at(self, fed, pdu, outlet):
+        """The same, also where only one of two settings of one host names a port: it may be another's outlet then."""
+        if pdu_names.plug(fed.outlet) != pdu_names.plug(outlet):
+            return False
+        return pdu in self.names(fed) or pdu in self._of_address(fed, pdu_names.may_be_same)
 
     def names(self, fed):
-        """Names that its PDU has now: those of its address, else its own; none where it is gone."""
+        """Names that its PDU has now, its own first: all of its address, else its own; none where it is gone."""
+        named = self._of_address(fed, pdu_names.is_same)
+        return named or [name for name in (fed.pdu,) if name in self.proxy.config["pdus"]]
+
+    def _of_address(self, fed, alike):
+        """Names of PDUs at the address that was noted, its own first; none of another unit that its settings name."""
         pdus = self.proxy.config["pdus"]
-        named = [name for name in pdus if fed.address and _address(pdus[name]) == fed.address]
-        return [fed.pdu] if fed.pdu in (named or pdus) else named
+        named = [name for name in pdus if fed.address and alike(fed.address, pdus[name])]
+        if fed.pdu in named:
+            named = [name for name in named if not pdu_names.are_apart(pdus[fed.pdu], pdus[name])]
+        return sorted(named, key=lambda name: name != fed.pdu)
 
     def doubt(self, board, claim):
         """The Doubt of a board; None where its wiring names what is known, or nothing is known."""
@@ -180,7 +193,7 @@ class Feeds:
             that, an outlet that another board has is not noted.
         """
         board, place = work.board, (work.pdu, work.outlet)
-        fed = Fed(*place, _address(self.proxy.config["pdus"].get(work.pdu, {})))
+        fed = Fed(*place, pdu_names.address(self.proxy.config["pdus"].get(work.pdu, {})))
         holders = list(self.holders(board, *place))
         known = work.claim is None or self.of(board, work.claim) == fed
         if work.change.check or (known and not holders) or ((holders or work.doubt) and not proven):
@@ -391,9 +404,3 @@ def _named(boards):
     """The first few of boards and who has them, for people."""
     names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
     return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))
-
-
-def _address(settings):
-    """What a PDU is known by, whatever it is called: host and port, or the file that plays it; None without either."""
-    host, port = settings.get("host"), settings.get("port")
-    return (f"{host}:{port}" if port else host) if host else settings.get("path")

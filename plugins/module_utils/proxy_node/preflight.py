@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from ..boards.boards_file import COLUMNS, BoardsFileError, parse
+from ..boards.pdu_names import place, plug
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
@@ -184,7 +185,8 @@ def wiring(plan, boards, found):
             names = ", ".join(sorted(plan.pdus)) or "none"
             found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
         if pdu is not None and outlet is not None:
-            users.setdefault((pdu, str(outlet)), []).append(board_id)
+            # a PDU that has two names is one
+            users.setdefault((place(pdus.get(pdu, {})) or pdu, plug(outlet)), []).append((board_id, pdu))
         ram_key = wire.get("ram_key")
         if ram_key not in (None, *RAM_KEYS):
             found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
@@ -192,11 +194,8 @@ def wiring(plan, boards, found):
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
         words_check.boot_driver(thing, wire, found)
         disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
-    for (pdu, outlet), ids in sorted(users.items()):
-        if len(ids) > 1:
-            found.defect(
-                f"outlet {outlet} of {pdu}", f"feeds boards {', '.join(ids)}", "give each board an outlet of its own"
-            )
+    for (_place, outlet), fed in users.items():
+        shared(outlet, fed, found)
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
@@ -215,6 +214,18 @@ def wiring(plan, boards, found):
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
     contradictions(plan, boards, found)
+
+
+def shared(outlet, fed, found):
+    """An outlet that feeds several boards.
+
+    :param fed: (board id, PDU by which its wiring names the outlet) of each.
+    """
+    if len(fed) == 1:
+        return
+    names, ids = " and ".join(dict.fromkeys(pdu for _id, pdu in fed)), ", ".join(board_id for board_id, _pdu in fed)
+    one = "" if names == fed[0][1] else f": {names} are one PDU, at the same address"
+    found.defect(f"outlet {outlet} of {names}", f"feeds boards {ids}{one}", "give each board an outlet of its own")
 
 
 def disks(plan, thing, disk, arch, found):

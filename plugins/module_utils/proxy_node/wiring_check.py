@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..boards.claim_records import FOLDER, ClaimRecords, Fed
 from ..boards.feeding import Feeds
+from ..boards.pdu_names import address
 from ..errors import HeteroError
 from .config import read_config
 
@@ -28,21 +29,22 @@ class Planned:
         self.unreadable = {}  # board id: error
         self.config = {"pdus": plan.pdus}
         self.store = self
-        self._wiring, self._before = plan.wiring, _before(plan)
+        self._wiring, (self._before, self._pdus) = plan.wiring, _before(plan)
         self._records = ClaimRecords(os.path.join(plan.state_folder, FOLDER))
 
     def kept_boards(self):
         return self._records.boards()
 
     def kept(self, board):
-        """A board's record; one that names no outlet goes by the wiring that is there."""
+        """A board's record; one that names no outlet, and whose instance ran, goes by the wiring that is there."""
         try:
             kept, wire = self._records.read(board), self._before.get(str(board), {})
         except HeteroError as error:
             self.unreadable[board] = error
             return None
-        if kept and kept.is_somebodys and kept.fed is None and "outlet" in wire:
-            kept = replace(kept, fed=Fed(wire["pdu"], str(wire["outlet"])))
+        if kept and kept.ran and kept.fed is None and "outlet" in wire:
+            fed = Fed(wire["pdu"], str(wire["outlet"]), address(self._pdus.get(wire["pdu"], {})))
+            kept = replace(kept, fed=fed)
         return kept and replace(kept, anew=False)
 
     def lost(self):
@@ -79,8 +81,11 @@ def contradictions(plan, boards, found):
 
 
 def _before(plan):
-    """The wiring that is there; none on a machine that is set up for the first time, or whose file is wrong."""
+    """The wiring that is there, and its PDUs; none on a machine that is set up for the first time, or whose file is
+    wrong.
+    """
     try:
-        return read_config(plan.config)["boards"]
+        config = read_config(plan.config)
     except HeteroError:
-        return {}
+        return {}, {}
+    return config["boards"], config["pdus"]

@@ -300,18 +300,3 @@ def test_only_boards_in_doubt_are_refused(doubted, off_by_all, over, ends):
             feeding.must_be_settled(work)
     else:
         feeding.must_be_settled(work)
-
-
-@pytest.mark.parametrize(
-    ("settings", "address"),
-    [
-        ({}, None),
-        ({"path": "/run/pdu.json"}, "/run/pdu.json"),
-        ({"host": "10.0.100.1"}, "10.0.100.1"),
-        ({"host": "10.0.100.1", "port": 2323, "path": "/run/pdu.json"}, "10.0.100.1:2323"),
-        ({"port": 2323}, None),
-    ],
-)
-def test_what_a_pdu_is_known_by(settings, address):
-    """Lost: what a PDU of another name feeds; or two behind one terminal server are one."""
-    assert feeding._address(settings) == address

@@ -69,6 +69,16 @@ def test_wrong_types_are_all_said_before_anything_is_written():
             dict(wiring={"0": {"pdu": "pdu-a", "outlet": 5}, "1": {"pdu": "pdu-a", "outlet": "5"}}),
             "outlet 5 of pdu-a: feeds boards 0, 1",
         ),
+        (
+            dict(
+                pdus={
+                    "pdu-a": {"driver": "apc", "host": "10.0.100.1"},
+                    "pdu-c": {"driver": "apc", "host": "10.0.100.1", "port": 23, "transport": "telnet"},
+                },
+                wiring={"0": {"pdu": "pdu-a", "outlet": 5}, "1": {"pdu": "pdu-c", "outlet": "5"}},
+            ),
+            "outlet 5 of pdu-a and pdu-c: feeds boards 0, 1: pdu-a and pdu-c are one PDU, at the same address",
+        ),
         (dict(pdus={"pdu-a": {"driver": "apc"}}), "pdu-a: has no host"),
         (
             dict(dhcp=True, boards_text=BOARDS.replace("10.0.2.2", "192.168.1.255")),

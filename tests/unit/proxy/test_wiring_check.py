@@ -97,6 +97,21 @@ def test_a_record_that_knows_no_outlet_goes_by_the_file_that_is_there(plan, tmp_
     assert "its wiring names pdu-a outlet 9, and jackie had its power by pdu-a outlet 5 last" in said
 
 
+def test_a_second_name_of_a_tenants_pdu_is_said(plan):
+    """Lost: the warning that a board is to get a tenant's outlet, by another name of its PDU."""
+    pdus = {"pdu-a": PDU, "pdu-c": dict(PDU, port=23, transport="telnet")}
+    wiring = {"0": WIRING["0"], "2": {"pdu": "pdu-c", "outlet": "6"}, "1": {"pdu": "pdu-a", "outlet": "9"}}
+    both = notes(replace(plan, pdus=pdus, credentials_for=list(pdus), wiring=wiring))
+    assert "board2: its wiring names pdu-c outlet 6, by which carol on board1 had power last" in both[1]
+
+
+def test_who_never_ran_had_no_power_by_what_the_wiring_named(plan, tmp_path):
+    """Lost: trust in what is said: `had its power by` an outlet that never was there."""
+    made = replace(kept(0, "jackie", None), ran=False, state="error")
+    ClaimRecords(str(tmp_path / FOLDER)).write(0, made)
+    assert notes(plan, board0="9") == []
+
+
 def test_a_board_in_use_without_an_outlet_is_said(plan):
     wiring = {number: wire for number, wire in WIRING.items() if number != "0"}
     (unwired, said) = notes(replace(plan, wiring=wiring))

@@ -1,0 +1,104 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which names of PDUs are names of one device: what is reached at one address has the same outlets, whatever it is
+called, and by whichever of its own ports it is asked.
+
+Where that cannot be told for sure, two questions have two answers: `is_same` is sure, `may_be_same` is what nobody may
+rule out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import NamedTuple
+
+#: Ports at which a PDU itself is asked, by ssh, telnet and SNMP: its own address, as where none is named.
+OWN_PORTS = (None, 22, 23, 161)
+#: Options of fence agents that choose one of several units behind one address.
+UNITS = ("switch", "managed")
+PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
+
+
+class Place(NamedTuple):
+    """Where a PDU is reached.
+
+    :param port: None for one of its own.
+    :param unit: which of several it is that one address has; None where its settings do not say.
+    """
+
+    host: str
+    port: int | None = None
+    unit: str | None = None
+
+
+def address(settings):
+    """What a PDU is known by, whatever it is called: host and port, or the file that plays it; None without either."""
+    host, port = settings.get("host"), settings.get("port")
+    return (f"{host}:{port}" if port else host) if host else settings.get("path")
+
+
+def place(settings):
+    """The Place of a PDU's settings; None where they name no address."""
+    host = settings.get("host") or settings.get("path")
+    if not host:
+        return None
+    return Place(_plain(host), _port(settings.get("port")), _unit(settings))
+
+
+def plug(outlet):
+    """An outlet as its PDU counts it: 05 is 5."""
+    text = str(outlet).strip()
+    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else text
+
+
+def is_same(noted, settings):
+    """Whether an address that was noted (`address`) is that of a PDU."""
+    here = place(settings)
+    return here is not None and any(one[:2] == here[:2] for one in _readings(noted))
+
+
+def may_be_same(noted, settings):
+    """The same where one of them names a port and the other does not: nobody knows then."""
+    here = place(settings)
+    return here is not None and any(
+        one.host == here.host and (one.port == here.port or None in (one.port, here.port)) for one in _readings(noted)
+    )
+
+
+def are_apart(one, other):
+    """Whether the settings of two PDUs name two units behind one address."""
+    units = [_unit(settings) for settings in (one, other)]
+    return None not in units and units[0] != units[1]
+
+
+def _readings(noted):
+    """Places that a noted address may mean: the last part of one of IPv6 may be a port."""
+    found, whole = PORT.fullmatch(noted), Place(_plain(noted))
+    if not found or noted.startswith("/"):
+        return [whole]
+    with_port = Place(_plain(found["host"]), _port(int(found["port"])))
+    return [with_port, whole] if ":" in found["host"] else [with_port]
+
+
+def _plain(host):
+    """A host in the one spelling that all of its spellings have."""
+    text = str(host)
+    if text.startswith("/"):
+        return text
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return text.lower().rstrip(".")
+
+
+def _port(port):
+    return None if port in OWN_PORTS else port
+
+
+def _unit(settings):
+    options = settings.get("agent_options")
+    named = [f"{key} {options[key]}" for key in UNITS if options.get(key)] if isinstance(options, dict) else []
+    script = settings.get("script")
+    return " ".join([*named, *([str(script)] if script else [])]) or None

@@ -1,0 +1,117 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which names of PDUs are of one device. If these fail, a verb on one board cuts the power of another tenant's, whose
+outlet has a second name.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
+from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
+
+HOST = "10.0.100.1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ({}, None),
+        ({"path": "/run/pdu.json"}, "/run/pdu.json"),
+        ({"host": HOST}, HOST),
+        ({"host": HOST, "port": 2323, "path": "/run/pdu.json"}, f"{HOST}:2323"),
+        ({"port": 2323}, None),
+    ],
+)
+def test_what_a_pdu_is_known_by(settings, address):
+    """Lost: what a PDU of another name feeds; or two behind one terminal server are one."""
+    assert pdu_names.address(settings) == address
+
+
+@pytest.mark.parametrize(
+    ("noted", "settings", "same", "may_be"),
+    [
+        (HOST, {"host": HOST}, True, True),
+        (HOST, {"host": HOST, "port": 23, "transport": "telnet"}, True, True),
+        (f"{HOST}:23", {"host": HOST, "transport": "ssh"}, True, True),
+        (f"{HOST}:22", {"host": HOST, "port": 161, "driver": "snmp"}, True, True),
+        (HOST, {"host": HOST, "port": 2301}, False, True),
+        (f"{HOST}:2301", {"host": HOST}, False, True),
+        (f"{HOST}:2301", {"host": HOST, "port": 2301}, True, True),
+        (f"{HOST}:2301", {"host": HOST, "port": 2302}, False, False),
+        (HOST, {"host": "10.0.100.2"}, False, False),
+        ("PDU-A.lab", {"host": "pdu-a.lab.", "port": 23}, True, True),
+        ("fd00::1", {"host": "fd00:0::1", "port": 23}, True, True),
+        ("fd00::1:161", {"host": "fd00::1"}, True, True),
+        ("fd00::1", {"host": "fd00::2"}, False, False),
+        ("/run/a:1", {"path": "/run/a:1"}, True, True),
+        ("/run/a.json", {"path": "/run/b.json"}, False, False),
+        (HOST, {}, False, False),
+    ],
+)
+def test_one_address_is_one_pdu(noted, settings, same, may_be):
+    """Lost: a tenant's power, for one of two names of its PDU names the port that the other leaves out."""
+    assert pdu_names.is_same(noted, settings) is same
+    assert pdu_names.may_be_same(noted, settings) is may_be
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({}, {}, False),
+        ({"agent_options": {"switch": 2}}, {}, False),
+        ({"agent_options": {"switch": 2}}, {"agent_options": {"switch": 1}}, True),
+        ({"agent_options": {"switch": 2, "ssl": 1}}, {"agent_options": {"switch": 2}}, False),
+        ({"agent_options": {"ssl": 1}}, {"agent_options": {"ssl": 0}}, False),
+        ({"script": "/opt/a"}, {"script": "/opt/b"}, True),
+        ({"script": "/opt/a"}, {"script": "/opt/a"}, False),
+    ],
+)
+def test_units_behind_one_address_are_told_apart(one, other, apart):
+    """Lost: the boards of a chain of PDUs with one address, none of which may be switched."""
+    assert pdu_names.are_apart(one, other) is apart
+
+
+@pytest.mark.parametrize(
+    ("outlet", "plug"), [(5, "5"), ("05", "5"), (" 5", "5"), ("2:5", "2:5"), ("AA1", "AA1"), ("0", "0")]
+)
+def test_an_outlet_is_counted_as_its_pdu_does(outlet, plug):
+    """Lost: a tenant's power, by an outlet that was written with a zero before it."""
+    assert pdu_names.plug(outlet) == plug
+
+
+@pytest.mark.parametrize(
+    ("pdus", "names"),
+    [
+        ({"pdu-a": {"host": HOST}}, ["pdu-a"]),
+        ({"pdu-b": {"host": HOST, "port": 23}, "pdu-a": {"host": HOST}}, ["pdu-a", "pdu-b"]),
+        ({"pdu-b": {"host": HOST}}, ["pdu-b"]),
+        ({"pdu-a": {"host": "10.0.100.9"}}, ["pdu-a"]),
+        ({"pdu-a": {"host": "10.0.100.9"}, "pdu-b": {"host": HOST}}, ["pdu-b"]),
+        ({"pdu-b": {"host": "10.0.100.9"}}, []),
+    ],
+)
+def test_each_name_of_a_pdu_is_known(pdus, names):
+    """Lost: who has an outlet, where its PDU has a second name beside the one that was noted."""
+    store = SimpleNamespace(lost=list, kept_boards=list)
+    feeds = Feeds(SimpleNamespace(store=store, config={"pdus": pdus}))
+    fed = Fed("pdu-a", "5", HOST)
+    assert feeds.names(fed) == names
+    assert {name for name in pdus if feeds.is_at(fed, name, "5")} == set(names)
+    assert not any(feeds.is_at(fed, name, "6") for name in pdus)
+
+
+def test_an_outlet_of_which_nobody_knows_is_held_and_not_proven():
+    """Lost: a tenant's power, by a name with a port that leads to the same PDU; or by the proof of another's outlet."""
+    store = SimpleNamespace(lost=list, kept_boards=list)
+    pdus = {"pdu-a": {"host": HOST}, "pdu-b": {"host": HOST, "port": 2301}}
+    feeds = Feeds(SimpleNamespace(store=store, config={"pdus": pdus}))
+    fed = Fed("pdu-a", "5", HOST)
+    assert feeds.may_be_at(fed, "pdu-b", "5")
+    assert not feeds.is_at(fed, "pdu-b", "5")
+    assert not feeds.may_be_at(fed, "pdu-b", "6")
