@@ -185,6 +185,7 @@ def wiring(plan, boards, found):
             names = ", ".join(sorted(plan.pdus)) or "none"
             found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
         if pdu is not None and outlet is not None:
+            words_check.outlet(thing, outlet, pdus.get(pdu, {}).get("driver"), found)
             # a PDU that has two names is one
             users.setdefault((place(pdus.get(pdu, {})) or pdu, plug(outlet)), []).append((board_id, pdu))
         ram_key = wire.get("ram_key")

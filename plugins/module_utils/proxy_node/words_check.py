@@ -9,6 +9,8 @@ Whether a value is text at all is config.py's, and which boards and PDUs belong 
 
 from __future__ import annotations
 
+import re
+
 from ..boards.canaries import MOST
 from ..boards.wipe_disk import METHODS, PROOFS
 from ..boot.registry import DRIVERS as BOOT_DRIVERS
@@ -46,6 +48,11 @@ ENDS = {
 }
 #: What fence agents put behind the name of a secret that a program prints.
 SCRIPT = "_script"
+#: Driver → what its outlets are called, and that in words; agents and scripts have names of their own.
+OUTLETS = {
+    "apc": (re.compile(r"[1-9][0-9]*"), "a number from 1, as the PDU shows it"),
+    "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
+}
 #: Key of a PDU → the drivers that read it, and the words that it may be.
 PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
@@ -94,6 +101,13 @@ def credential_of(key, settings):
 def boot_driver(thing, wire, found):
     """The boot driver of one board's wiring."""
     _known(thing, "driver", wire.get("driver"), BOOT_DRIVERS, found)
+
+
+def outlet(thing, outlet, driver, found):
+    """The outlet of one board's wiring, as far as it is known what its PDU's driver may call one."""
+    text, (pattern, words) = str(outlet), OUTLETS.get(driver, (None, "its name without blanks around it"))
+    if not text.strip() or text != text.strip() or (pattern and not pattern.fullmatch(text)):
+        found.defect(thing, f"outlet {shown(text)} is none that a PDU has", f"write {words}")
 
 
 def credentials(plan, pdus, found):

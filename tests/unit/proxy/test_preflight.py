@@ -79,6 +79,10 @@ def test_wrong_types_are_all_said_before_anything_is_written():
             ),
             "outlet 5 of pdu-a and pdu-c: feeds boards 0, 1: pdu-a and pdu-c are one PDU, at the same address",
         ),
+        (dict(wiring={"0": {"pdu": "pdu-a", "outlet": "05"}}), 'board 0: outlet "05" is none that a PDU has'),
+        (dict(wiring={"0": {"pdu": "pdu-a", "outlet": " 5"}}), 'board 0: outlet " 5" is none that a PDU has'),
+        (dict(wiring={"0": {"pdu": "pdu-a", "outlet": "five"}}), 'board 0: outlet "five" is none that a PDU has'),
+        (dict(wiring={"0": {"pdu": "pdu-a", "outlet": 0}}), 'board 0: outlet "0" is none that a PDU has'),
         (dict(pdus={"pdu-a": {"driver": "apc"}}), "pdu-a: has no host"),
         (
             dict(dhcp=True, boards_text=BOARDS.replace("10.0.2.2", "192.168.1.255")),
