@@ -23,6 +23,7 @@ from ..errors import BadInput, HeteroError
 from ..power.outlets import OutletsFailed, session, set_outlets
 from . import blame, states
 from .board_work import BoardWork, locked, no_outlet
+from .feeding import Feeds
 from .free import left_by
 from .pdu_loop import PDU
 from .recorded import SWITCH
@@ -152,7 +153,7 @@ class Cabling:
         if record.claim or record.state not in (states.POWER_OFF, states.ERROR):
             self._say(finding, SKIPPED, f"not tested: {why_not_free(record, time.time())}")
             return
-        whose = left_by(self.proxy, work.board, record)
+        whose = left_by(self.proxy, work.board, record) or self._held(work)
         if whose:
             self._say(finding, SKIPPED, f"not tested: {whose}")
             return
@@ -173,6 +174,13 @@ class Cabling:
             if not isinstance(error, BadInput):
                 self._down.setdefault(work.pdu, error)
             self._say(finding, FAILED, str(error))
+
+    def _held(self, work):
+        """Why an outlet is another's, on or off: it would boot what somebody has stopped."""
+        try:
+            return Feeds(self.proxy).held_by(work.board)
+        except HeteroError as error:
+            return str(error)
 
     def _look(self, finding):
         """On, see who comes, off."""

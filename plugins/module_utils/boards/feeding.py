@@ -135,11 +135,15 @@ class Feeds:
         """Why a board that nobody has is not to be had: its outlet feeds another's, for all that was seen last; None
         where it does not.
         """
-        place = self.proxy.outlet(board)
-        holders = self.holders(board, *place)
+        holders = self.holders(board, *self.proxy.outlet(board))
         if not any(record.power != "off" for record in self.proxy.store.records(holders).values()):
             return None
-        return str(Doubt(self, board, None, Fed(*place), None, holders, {}))
+        return self.held_by(board)
+
+    def held_by(self, board):
+        """Whose outlet the one of a board was last, in words, on or off; None where it was nobody else's."""
+        holders = self.holders(board, *self.proxy.outlet(board))
+        return str(Doubt(self, board, None, Fed(*self.proxy.outlet(board)), None, holders, {})) if holders else None
 
     def unknown(self, board):
         """{board id: its instance, None where that is not known} of other boards that any outlet may feed."""
@@ -154,26 +158,15 @@ class Feeds:
 
     def is_at(self, fed, pdu, outlet):
         """Whether that is this outlet, whatever its PDU is called now."""
-        return pdu_names.plug(fed.outlet) == pdu_names.plug(outlet) and pdu in self.names(fed)
+        return pdu_names.is_at(self.proxy.config["pdus"], fed, pdu, outlet)
 
     def may_be_at(self, fed, pdu, outlet):
         """The same, also where only one of two settings of one host names a port: it may be another's outlet then."""
-        if pdu_names.plug(fed.outlet) != pdu_names.plug(outlet):
-            return False
-        return pdu in self.names(fed) or pdu in self._of_address(fed, pdu_names.may_be_same)
+        return pdu_names.may_be_at(self.proxy.config["pdus"], fed, pdu, outlet)
 
     def names(self, fed):
-        """Names that its PDU has now, its own first: all of its address, else its own; none where it is gone."""
-        named = self._of_address(fed, pdu_names.is_same)
-        return named or [name for name in (fed.pdu,) if name in self.proxy.config["pdus"]]
-
-    def _of_address(self, fed, alike):
-        """Names of PDUs at the address that was noted, its own first; none of another unit that its settings name."""
-        pdus = self.proxy.config["pdus"]
-        named = [name for name in pdus if fed.address and alike(fed.address, pdus[name])]
-        if fed.pdu in named:
-            named = [name for name in named if not pdu_names.are_apart(pdus[fed.pdu], pdus[name])]
-        return sorted(named, key=lambda name: name != fed.pdu)
+        """Names that its PDU has now, its own first; none where it is gone."""
+        return pdu_names.now(self.proxy.config["pdus"], fed)
 
     def doubt(self, board, claim):
         """The Doubt of a board; None where its wiring names what is known, or nothing is known."""

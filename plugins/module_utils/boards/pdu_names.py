@@ -67,6 +67,37 @@ def may_be_same(noted, settings):
     )
 
 
+def of(pdus, fed, alike):
+    """Names of PDUs at the address that was noted of an outlet, its own first; none of another unit.
+
+    :param pdus: {name: settings}.
+    :param fed: claim_records.Fed.
+    :param alike: is_same or may_be_same.
+    """
+    named = [name for name in pdus if fed.address and alike(fed.address, pdus[name])]
+    if fed.pdu in named:
+        named = [name for name in named if not are_apart(pdus[fed.pdu], pdus[name])]
+    return sorted(named, key=lambda name: name != fed.pdu)
+
+
+def now(pdus, fed):
+    """Names that the PDU of an outlet has now, its own first: all of its address, else its own; none where it is gone.
+
+    :param pdus, fed: as for `of`.
+    """
+    return of(pdus, fed, is_same) or [name for name in (fed.pdu,) if name in pdus]
+
+
+def is_at(pdus, fed, pdu, outlet):
+    """Whether what was noted of an outlet is this one, whatever its PDU is called now; the rest is as for `of`."""
+    return plug(fed.outlet) == plug(outlet) and pdu in now(pdus, fed)
+
+
+def may_be_at(pdus, fed, pdu, outlet):
+    """The same for what nobody may rule out."""
+    return plug(fed.outlet) == plug(outlet) and (pdu in now(pdus, fed) or pdu in of(pdus, fed, may_be_same))
+
+
 def are_apart(one, other):
     """Whether the settings of two PDUs name two units behind one address."""
     units = [_unit(settings) for settings in (one, other)]

@@ -73,6 +73,12 @@ class Node:
         return {"driver": "x"}, {"secret": "y"}
 
 
+@pytest.fixture(autouse=True)
+def nobodys(monkeypatch):
+    """No outlet was another's (test_cabling_held.py)."""
+    monkeypatch.setattr(cabling, "Feeds", lambda node: SimpleNamespace(held_by=lambda board: None))
+
+
 @pytest.fixture
 def done():
     return []
