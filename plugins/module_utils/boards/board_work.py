@@ -82,6 +82,11 @@ class BoardWork:
         return bool(not self.as_rebuilt and self.claim and self.proxy.store.has_run(self.claim))
 
     @property
+    def never_had_power(self):
+        """Whether its claim's board never had power for it: where it is on, somebody else may be at work there."""
+        return bool(not self.as_rebuilt and self.claim and not self.proxy.store.had_power(self.claim))
+
+    @property
     def stays_on(self):
         """Whether its outlet is not switched off for its silence: it ran from its own disk, with its tenant's work."""
         return self.ran and self.claim.boot_source == DISK_ROOT

@@ -171,7 +171,7 @@ def present(proxy, wish, change):
         }
 
 
-def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(), left=()):
+def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(), left=(), on=False):
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
     :param request: None gives back `board`, which was in error and which nobody claims any more.
@@ -180,6 +180,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     :param numbers: where given, only these of its instances NAME-1 … NAME-N.
     :param created: where given, a claim that was made at another time is refused.
     :param left: boards that stay claimed.
+    :param on: what never had its board's power ends although the board is on (free.give_back).
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
     if request is None:
@@ -193,7 +194,7 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
         try:
             must_own(claim, owner)
             must_be_made(claim, created)
-            _release(proxy, claim, deadline, change, result)
+            _release(proxy, claim, deadline, change, result, on)
         except HeteroError as error:
             result["errors"][claim.instance] = str(error)
             result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
@@ -279,7 +280,7 @@ def _claim_and_move(store, wish, fit):
     return moved
 
 
-def _release(proxy, claim, deadline, change, result):
+def _release(proxy, claim, deadline, change, result, on):
     """Give one board back, under its lock."""
     start = time.monotonic()
     board = board_of(proxy, claim)
@@ -294,13 +295,22 @@ def _release(proxy, claim, deadline, change, result):
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
             terminate = play("terminate_instance", instance=claim.instance)
             remedy = f"stop the board and remove its image first ({terminate} does both)"
-            give_back(proxy, board, claim, claim.instance, remedy)
+            give_back(proxy, board, claim, claim.instance, remedy, on)
         seconds = round(time.monotonic() - start, 3)
-        left = left_by(proxy, board, proxy.store.record(board.id))
-        text = f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
+        text = _given_back(proxy, board)
         result["lines"].append(line(claim.instance, name, "release", text, seconds))
     change.note(claim.instance, _shown(claim), {})
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
+
+
+def _given_back(proxy, board):
+    """How a board is whose claim was ended, in words."""
+    record = proxy.store.record(board.id)
+    if record.state == states.ERROR:
+        way = play("repair", node=board.name)
+        return f"its claim is ended; {board.name} is kept out of use ({way} switches it off): {record.note}"
+    left = left_by(proxy, board, record)
+    return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
 
 
 def _nothing_yet() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..images.provision import leftovers
 from ..plays import play
 from . import states
 from .disks import unwiped, used
+from .presence import NOBODYS
 
 RECONCILE = f"({play('reconcile')})"
 #: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
@@ -63,15 +64,25 @@ def in_the_way(proxy, board):
     return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
-def give_back(proxy, board, claim, thing, remedy):
+def give_back(proxy, board, claim, thing, remedy, on=False):
     """Make a board free whose lock the caller holds.
 
     :param claim: the claim that ends, None for a board that nobody has.
     :param thing: what an error names: the board, or the instance that has it.
+    :param on: a claim for which its board never had power ends with the board on, which goes out of use (stopping.py).
     :raises Refused: it is not off, or not clean, or another's meanwhile.
     """
-    texts = in_the_way(proxy, board)
+    left_on = on and is_left_on(proxy, board, claim)
+    texts = leftovers(proxy, board) if left_on else in_the_way(proxy, board)
     if texts:
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
-    proxy.store.release(board.id, claim)
+    proxy.store.release(board.id, claim, NOBODYS.format(name=claim.instance) if left_on else None)
+
+
+def is_left_on(proxy, board, claim):
+    """Whether a board was seen on for whose claim nobody ever switched it on: it is not off, and somebody may be there.
+
+    Nothing of the claim was ever on its disks, so they are left alone as well.
+    """
+    return claim is not None and proxy.store.record(board.id).power == "on" and not proxy.store.had_power(claim)

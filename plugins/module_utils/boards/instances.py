@@ -188,7 +188,7 @@ class Request:
         change = Change(self.check)
         with change.step("claim"):
             words = (self.params["owner"], None, Deadline(CLAIM_TIME), change, self.params["numbers"], self.created)
-            result = claiming.absent(self.proxy, self.name, *words, left)
+            result = claiming.absent(self.proxy, self.name, *words, left, on=True)
         return self.steps.took(dict(result, **change.result), "release")
 
     def end(self, ids, never_ran=False, left=()):
@@ -197,8 +197,8 @@ class Request:
         :param left: boards of the request that stay claimed as they are.
         """
         failed: list = []
-        for step in (self.stop, self.remove, self.wipe):
-            step(ids, never_ran=never_ran)
+        for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {})):
+            step(ids, never_ran=never_ran, **words)
             ids = [board["board"] for board in self.steps.boards if not board["failed"]]
             failed += [board for board in self.steps.boards if board["failed"]]
         self.give_back([*left, *(board["board"] for board in failed)])

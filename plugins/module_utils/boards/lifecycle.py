@@ -56,6 +56,7 @@ class Options:
     :param created: when the claims were made that they are to be of; none does not ask.
     :param boot_source: what they are to boot from; None for that of each board's claim.
     :param keep: what is stopped stays its instance's, to be started again.
+    :param ends: the claims end afterwards; one that never had its board's power does with the board left on.
     :param never_ran: an instance that ever ran is not stopped.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
@@ -73,6 +74,7 @@ class Options:
     created: tuple = ()
     boot_source: str | None = None
     keep: bool = False
+    ends: bool = False
     never_ran: bool = False
     how: str = soft_reboot.AUTO
     soft_timeout: float = 30.0

@@ -25,6 +25,11 @@ HOW_TO_CUT = (
     f"console ({play('console', instance='{name}')}), or cut its power: "
     f"{play('reboot_instance', instance='{name}', how='hard')}"
 )
+#: What is said of a board that is on and never was switched on for its claim.
+NOBODYS = (
+    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
+    f"({play('reconcile')} says who)"
+)
 #: One try to have the key proven (seconds): an emulated board takes 1 s when it is idle, one at 300 MHz some seconds.
 PROOF = 6.0
 #: One connect (seconds): the kernel asks again after 1 s, so a lost packet is no silence.

@@ -9,10 +9,12 @@ Playbook terminate_instance takes the same steps as modules of their own, so tha
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import HeteroError, naming
 from ..images.provision import remove
 from .disks import unwiped
-from .free import give_back
+from .free import give_back, is_left_on
 from .lifecycle import switch_off
 from .wiping import wipe_beside
 
@@ -26,10 +28,10 @@ def release(proxy, works, options, later=None):
         may take hours. They are not freed. None has the disks wiped now.
     """
     works = [work for work in works if not work.over]
-    switch_off(proxy, works, options)
+    switch_off(proxy, works, replace(options, ends=True))
     _each(works, lambda work: remove(proxy, work.board, work.change, work.say))
     if later is not None:
-        _each(works, lambda work: later.extend([work] if unwiped(proxy, work.board) else []))
+        _each(works, lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
         works = [work for work in works if work not in later]
     wipe_beside(proxy, [work for work in works if not work.failed], options)
     _each(works, lambda work: _give_back(proxy, work))
@@ -45,10 +47,14 @@ def _each(works, step):
                 work.fail(None, error, **error.facts)
 
 
+def _is_to_be_wiped(proxy, work):
+    return bool(unwiped(proxy, work.board)) and not is_left_on(proxy, work.board, work.claim)
+
+
 def _give_back(proxy, work):
     claim = work.claim
     if claim:
         work.note(f"{work.board.name} claim", {"instance": claim.instance, "owner": claim.owner}, {})
     if not work.change.check:
-        give_back(proxy, work.board, claim, work.board.name, "look what holds it, then run this again")
+        give_back(proxy, work.board, claim, work.board.name, "look what holds it, then run this again", on=True)
         work.record = proxy.store.record(work.board.id)

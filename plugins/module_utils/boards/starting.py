@@ -14,12 +14,11 @@ import time
 from ..boot.driver import NFS
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
-from ..plays import play
 from . import blame, feeding, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_loop import BootLoop
 from .booting import BEGINS, DECIDING, LISTENING, TO_BE
-from .presence import ANOTHERS, HOW_TO_CUT
+from .presence import ANOTHERS, HOW_TO_CUT, NOBODYS
 from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, UNWATCHED
 from .soft_reboot import SOFT
 
@@ -39,10 +38,6 @@ SILENT_AT_WORK = (
     "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd, and its tenant's work goes on"
 )
 ON_BY_NOW = "its outlet was off and is on by now: not switched, {name} may be at work there: run this again"
-NOBODYS = (
-    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
-    f"({play('reconcile')} says who)"
-)
 
 
 class Starting(BootLoop):
@@ -131,6 +126,8 @@ class Starting(BootLoop):
             return
         if work.only_from_off and boot.outlet_now == "on":
             work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
+        elif self.reboot and boot.outlet_now == "on" and not self._was_ours(boot):
+            self._leave_nobodys(boot)
         elif self.reboot:
             self._cold_start(boot)
         elif boot.outlet_now == "off":
@@ -153,13 +150,18 @@ class Starting(BootLoop):
             self._unwatched(boot)
             self._cold_start(boot)
         elif boot.probe is not None:
-            nobodys = NOBODYS.format(name=work.instance), ""
-            why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
-            if not self.check:
-                work.quarantine(why, remedy)
-                return
-            work.say("error", why)
-            work.over = True
+            self._leave_nobodys(boot)
+
+    def _leave_nobodys(self, boot):
+        """One that is on for nobody is kept out of use, as it is."""
+        work = boot.work
+        nobodys = NOBODYS.format(name=work.instance), ""
+        why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
+        if not self.check:
+            work.quarantine(why, remedy)
+            return
+        work.say("error", why)
+        work.over = True
 
     @staticmethod
     def _leave(boot, why):

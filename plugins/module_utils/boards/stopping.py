@@ -11,11 +11,18 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from ..plays import play
 from . import blame, feeding, power_proof, states
 from .board_work import no_outlet
 from .boot_entry import remove_entry
 from .pdu_loop import PduLoop
-from .presence import ANOTHERS, HOW_TO_CUT, is_others
+from .presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
+
+#: How an instance that never had its board's power goes, and the board's power with it; {board} is the board's name.
+WAYS_OUT = (
+    f"{play('terminate_instance', instance='{name}')} ends it and leaves the outlet as it is; then "
+    f"{play('repair', node='{board}')} switches it off, once it is known that nobody is at work there"
+)
 
 
 class Stopping(PduLoop):
@@ -28,7 +35,7 @@ class Stopping(PduLoop):
     def __init__(self, proxy, works, options):
         super().__init__(proxy)
         self.check = options.check
-        self.keep = options.keep
+        self.keep, self.ends = options.keep, options.ends
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
         self._found_on, self._found_off, self._looked = {}, set(), set()
@@ -36,7 +43,8 @@ class Stopping(PduLoop):
     def run(self):
         """Until each board is off or failed."""
         feeding.settle(self.works, feeding.Feeds(self.proxy))
-        feeding.refuse_doubted(self.works)
+        # Nothing is switched for what never had power: it ends whatever its outlet feeds.
+        feeding.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
         self.works = [work for work in self.works if not work.over]
         names = {work.pdu for work in self.works}
         # A thread each PDU, and one each board for looking at it.
@@ -103,6 +111,9 @@ class Stopping(PduLoop):
             if now == "on" and work.unproven:
                 work.refuse_unproven()
                 continue
+            if now == "on" and work.never_had_power:
+                self._leave_on(work)
+                continue
             after = work.state if work.state == states.POWER_OFF else states.SHUTTING_DOWN
             work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": after})
             if self.check:
@@ -120,6 +131,18 @@ class Stopping(PduLoop):
                 self._found_on[work.board.id] = after
                 if work.board.id in self._looked:
                     self._ask_off(work)
+
+    def _leave_on(self, work):
+        """One that is on for nobody as far as is known: who ends what never ran there has no word in its power."""
+        why = NOBODYS.format(name=work.instance)
+        work.power_seen("on")
+        if self.ends:
+            work.say("power", f"{work.outlet_name}: {why}")
+            self._off(work)
+            return
+        work.say("error", why)
+        ways = WAYS_OUT.format(name=work.instance, board=work.board.name)
+        work.fail(blame.INSTANCE, f"{work.board.name}: {why}: {ways}")
 
     def _off(self, work):
         remove_entry(work)

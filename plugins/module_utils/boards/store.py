@@ -191,10 +191,11 @@ class Store(KeptClaims):
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
             return self._must_have(instance)
 
-    def release(self, board, claim):
+    def release(self, board, claim, out_of_use=None):
         """End a board's claim and put it into state power off. The caller has checked the hardware.
 
         :param claim: the one that is to end, None for a board that nobody has.
+        :param out_of_use: why nobody gets it, where it goes into error instead.
         :raises Refused: it is another's, who claimed it meanwhile.
         """
         with self._db.transaction():
@@ -202,7 +203,7 @@ class Store(KeptClaims):
             if found and not found.is_same(claim):
                 what = f"was claimed for {found.instance} meanwhile"
                 raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
-            self.move(board, states.POWER_OFF)
+            self.move(board, states.ERROR if out_of_use else states.POWER_OFF, out_of_use or "")
             if found:
                 self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
                 self._end(found)

@@ -27,6 +27,7 @@ from .blame import BOARD, PROXY
 from .board_work import BoardWork, locked, summary
 from .canaries import MOST, SAMPLES
 from .disk_areas import areas
+from .free import is_left_on
 from .hardware import hardware, in_words
 from .ram_boot import in_ram
 from .wipe_disk import DISCARD, NONE, SAMPLE
@@ -36,6 +37,8 @@ PHASE = "wipe"
 LOOK_TIME = 60.0
 #: Errors that say nothing against a disk: what was asked for, and a board that went away.
 NO_DISK_FAULT = (BadInput, Lost, Refused, StepFailed, TimedOut)
+#: A boot into RAM would cut the power of whoever is there, and of this claim nothing was ever on its disks.
+NOT_WIPED = "not wiped: its outlet is on, and {name} was never started here"
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,10 @@ def _plan(work, wish, drivers, never_ran):
             what = f"is made ready for {work.instance or 'somebody'} ({'; '.join(ready)})"
             terminate = play("terminate_instance", instance=work.instance or "NAME")
             raise Refused(what, board.name, f"remove its image first ({terminate} does)")
+        if is_left_on(proxy, board, work.claim):
+            work.line(PHASE, NOT_WIPED.format(name=work.instance))
+            work.over = True
+            return
         work.driver = drivers.of(board)
         if work.needed:
             names = ", ".join(proxy.disks(board))

@@ -20,6 +20,7 @@ from ..boards.board_work import BoardWork, locked
 from ..boards.lifecycle import Options
 from ..boards.proxy import Proxy
 from ..boards.release import release
+from ..boards.states import ERROR
 from ..change import Change
 from ..child import Child
 from ..deadline import Deadline
@@ -47,6 +48,7 @@ LEFT = (
     "board{board} is not in the boards file: add it, so that it can be freed; or, where it is gone for good, "
     f"{play('reconcile', forget='{name}')} ends the claim"
 )
+FREE = "off, cleaned, free"
 #: A record that is gone may have said so as well as one that cannot be read.
 LOST = "the record of its claim is lost, and the database may be older: its lease may have been extended"
 NUMBER = re.compile(r"[\d.]+")
@@ -97,7 +99,9 @@ def reap(proxy, say, only=None, but=(), later=None):
         elif unwiped and work in unwiped:
             later.append(claim.instance)
         elif goes:
-            text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; off, cleaned, free"
+            out = work.state == ERROR
+            done = f"its claim is ended, and the board is kept out of use: {work.record.note}" if out else FREE
+            text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; {done}"
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
     return not (held or late or lost or doubtful) and not any(work.failed for work in works)

@@ -149,7 +149,8 @@ def test_the_end_of_an_instance(node, proxy, steps, never_ran):
     verbs(asked, "absent")
     given = dict(never_ran=never_ran)
     assert steps.taken == [
-        ("stop", [0, 1, 2], given), ("remove", [0, 2], given), ("wipe", [0, 2], given), ("give_back", [1], {}),
+        ("stop", [0, 1, 2], dict(given, ends=True)),
+        ("remove", [0, 2], given), ("wipe", [0, 2], given), ("give_back", [1], {}),
     ]  # fmt: skip
     assert [(board["board"], board["failed"]) for board in asked.steps.boards] == [(1, True)]
 
@@ -198,7 +199,7 @@ def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(instances.Request, "end", ended)
         asked.take_back([0, 1, 2])
-    assert steps.taken[0] == ("stop", [1, 2], dict(never_ran=True))
+    assert steps.taken[0] == ("stop", [1, 2], dict(never_ran=True, ends=True))
     assert steps.taken[-1] == ("give_back", [0], {})
     kept = proxy.store.record(1)
     assert (kept.state, kept.note) == ("error", "no boot request")

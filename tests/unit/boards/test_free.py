@@ -112,7 +112,7 @@ def test_a_board_is_given_back_only_when_nothing_is_left(node, known, texts):
     assert free.in_the_way(proxy, BOARD) == texts
     if not texts:
         free.give_back(proxy, BOARD, "the claim", "board3", "look")
-        assert proxy.released == [(3, "the claim")]
+        assert proxy.released == [(3, "the claim", None)]
         return
     for thing, name in (("board3", ""), ("jackie", "board3 ")):
         with pytest.raises(Refused) as caught:

@@ -134,6 +134,7 @@ def test_boards_with_disks_to_wipe_may_wait(proxy, steps):
 
 def test_one_that_is_not_clean_after_all_stays_claimed(proxy, steps):
     """Lost: the same."""
+    proxy.store.event(0, "switch", "pdu-a outlet 1 is to be switched on")
     proxy.store.power_seen(0, "on")
     works = works_on(proxy)
     release.release(proxy, works, Options())

@@ -109,7 +109,8 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
         monkeypatch.setattr(one, name, act, raising=False)
     one._decide(boot)
     looked = boot.stage == DECIDING and boot.outlet_now is not None
-    assert did == (["cold start"] if reboot and looked else done)
+    cut = ["cold start"] if ours or boot.outlet_now == "off" else ["quarantine"]
+    assert did == (cut if reboot and looked else done)
     assert work.over is (not reboot and done == DONE)
 
 

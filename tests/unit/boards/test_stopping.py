@@ -24,7 +24,7 @@ class Work:
         self.pdu, self.outlet, self.outlet_name, self.instance = "pdu-a", "5", "pdu-a outlet 5", "jackie"
         self.driver = SimpleNamespace(switched=lambda board, now: self.did.append(("driver", now)))
         self.proxy = SimpleNamespace(wiring=lambda board: {})
-        self.over = False
+        self.over = self.never_had_power = False
         self.doubt = self.unproven = self.power_proof = None
         self.state = "running"
         vars(self).update(more)
@@ -103,6 +103,53 @@ def test_a_board_that_is_off_by_its_record_stays_so(stopped):
     status(one)
     assert ("→", "power off") in work.did
     assert work.did[0][-1] == {"power": "off", "state": "power off"}
+
+
+def test_who_ends_what_was_never_started_leaves_its_board_on(stopped):
+    """Lost: the power of whoever is at work there, by the end of an instance that never was."""
+    work = Work(state="error", never_had_power=True)
+    one = stopped(work, ends=True)
+    one._on_looked_before(work, False)
+    status(one)
+    assert one.asked == []
+    assert work.did[:2] == [
+        ("seen", "on"),
+        ("power", f"pdu-a outlet 5: {stopping.NOBODYS.format(name='jackie')}", None),
+    ]
+    assert work.did[2:] == ["no entry"]
+    assert (work.over, work.state) == (True, "error")
+
+
+def test_who_stops_what_was_never_started_is_refused(stopped):
+    """Lost: the same, by a stop."""
+    work = Work(state="error", never_had_power=True)
+    one = stopped(work, keep=True)
+    status(one)
+    one._on_looked_before(work, False)
+    assert one.asked == []
+    (_seen, _said, (_fails, blame, error, _facts)) = work.did
+    assert blame == "instance"
+    assert error.startswith("board0: its outlet is on, and jackie was never started here: not switched")
+    assert "terminate_instance -e instance=jackie ends it and leaves the outlet as it is" in error
+    assert "repair -e node=board0 switches it off" in error
+
+
+@pytest.mark.parametrize(("ends", "never", "refused"), [(True, True, 0), (True, False, 1), (False, True, 1)])
+def test_what_was_never_started_ends_whatever_its_outlet_feeds(stopped, monkeypatch, ends, never, refused):
+    """Lost: the way out of a claim whose wiring names another's outlet: nothing is switched for it."""
+    work = Work(never_had_power=never, over=False)
+    asked = []
+    monkeypatch.setattr(feeding, "Feeds", lambda proxy: "feeds")
+    monkeypatch.setattr(feeding, "settle", lambda works, feeds: None)
+
+    def refuse_doubted(works):
+        asked.extend(works)
+        for one in [work]:
+            one.over = True
+
+    monkeypatch.setattr(feeding, "refuse_doubted", refuse_doubted)
+    stopped(work, ends=ends).run()
+    assert len(asked) == refused
 
 
 def test_another_key_than_its_own_keeps_a_board_on(stopped):
