@@ -73,6 +73,7 @@ def test_how_a_verb_is_done_where_nobody_says():
         created=(),
         boot_source=None,
         keep=False,
+        ends=False,
         never_ran=False,
         how="auto",
         soft_timeout=30.0,

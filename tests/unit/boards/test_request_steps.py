@@ -115,8 +115,9 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
     """Lost: the board of another owner, or one of a request that is to stay."""
     given = []
 
-    def absent(proxy, request, *words):
+    def absent(proxy, request, *words, on):
         given.append((request, *words))
+        assert on, "what was never started ends with its board on"
         return dict(boards=[dict(board=1)], lines=[])
 
     monkeypatch.setattr(instances.claiming, "absent", absent)

@@ -77,10 +77,17 @@ def test_a_relay_that_sticks(site):
     assert texts(site, 0)[-1].endswith("; the board: something answers at 10.0.2.1")
 
 
+def switched_on(site):
+    """Board 0 is on for its claim, and silent."""
+    with site.proxy() as proxy:
+        proxy.store.event(0, "switch", "pdu-a outlet 5 is to be switched on")
+    site.cut(0, "on")
+
+
 def test_a_relay_that_reads_on_while_its_board_is_dark(site):
     """Lost: the hint that the PDU's reading is wrong, not its relay."""
     site.claim(0)
-    site.cut(0, "on")
+    switched_on(site)
     site.pdu("pdu-a", refused=["5"])
     result = site.run("stop", 0)
     assert site.record(0).state == "error"
@@ -92,7 +99,7 @@ def test_no_console_and_no_answer_before_is_said(site):
     del site.config["boards"]["0"]["console"]
     site.write()
     site.claim(0)
-    site.cut(0, "on")
+    switched_on(site)
     result = site.run("stop", 0)
     assert (result["failed"], board(result)["power_proof"]["board"]) == (
         False,
