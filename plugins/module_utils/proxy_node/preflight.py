@@ -125,9 +125,9 @@ def look(plan):
         ports(plan, found, server)
         if "state_folder" not in wrong:
             # what one wrong number would hide is looked for with the right one
-            keys = ("roots_overcommit", "root_gb")
-            amounts = [DEFAULTS[key] if key in wrong else getattr(plan, key) for key in keys]
-            roots(plan.state_folder, *amounts, boards, found)
+            overcommit = DEFAULTS["roots_overcommit"] if "roots_overcommit" in wrong else plan.roots_overcommit
+            root_gb = DEFAULTS["root_gb"] if "root_gb" in wrong else plan.root_gb
+            roots(plan.state_folder, overcommit, root_gb, boards, found)
         packet_filter(found)
         packages = [*plan.packages, *SERVERS[server][0]]
         found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
