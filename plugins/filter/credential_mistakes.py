@@ -18,7 +18,7 @@ description:
     so on the controller, without the value, so that it needs to go nowhere to be looked at.
 options:
   _input:
-    description: PDU, key, secret; as O(hetero.compute.tftp_proxy#role:tftp_proxy_pdu_credentials).
+    description: PDU, key, secret; as O(hetero.compute.tftp_proxy#role:main:tftp_proxy_pdu_credentials).
     type: dict
     required: true
   variable:
