@@ -13,7 +13,7 @@ from typing import Any
 
 from ..boot.driver import DISK_ROOT, NFS_ROOT, System
 from ..errors import BadInput, HeteroError, Refused
-from ..images.ownership import refuse_anothers
+from ..images.ownership import forgotten_of, refuse_anothers
 from ..locks import lock
 from . import states
 from .blame import BOARD, IMAGE, INSTANCE, NETWORK, PROXY
@@ -83,8 +83,13 @@ class BoardWork:
 
     @property
     def never_had_power(self):
-        """Whether its claim's board never had power for it: where it is on, somebody else may be at work there."""
-        return bool(not self.as_rebuilt and self.claim and not self.proxy.store.had_power(self.claim))
+        """Whether its claim's board never had power for it: where it is on, somebody else may be at work there.
+
+        A database that knows nothing of a root of the claim that lies here is behind, and of power, too.
+        """
+        if self.as_rebuilt or not self.claim or self.proxy.store.had_power(self.claim):
+            return False
+        return not forgotten_of(self.proxy, self.board, self.claim)
 
     @property
     def stays_on(self):

@@ -120,7 +120,7 @@ def test_waiting_for_a_free_board(proxies):
         while not any(f"{name} waits for" in line for line in said):
             said.append(play.stdout.readline())
             assert said[-1], said
-    killed.kill()
+    plays.kill(killed)
     plays.end(killed)
     assert claims(folders) == before
     with Store(folders["p2"].state_db) as store:
