@@ -69,6 +69,8 @@ class BoardWork:
         self.over = False
         #: What is done with it is done only where its outlet is off: one that is on may be somebody at work.
         self.only_from_off = False
+        #: Whether a boot of it that nobody watched may be at work from its own disk: nothing of that is seen from here.
+        self.from_its_disk = False
         #: In a dry run that comes after those of a rebuild and of a power off: what is there is taken as gone.
         self.as_rebuilt = False
 

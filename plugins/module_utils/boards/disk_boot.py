@@ -118,11 +118,13 @@ def wanted(work):
 def may_run(work):
     """Whether a board may be at work from its disk: nothing but an outlet that is off then lets it be looked at in RAM.
 
-    Before its root was unpacked, it has power for that only; its disk is looked at before anything is written there.
+    Until the board was seen off with its root unpacked, it has power for that only; its disk is looked at before
+    anything is written there.
     """
+    if not work.claim or work.claim.boot_source != DISK_ROOT or work.as_rebuilt:
+        return False
     made = _made(work)
-    ran = made is not None and (made.unpacked is not None or work.state == states.RUNNING)
-    return ran and not work.as_rebuilt
+    return made is not None and (made.unpacked is not None or work.state == states.RUNNING)
 
 
 def _made(work):
@@ -134,6 +136,8 @@ def lay(proxy, works, options):
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
     """
+    for work in works:
+        work.from_its_disk = may_run(work)
     works = [work for work in works if wanted(work)]
     works = _from_off(proxy, works)
     for work in works:
@@ -152,6 +156,8 @@ def lay(proxy, works, options):
     in_ram(proxy, works, options, _lay)
     for work in works:
         if not work.failed:
+            # Not before it is off: what is on by then was switched on for its own system.
+            Place(proxy, work.board).disk.mark(unpacked=time.time(), sure=True)
             prepare_files(Place(proxy, work.board), image_of(proxy, work.claim), work.change, [])
             ensure_entry(work)
 
@@ -229,7 +235,6 @@ def _lay(work, shell):
             return
         _upload(work, shell, archive, disk.own)
         _unpack(work, run, archive, disk.own, made, part, marker)
-    disk.mark(unpacked=time.time(), sure=True)
 
 
 def _upload(work, shell, archive, own):

@@ -172,7 +172,8 @@ class Starting(BootLoop):
     def _mounted(self, boot):
         """Whether a boot that another process began came as far as its root, as far as that can still be told."""
         begun = self._begun(boot)
-        return (begun is not None and NFS in begun[1]) or boot.work.driver.has_root(boot.board)
+        mounted = (begun is not None and NFS in begun[1]) or boot.work.driver.has_root(boot.board)
+        return mounted or boot.work.from_its_disk
 
     @staticmethod
     def _unwatched(boot):

@@ -95,8 +95,8 @@ def places(monkeypatch):
         (made(sure=False), {}, True, True),
         (None, {}, True, False),
         (None, dict(state="running"), True, False),
-        (made(sure=False), dict(claim=NFS), False, True),
-        (made(sure=False), dict(claim=None), False, True),
+        (made(sure=False), dict(claim=NFS), False, False),
+        (made(sure=False), dict(claim=None), False, False),
     ],
 )
 def test_which_boards_are_looked_at_in_ram(known, more, wanted, may_run):
@@ -115,7 +115,12 @@ def test_which_boards_are_looked_at_in_ram(known, more, wanted, may_run):
         (made(unpacked=None), dict(ran=True, key="another"), True, False),
         (made(unpacked=None), dict(ran=False, key="own key"), True, False),
         (made(unpacked=None), dict(ran=True, key="own key", as_rebuilt=True), True, False),
-        (made(unpacked=None), dict(ran=True, key="own key", claim=SimpleNamespace(host_key=None)), True, False),
+        (
+            made(unpacked=None),
+            dict(ran=True, key="own key", claim=SimpleNamespace(host_key=None, boot_source="disk")),
+            True,
+            False,
+        ),
         (made(sure=False), dict(ran=True, key="own key", power="off"), True, True),
     ],
 )
@@ -195,8 +200,12 @@ def test_each_board_that_needs_it_is_laid_and_made_ready(laid):
     """Lost: a board that boots nothing after its root was unpacked; or one whose look failed, which boots at all."""
     good, bad, sure = Work(made(None)), Work(made(None), number=1, failed=True), Work(made())
     node = SimpleNamespace(root_partition=lambda board: "/dev/sda1", disk=None)
-    node.made = made(None)
+    node.made, node.marks = made(None), []
+    begun = time.time()
     disk_boot.lay(node, [good, bad, sure], SimpleNamespace(check=False))
+    (mark,) = node.marks
+    assert (begun <= mark["unpacked"] <= time.time(), mark["sure"]) == (True, True)
+    assert [work.from_its_disk for work in (good, bad, sure)] == [False, False, True]
     assert laid == [("ram", [good, bad], disk_boot._lay), ("files", "demo", []), ("entry", good)]
     note = ("note", "board0 /dev/sda1", {"root": None}, {"root": "demo"})
     assert good.done == [note, ("move", "booting", "")]
@@ -255,12 +264,11 @@ FORMATTED = (disk_boot.FORMAT, 300.0, "/dev/sda", "/dev/sda1", "/mnt")
 def test_a_root_that_is_there_is_left(on_board, unpacked):
     """Lost: all that a tenant has, unpacked over."""
     on_board.says[disk_boot.LOOK] = "there\n"
-    work, begun = Work(made(unpacked)), time.time()
+    work = Work(made(unpacked))
     disk_boot._lay(work, None)
     assert on_board.asked == [("/state/archives", "demo"), LOOKED]
     assert work.done == [("unpack", "/dev/sda1 has the root of vm0 already, whole")]
-    (mark,) = work.marks
-    assert (begun <= mark["unpacked"] <= time.time(), mark["sure"]) == (True, True)
+    assert work.marks == []
 
 
 @pytest.mark.parametrize(
@@ -285,7 +293,7 @@ def test_a_fresh_disk_gets_its_root(on_board, found):
         ("upload", "own.tar"),
         ("unpack", ARCHIVE, "own.tar", work.made, "/dev/sda1", MARKER),
     ]
-    assert work.marks[0]["sure"] is True
+    assert work.marks == []
 
 
 def test_a_root_that_does_not_fit_costs_no_board(on_board):

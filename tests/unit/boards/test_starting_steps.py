@@ -32,7 +32,7 @@ class Work:
         self.board, self.pdu, self.outlet, self.outlet_name = BOARD, "pdu-a", "5", "pdu-a outlet 5"
         self.claim, self.instance = SimpleNamespace(instance="jackie"), "jackie"
         self.system = SimpleNamespace(host_key="ssh-ed25519 x")
-        self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = False
+        self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = self.from_its_disk = False
         self.doubt, self.state, self.began = None, "power off", "power off"
         vars(self).update(more)
 

@@ -16,7 +16,13 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import board_images, claiming, lifecycle, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import (
+    board_images,
+    claiming,
+    lifecycle,
+    presence,
+    starting,
+)
 from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish, wipe
 from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils.boot.shell import Shell
@@ -209,7 +215,10 @@ def own_mounts():
 def disks(tmp_path, monkeypatch):
     site = DiskSite(tmp_path)
     monkeypatch.setattr(Fake, "shell", lambda self, board, system: site.shells[board.id])
+    # What a board mounts from its own disk is not seen by its proxy.
+    monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
     monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "QUIET", 0.3)
     programs = tmp_path / "programs"
     programs.mkdir()
     put_busctl(programs)

@@ -8,10 +8,11 @@ is power-cycled under him for a look at its disk, by whoever only asks for it ag
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_boot, presence
 from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 
@@ -165,3 +166,46 @@ def test_repair_and_rebuild_leave_it_alone(running):
     lose(running, "both")
     assert running.wipe(0)["failed"]
     assert untouched(running)
+
+
+@pytest.mark.parametrize("timeout", [1, 3], ids=["long after", "in its time"])
+def test_a_first_boot_from_it_under_a_killed_play_is_its_tenants(disks, monkeypatch, timeout):
+    """Lost: what a tenant wrote on a board whose play was killed, by asking again while its link is down."""
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    disks.ask(0)
+    monkeypatch.setattr(disk_boot, "in_ram", then(disk_boot.in_ram, lambda: disks.play(0, stall="running")))
+    assert not disks.run("start", 0, wait=False)["failed"]
+    disks.later(0, 5)
+    disks.before = len(switched(disks))
+    (disks.root() / "data").write_text("kept")
+    time.sleep(1.1)
+    result = disks.run("start", 0, timeout=timeout)
+    assert (result["failed"], untouched(disks)) == (True, True), switched(disks)
+    with disks.proxy() as proxy:
+        assert proxy.store.has_run(proxy.store.record(0).claim), "its root would be taken back"
+
+
+def test_one_whose_play_was_killed_before_it_left_ram_begins_anew(disks, monkeypatch):
+    """Lost: a board that stays on in RAM until somebody comes, where its root lies on the disk and nobody had it."""
+    disks.ask(0)
+
+    def killed():
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk_boot, "in_ram", then(disk_boot.in_ram, killed))
+        with pytest.raises(KeyboardInterrupt):
+            disks.run("start", 0)
+    disks.cut(0, "on")
+    result = disks.run("start", 0)
+    assert (result["failed"], disks.record(0).state, disks.shells[0].puts.count("root.tar.gz")) == (False, "running", 1)
+
+
+def then(act, after):
+    """`act`, and `after` once it is done."""
+
+    def both(*words):
+        act(*words)
+        after()
+
+    return both
