@@ -21,7 +21,7 @@ ENDS, END = "its end was begun, and what it had is gone: no longer lease keeps i
 def must_be_hours(hours, name, endless=False):
     """BadInput for hours that are no lease; 0 takes the end away where that is to be had (`endless`)."""
     if not (hours > 0 or (endless and hours == 0)) or not hours <= LONGEST:
-        what = "give 0 (no end) to" if endless else "give more than 0 and at most"
+        what = "give 0 for no end, or at most" if endless else "give more than 0 and at most"
         raise BadInput(f"is {hours:g}", name, f"{what} {LONGEST}")
 
 

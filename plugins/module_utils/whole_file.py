@@ -12,14 +12,13 @@ import stat
 import threading
 
 
-def write_whole(path, data, mode=0o644, owner=None, check=None):
+def write_whole(path, data, mode=0o644, owner=None):
     """Have `data`, bytes or text, in the file, in one step: whoever reads it has what was there or what is to be there.
 
     It is written beside it, as `.NAME.THREAD~`, a name that no server or tool here reads; what writers that were
     killed have left there is removed.
 
     :param owner: (user id, group id); without it the file is its writer's.
-    :param check: called with the name of the new file before it counts; what it raises leaves the old one.
     :raises OSError: of the folder, the disk, or a permission.
     """
     path = os.path.abspath(path)
@@ -34,8 +33,6 @@ def write_whole(path, data, mode=0o644, owner=None, check=None):
                 os.fchown(file.fileno(), *owner)
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        if check is not None:
-            check(scratch)
         os.replace(scratch, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import BadInput, naming
 from ..flavors.fit import AMOUNTS
 from ..flavors.hosts import KVM, LXC
+from ..paths import existing
 from ..plays import play
 from ..typed import (
     ADDRESS,
@@ -158,9 +159,7 @@ def _local_gb(config, _meminfo):
 
 def file_system_gb(folder):
     """How much the file system has that a folder lies on (GiB); the folder may be yet to be made."""
-    folder = os.path.abspath(folder)
-    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
+    folder = existing(folder)
     with naming(folder):
         found = os.statvfs(folder)
     return found.f_blocks * found.f_frsize // 2**30

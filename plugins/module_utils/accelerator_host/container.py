@@ -39,6 +39,11 @@ class ContainerWork(Work):
         """The file by which it is there."""
         return self.container.config_file
 
+    @property
+    def inside(self):
+        """What shows on its host what it does, for people."""
+        return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
+
     def _is_ours(self):
         return identity.key_of(self.container) == self.claim.container
 

@@ -70,6 +70,11 @@ class GuestWork(Work):
         """The file by which it is there."""
         return os.path.join(self.folder, guests.DESCRIPTION)
 
+    @property
+    def inside(self):
+        """What shows on its host what it does, for people."""
+        return os.path.join(self.folder, guests.CONSOLE)
+
     def _stranger(self):
         """Whether a domain of that name is another than the one that was made for this claim."""
         found = guests.uuid_of(self.claim.instance, self.libvirt)

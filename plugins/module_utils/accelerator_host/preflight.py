@@ -24,7 +24,8 @@ from ..images.loop import attached, own_nodes
 from ..lxc import identity, kernel
 from ..lxc.disks import FILE as DISK
 from ..node.findings import Findings, system
-from ..node.machine import existing, missing_packages, mount_of
+from ..node.machine import missing_packages, mount_of
+from ..paths import existing
 from . import gpu_nodes, id_maps, network
 from .config import file_system_gb
 

@@ -27,6 +27,15 @@ from .instances import held, lock_name, work_of
 PHASE = "reconcile"
 #: How long a container that runs may take to prove its key (seconds): it is on this very machine.
 PATIENCE = 6.0
+ANOTHERS = (
+    "another host key than its own answers at {address}: not touched: its tenant made a new key, or another machine "
+    "has that address"
+)
+#: What is done about one that runs and is silent: its tenant may have work there.
+LOOK_OR_REBOOT = (
+    "its sshd ended, or its network is cut: see {look} on its host; once its tenant agrees, "
+    f"{play('reboot_instance', instance='{name}', how='hard')} boots it anew"
+)
 OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
 
 
@@ -108,9 +117,10 @@ def _judge(work, look):
     elif look["ssh"] == OWN_KEY and state != states.RUNNING:
         mend(states.RUNNING, f"recorded as {state}, it runs and shows its own key")
     elif look["ssh"] == OTHER_KEY:
-        _note(look, f"another host key than its own answers at {work.claim.address}: not touched")
+        _note(look, ANOTHERS.format(address=work.claim.address))
     elif look["ssh"] == SILENT:
-        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched")
+        way = LOOK_OR_REBOOT.format(look=work.inside, name=work.claim.instance)
+        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
     work.autostart = work.claim.state != states.STOPPED
     work.correct([creating.CONFIGURATION], partial(_put_back, work, look))
     if work.harm:

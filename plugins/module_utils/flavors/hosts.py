@@ -51,6 +51,12 @@ def gpu_count(flavor):
     return int(found.group(1))
 
 
+def _count_of(flavor, there):
+    """The number of GPUs that a flavor's requirement is compared with: a number alone asks for so many, as '= 2'."""
+    asked = str(_requirement(flavor, "gpus")).strip()
+    return asked if asked.isdigit() and int(asked) <= there else there
+
+
 def gpu_arch(flavor):
     """The requirement on the architecture of each GPU (`s== fermi`), or None for any."""
     requirement = _requirement(flavor, "gpu_arch")
@@ -68,7 +74,8 @@ def rejections(flavor, host):
     archs = [gpu["arch"] for gpu in host["gpus"] if not gpu.get("unsupported")]
     matching = [arch for arch in archs if wanted is None or satisfies(arch or "", wanted)]
     facts = {key: amount["total"] for key, amount in host["capacity"].items()}
-    facts.update(hypervisor_type=hypervisor, cpu_info={"arch": host["cpu_arch"]}, gpus=len(matching or archs))
+    gpus = _count_of(flavor, len(matching or archs))
+    facts.update(hypervisor_type=hypervisor, cpu_info={"arch": host["cpu_arch"]}, gpus=gpus)
     facts["gpu_arch"] = matching[0] if matching else ", ".join(sorted({arch or "unknown" for arch in archs})) or None
     reasons = rejections_of_facts(flavor, facts, tolerance=0)
     if not reasons and not asks_for(flavor, hypervisor):

@@ -17,6 +17,7 @@ from typing import Iterator
 
 from ..errors import BadInput, Refused
 from ..instances import gibibytes as shown
+from ..paths import existing
 from .roots import FILE, OLDER, ROOTS
 from .serving import GIB, Promises, root_size
 
@@ -46,7 +47,7 @@ class Room:
     def fields(self) -> dict:
         """What is promised, what there is for roots, and what they take of it (bytes)."""
         promised, taken = self._roots()
-        free = os.statvfs(_existing(self.state))
+        free = os.statvfs(existing(self.state))
         there = max(0, free.f_bavail * free.f_frsize + taken - SPARE)
         return dict(promised=promised, there=there, taken=taken, overcommit=self.overcommit)
 
@@ -112,10 +113,3 @@ class Room:
 def room_of(proxy) -> Room:
     """The room on a proxy."""
     return Room(proxy.config["state_folder"], proxy.config["roots_overcommit"])
-
-
-def _existing(path: str) -> str:
-    path = os.path.abspath(path)  # a relative one has no folder above it that is there
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path

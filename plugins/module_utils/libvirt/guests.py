@@ -51,6 +51,7 @@ PARTS = (
 )
 #: Its domain as it was made, in its folder; written last.
 DESCRIPTION = "domain.xml"
+CONSOLE = "console.log"
 DISK = "disk.raw"
 
 
@@ -121,7 +122,7 @@ def create(spec, libvirt, deadline):
     # Its description says that it is whole: nothing of it may be lost by a power cut after that.
     files = [path for path in map(spec.file, (DISK, "kernel", "initrd")) if os.path.exists(path)]
     command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
-    with open(os.open(spec.file("console.log"), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
+    with open(os.open(spec.file(CONSOLE), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
     # QEMU's user passes through, and reads nothing but what libvirt makes its own
@@ -184,7 +185,7 @@ def xml(spec):
             bridge=spec.bridge,
             mac=pinning.mac(spec.address),
             port=pinning.port("kvm", spec.address),
-            console=spec.file("console.log"),
+            console=spec.file(CONSOLE),
         )
         devices.append(ElementTree.fromstring(text))
     devices.extend(hostdev.element(address) for address in spec.devices)

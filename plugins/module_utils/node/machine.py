@@ -22,14 +22,6 @@ def mount_of(path):
     return best
 
 
-def existing(path):
-    """The path, or the folder above it that is there already; of a relative one as it is seen from here."""
-    path = os.path.abspath(path)  # a relative one has no folder above it that is there: "" is above "state"
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path
-
-
 def missing_packages(names):
     """Those of `names` that dpkg does not have installed, in their order."""
     if not names:

@@ -99,7 +99,8 @@ class PowerDriver(ABC):
         Give it all that was said, before a line of it is chosen: a secret may be in several.
         """
         if self._mask is None:
-            self._mask = Mask(map(self.secrets.get, SECRETS), self.secrets.get("username"))
+            user = self.secrets.get("username")
+            self._mask = Mask([secret for word, secret in self.secrets.items() if word != "username"], user)
         return self._mask(text)
 
     @abstractmethod

@@ -17,7 +17,8 @@ from ..images.loop import attached, own_nodes
 from ..images.room import GIB, SHARED, SPARE, Room
 from ..images.roots import OLDER, ROOTS, SOURCE, sharing
 from ..instances import gibibytes as shown
-from ..node.machine import existing, mount_of
+from ..node.machine import mount_of
+from ..paths import existing
 from ..plays import play
 
 #: As many devices at once say enough of a machine: the kernel makes them as they are asked for, nodes may be missing.

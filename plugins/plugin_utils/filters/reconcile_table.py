@@ -21,7 +21,7 @@ def rows_of(board, check=False):
     first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
     for number, found in enumerate(board["found"] or AS_RECORDED):
         own = first if number == 0 else [""] * len(first)
-        said = found["found"].endswith("not touched")
+        said = ": not touched" in found["found"]
         done = ("" if said else "not touched") if found["done"] is None else found["done"]
         if check and found["done"] and not done.startswith(WOULD):
             done = WOULD + done

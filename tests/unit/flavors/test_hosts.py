@@ -29,6 +29,16 @@ def test_one_gpu_of_the_wanted_architecture_is_enough():
     assert hosts.rejections(flavor(gpus="1", gpu_arch="s== fermi"), host("kepler", "fermi")) == []
 
 
+@pytest.mark.parametrize(("asked", "fits"), [("1", True), (" 2 ", True), (3, False), ("= 1", True), ("", None)])
+def test_a_number_alone_asks_for_so_many_gpus_and_not_for_a_host_of_so_many(asked, fits):
+    """Lost: every host with two GPUs, to a flavor that says `gpus: "1"`."""
+    if fits is None:
+        with pytest.raises(BadInput, match="gpus is ''"):
+            hosts.gpu_count(flavor(gpus=asked))
+        return
+    assert (hosts.rejections(flavor(gpus=asked), host("fermi", "fermi")) == []) is fits
+
+
 def test_gpus_of_another_architecture_are_told_from_too_few():
     """Who reads "has no gpus" of a host full of them does not think of the architecture."""
     wanted = flavor(gpus="2", gpu_arch="s== fermi")

@@ -227,7 +227,7 @@ def test_killed_anywhere_and_run_again_it_converges(site, kills):
     assert site.nothing_is_left()
 
 
-def test_records_follow_what_is_true(site):
+def test_records_follow_what_is_true(site, monkeypatch):
     """A container that was ended by hand shows as running for ever, and one whose lease is over keeps its GPUs."""
     site.claim(lease_hours=1)
 
@@ -239,6 +239,13 @@ def test_records_follow_what_is_true(site):
     assert reconcile()[0] == [("claimed, and its container not made yet: provision it again, or terminate it", None)]
     site.up()
     assert reconcile() == ([], "running")
+    with monkeypatch.context() as silent:
+        silent.setattr(reconciling, "_whose_key", lambda claim: reconciling.SILENT)
+        (((found, done),), state) = reconcile()
+        assert (done, state) == (None, "running")
+        assert found.startswith("recorded as running, it runs and does not answer ssh: not touched: its sshd ended, or")
+        assert "see lxc-attach -P " in found
+        assert " -n ml-8 on its host; once its tenant agrees, ansible-playbook hetero.compute.reboot_instance" in found
     site.container().stop()
     start = "ansible-playbook hetero.compute.start_instance -e instance=ml-8"
     found = [("recorded as running, it does not run", f"recorded as stopped ({start} brings it up)")]

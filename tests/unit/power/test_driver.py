@@ -52,6 +52,13 @@ def test_a_secret_with_a_control_character_is_sent_to_nobody(tmp_path, driver, t
     assert secret not in repr(told.value.failure)
 
 
+def test_whatever_a_credential_holds_is_told_to_nobody():
+    """Lost: the token of a site's own power script, in the first error that it prints with it."""
+    driver = Told(username="operator", token="Zt4-9xQ-Lm2", password="xyzzy-1957")
+    said = driver.masked("operator: token Zt4-9xQ-Lm2 refused\npassword xyzzy-1957 too\nnothing else")
+    assert said == "operator: token ******** refused\npassword ******** too\nnothing else"
+
+
 def test_the_way_a_pdu_was_spoken_to_has_a_name():
     """Lost: what a play or a person sees as `dialect` of a PDU that has only one."""
     told = {name: driver.dialect for name, driver in DRIVERS.items()}

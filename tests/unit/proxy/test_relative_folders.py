@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import p
 BELOW = "ansible_collections.hetero.compute.plugins.module_utils"
 #: Each look at a folder that is yet to be made, in a process of its own: one that never ends is ended.
 LOOKS = (
-    f"from {BELOW}.node.machine import existing; existing(sys.argv[1])",
+    f"from {BELOW}.paths import existing; existing(sys.argv[1])",
     f"from {BELOW}.images.room import Room; Room(sys.argv[1]).fields",
 )
 

@@ -18,7 +18,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.whole_file import a
 WRITE_AND_DIE = """
 import os, signal, sys
 from ansible_collections.hetero.compute.plugins.module_utils.whole_file import write_whole
-write_whole(sys.argv[1], "half", check=lambda scratch: os.kill(os.getpid(), signal.SIGKILL))
+os.replace = lambda scratch, path: os.kill(os.getpid(), signal.SIGKILL)
+write_whole(sys.argv[1], "half")
 """
 
 
@@ -42,15 +43,16 @@ def test_mode_and_owner_stay_where_asked_for(path):
     assert as_before(f"{path}2", 0o600) == {"mode": 0o600}
 
 
-def test_what_is_refused_leaves_the_old_file_and_nothing_else(path, tmp_path):
+def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(path, tmp_path, monkeypatch):
     write_whole(path, "old")
 
-    def refuse(scratch):
+    def refuse(scratch, path):
         assert Path(scratch).read_text() == "new"
-        raise ValueError("no")
+        raise OSError("no")
 
-    with pytest.raises(ValueError, match="no"):
-        write_whole(path, "new", check=refuse)
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="no"):
+        write_whole(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
 

@@ -37,7 +37,7 @@ def test_the_end_is_set_shown_and_taken_away(jackie):
 
 def test_another_owners_lease_and_nonsense_are_refused(jackie):
     assert "belongs to jackie" in jackie.lease(3, owner="eve")["msg"]
-    assert "give 0 (no end) to" in jackie.lease(-1)["msg"]
+    assert "give 0 for no end, or at most 87600" in jackie.lease(-1)["msg"]
     assert "no such instance" in jackie.module("board_lease", instance="bob", hours=1)["msg"]
     assert jackie.record(0).claim.expires is None
 
