@@ -53,8 +53,8 @@ def gpu_count(flavor):
 
 def _count_of(flavor, there):
     """The number of GPUs that a flavor's requirement is compared with: a number alone asks for so many, as '= 2'."""
-    asked = str(_requirement(flavor, "gpus")).strip()
-    return asked if asked.isdigit() and int(asked) <= there else there
+    asked = str(_requirement(flavor, "gpus"))
+    return asked if asked.strip().isdigit() and int(asked) <= there else there
 
 
 def gpu_arch(flavor):
