@@ -14,7 +14,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Looks for the file where tasks look for files, and reads its text, decrypted where it is in a vault.
+  - Looks for the file where tasks look for files, beside the inventory, and where the play was begun. Reads its text,
+    decrypted where it is in a vault.
   - A file that is not there, that cannot be read, or that is in another encoding is no error but has no text, for
     role P(hetero.compute.tftp_proxy#role) says all mistakes at once.
 options:
@@ -41,6 +42,8 @@ _raw:
   elements: raw
 """
 
+import os
+
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.encoding import foreign_encoding
@@ -60,9 +63,11 @@ class LookupModule(LookupBase):
     def _one(self, path, variables):
         if not path:
             return _answer(path, what="no boards file is named", remedy=UNSET)
-        found = self.find_file_in_search_path(variables, "files", path, ignore_missing=True)
+        beside = [str(variables.get("inventory_dir") or ""), os.getcwd()]
+        found = self.find_file_in_search_path(variables, "files", path, ignore_missing=True) or _in(beside, path)
         if not found:
-            return _answer(path, what="there is no such file on the controller", remedy=UNSET)
+            where = "" if os.path.isabs(path) else f" ({' or '.join(dict.fromkeys(filter(None, beside)))})"
+            return _answer(path, what=f"there is no such file on the controller{where}", remedy=UNSET)
         try:
             with open(self._loader.get_real_file(found), "rb") as file:
                 data = file.read()
@@ -82,6 +87,13 @@ class LookupModule(LookupBase):
             return _answer(path, text)
         what = f"byte 0x{data[at]:02x} is {'not UTF-8' if data[at] else 'no text'}"
         return _answer(path, text, f"{what} (line {data.count(10, 0, at) + 1})", REMEDY)
+
+
+def _in(folders, path):
+    """The first file of that path in these folders; None where there is none."""
+    return next(
+        (found for found in (os.path.join(folder, path) for folder in folders if folder) if os.path.isfile(found)), None
+    )
 
 
 def _answer(path, text="", what="", remedy=""):

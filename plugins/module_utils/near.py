@@ -12,14 +12,18 @@ from difflib import get_close_matches
 
 from .printable import MOST, brief
 
-#: In shorter words a wrong letter makes another word, which an operator may call something of his own (stage, state).
-LONG = 6
+#: In shorter words a wrong letter makes another word, which an operator may call something of his own (code, node).
+LONG = 5
+#: Words that are what they are, although a letter of them makes one that is known (state, count, board, force, hours).
+OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "stage", "stale", "tours", "yours")
 #: Of these, one letter more or less does (keys, key; nod, node).
 SHORT = 4
 
 
 def meant_by(name, known):
     """The known word of which a name is a slip of one letter; None for another name."""
+    if name in OTHERS:
+        return None
     return next((word for word in known if len(word) >= SHORT and is_slip(name, word)), None)
 
 

@@ -22,9 +22,9 @@ from ..errors import StepFailed
 from ..plays import play
 from . import blame, console, feeding, power_proof, states
 from .boot_entry import remove_entry
-from .booting import ASKED, BOOTING, DECIDING, SWITCHING, TO_BE, Boot
+from .booting import ASKED, BOOTING, DECIDING, SWITCHING, Boot
 from .pdu_loop import PduLoop
-from .recorded import SWITCH
+from .recorded import SWITCH, TO_BE
 
 #: So long nothing is heard of a board that has power, until the proxy itself is looked at (seconds), once a boot.
 EARLY = 10.0
@@ -40,6 +40,11 @@ CABLE = (
 STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
 #: Of one that has mounted its root, which ran before, and does not answer.
 MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
+#: Of one whose boot was begun by a play that ended, and that says nothing since.
+UNSEEN = (
+    "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
+    "{cut} cuts its power and boots it"
+)
 ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
@@ -60,9 +65,9 @@ class BootLoop(PduLoop):
 
     def _loop(self):
         """Until each board runs or failed."""
-        # Per board a look, a wait for ssh and one that is ending, or a self-test, and an early one; a thread each PDU,
-        # and one that is logging out.
-        places = 1 + 5 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # Per board two looks, a wait for ssh and one that is ending, or a self-test, and an early one; a thread each
+        # PDU, and one that is logging out.
+        places = 1 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
@@ -286,7 +291,7 @@ class BootLoop(PduLoop):
         or than a host key that its tenant may have made anew.
         """
         work = boot.work
-        note = f"{note}; {STAYS_ON if work.stays_on else MAY_WORK}"
+        note = f"{note}; {_why_left(boot)}"
         if self.check:
             work.say("error", note)
             work.fail(blame.INSTANCE, f"{work.board.name}: {note}")
@@ -350,3 +355,12 @@ class BootLoop(PduLoop):
                 continue
             boot.work.say("error", f"the board is left as it is: {error}")
             boot.work.fail(blame.PROXY, error, **error.facts)
+
+
+def _why_left(boot):
+    """Why the outlet of a board that does not answer stays on."""
+    if boot.work.stays_on:
+        return STAYS_ON
+    if boot.taken_over:
+        return UNSEEN.format(cut=play("reboot_instance", instance=boot.work.instance, how="hard"))
+    return MAY_WORK

@@ -24,8 +24,6 @@ REBOOT, REQUESTED = "reboot", "boot request seen"
 MANY = 8
 #: How the text of the event with which a boot begins ends, by phase.
 BEGINS = {"power": "on, read back", REBOOT: REQUESTED}
-#: Written down before an outlet is switched; where it is on by then, that was done by one that was killed meanwhile.
-TO_BE = "is to be switched {state}"
 
 
 class Boot:
@@ -44,6 +42,10 @@ class Boot:
         self.switch_seconds = 0.0
         self.powered = None  # monotonic time of power on
         self.cycled = False  # this call saw its outlet off before
+        self.used = (
+            False  # whether somebody may be at work since another process began it; None while that is looked up
+        )
+        self.taken_over = False  # somebody may be, and its firmware asked for nothing since it is watched
         self.tries = 0
         self.kinds = {}  # kind seen: when
         self.asked = {}  # role of file asked for: when
@@ -64,8 +66,9 @@ class Boot:
 
     @property
     def may_be_at_work(self):
-        """Whether it has the root of an instance that ran before: seen in this boot, or just now."""
-        return self.work.ran and (NFS in self.kinds or self.work.driver.has_root(self.board))
+        """Whether it has the root of an instance that ran before: seen in this boot, just now or by what it wrote."""
+        has_root = self.taken_over or NFS in self.kinds or self.work.driver.has_root(self.board)
+        return self.work.ran and has_root
 
     @property
     def console(self):
@@ -84,13 +87,14 @@ class Boot:
 
     def forget(self):
         """A new try begins."""
+        self.taken_over = False
         self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
         self.early = []
         self.console_from = blame.console_size(self.console)
 
     def take_up(self, phases, powered):
         """A boot that another process began: what it wrote down, and what can still be seen."""
-        self.stage, self.powered = BOOTING, powered
+        self.stage, self.powered, self.taken_over = BOOTING, powered, self.used
         self.said = phases & {"tftp", "flash", "nfs"}
         self.console_from = console.begins(self.work.proxy, self.board)
         if self.said and self.flash:
@@ -108,6 +112,8 @@ class Boot:
             return
         role = self.work.driver.files(self.board).get(name) if kind == TFTP else None
         self.kinds.setdefault(kind, at)
+        if kind == FIRMWARE or role:
+            self.taken_over = False  # it begins anew, so whoever was at work there is not any more
         if kind == SYSTEM and KERNEL in self.asked:
             self.asked.setdefault(SYSTEM, at)
         if role:

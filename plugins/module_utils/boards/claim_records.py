@@ -163,7 +163,7 @@ class ClaimRecords:
 def _read(path):
     """What a file says of a claim, or None where it is not there; HeteroError where it says nothing."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=_never_waits) as file:
             found = json.load(file)
         claim = Claim(**found["claim"])
         # An earlier release did not write down what ran.
@@ -176,6 +176,11 @@ def _read(path):
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
         raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
     return kept
+
+
+def _never_waits(path, flags):
+    """A pipe in its place has nothing to read: without a writer it would be waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _must_be_whole(kept):

@@ -17,7 +17,7 @@ from ..errors import HeteroError
 from ..this_node import THIS_NODE
 from . import states
 from .claim_records import Claim, ClaimRecords, Fed, Kept
-from .recorded import STATE_PHASE, SWITCH, UNWATCHED, Recorded
+from .recorded import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 
 #: Phase of the event that each claim has a record from then on: one that is missing later was lost.
 RECORDS = "records"
@@ -187,7 +187,7 @@ class KeptClaims(Recorded):
 
     def had_power(self, claim):
         """Whether a board ever had power for its claim."""
-        return self.has_run(claim) or self.first_since_claim(claim, SWITCH) is not None
+        return self.has_run(claim) or self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}") is not None
 
     def _ran_by_record(self, claim):
         """One that cannot be read may say so; where it was lost, what was made may have run."""

@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
+import threading
+import time
+from functools import lru_cache
 from typing import NamedTuple
 
 #: Ports at which a PDU itself is asked, by ssh, telnet and SNMP: its own address, as where none is named.
 OWN_PORTS = (None, 22, 23, 161)
 #: Options of fence agents that choose one of several units behind one address.
 UNITS = ("switch", "managed")
+#: All names together are asked for so long (seconds): who is on the same node as a name server that is down waits once.
+LOOKUPS = 3.0
 PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 
 
@@ -114,14 +120,43 @@ def _readings(noted):
 
 
 def _plain(host):
-    """A host in the one spelling that all of its spellings have."""
+    """A host in the one spelling that all of its spellings and names have; a name that nobody knows as it is."""
     text = str(host)
     if text.startswith("/"):
         return text
+    return _number(text) or _looked_up(text.lower().rstrip("."))
+
+
+def _number(text):
+    """An address in its own spelling, of IPv4 where it is one; None for a name."""
     try:
-        return str(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(text)
     except ValueError:
-        return text.lower().rstrip(".")
+        return None
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+@lru_cache(maxsize=None)
+def _looked_up(name):
+    """The first address of a name, of IPv4 where it has one; the name itself where nobody says one in time."""
+    found: list[str] = []
+    began = time.monotonic()
+    asking = threading.Thread(target=lambda: found.extend(_addresses(name)), name=f"look up {name}", daemon=True)
+    asking.start()
+    asking.join(max(0.0, LOOKUPS - _waited[0]))
+    _waited[0] += time.monotonic() - began
+    return min(found, key=lambda address: (":" in address, address), default=name)
+
+
+#: Seconds that were waited for names so far.
+_waited = [0.0]
+
+
+def _addresses(name):
+    try:
+        return [str(_number(address[0])) for *_kind, address in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    except (OSError, UnicodeError):
+        return []
 
 
 def _port(port):

@@ -95,5 +95,8 @@ class Rebooting(Starting):
             self._by_power(boot, why)
 
     def _by_power(self, boot, why):
+        if boot.outlet_now == "on" and not self._was_ours(boot):
+            self._leave_nobodys(boot)
+            return
         boot.work.say(REBOOT, f"by power: {why}")
         (self._found_off if boot.outlet_now == "off" else self._cold_start)(boot)

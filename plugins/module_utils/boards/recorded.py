@@ -22,6 +22,8 @@ CLAIM_PHASE = "claim"
 RELEASE_PHASE = "release"
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
+#: How its text ends. Where an outlet is on by then, that was done by one that was killed before it could tell.
+TO_BE = "is to be switched {state}"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: Up to so many boards are looked for one by one; where more are asked for, all are read.

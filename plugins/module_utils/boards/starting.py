@@ -17,10 +17,11 @@ from ..deadline import Deadline
 from . import blame, feeding, power_proof, presence, states
 from .board_work import no_outlet
 from .boot_loop import BootLoop
-from .booting import BEGINS, DECIDING, LISTENING, TO_BE
+from .booting import BEGINS, DECIDING, LISTENING
 from .presence import ANOTHERS, HOW_TO_CUT, NOBODYS
-from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, UNWATCHED
+from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, TO_BE, UNWATCHED
 from .soft_reboot import SOFT
+from .used_root import used_since
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
 SOMEBODYS = (states.RUNNING, states.BOOTING)
@@ -65,6 +66,9 @@ class Starting(BootLoop):
         self._open_line(boot.work.pdu)
         if not self.check:
             self._spawn(self._listen, boot)
+        if boot.work.state == states.BOOTING and boot.work.claim and not (self.reboot or boot.work.ran):
+            boot.used = None
+            self._spawn(self._look_into_root, boot, *self._since_power(boot))
         if not boot.work.system.host_key:
             boot.probe = False  # a dry run on a board that is not made ready
         elif not self.reboot and self._resumes(boot) is None:
@@ -94,6 +98,15 @@ class Starting(BootLoop):
         seen = presence.look(boot.work, watching)
         self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
 
+    def _look_into_root(self, boot, since, phases):
+        used = NFS in phases or boot.work.driver.has_root(boot.board) or used_since(boot.work, since)
+        self._post(self._on_root_seen, boot, used)
+
+    def _on_root_seen(self, boot, used):
+        boot.used = used
+        if not boot.work.over:
+            self._decide(boot)
+
     # ---- what to do with a board
 
     def _on_status(self, pdu, outlets):
@@ -122,7 +135,7 @@ class Starting(BootLoop):
     def _decide(self, boot):
         """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in."""
         work = boot.work
-        if boot.stage != DECIDING or boot.outlet_now is None:
+        if boot.stage != DECIDING or boot.outlet_now is None or (boot.used is None and boot.outlet_now == "on"):
             return
         if work.only_from_off and boot.outlet_now == "on":
             work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
@@ -135,6 +148,7 @@ class Starting(BootLoop):
         elif self._resumes(boot) is not None:
             self._resume(boot, self._resumes(boot))
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
+            self._unwatched(boot)
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
         elif boot.probe:
             work.move(states.RUNNING)
@@ -143,7 +157,7 @@ class Starting(BootLoop):
             work.over = True
         elif boot.probe is not None and work.stays_on:
             self._leave_on(boot, SILENT_ON)
-        elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or self._mounted(boot)):
+        elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
             self._unwatched(boot)
             self._leave(boot, SILENT_AT_WORK)
         elif boot.probe is not None and self._was_ours(boot):
@@ -169,15 +183,12 @@ class Starting(BootLoop):
         work.say("error", f"the board is left as it is: {why}")
         work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
 
-    def _mounted(self, boot):
-        """Whether a boot that another process began came as far as its root, as far as that can still be told."""
-        begun = self._begun(boot)
-        mounted = (begun is not None and NFS in begun[1]) or boot.work.driver.has_root(boot.board)
-        return mounted or boot.work.from_its_disk
-
     @staticmethod
     def _unwatched(boot):
-        """Write down that a boot went on while nobody looked: its root is not taken for one that was never used."""
+        """Write down that a boot went on while nobody looked: its root is not taken for one that was never used.
+
+        What its root tells (used_root.py) is enough for a cut of its power, and not for removing it.
+        """
         work = boot.work
         if work.began == states.BOOTING and work.claim and not (work.change.check or work.ran):
             work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
@@ -266,12 +277,21 @@ class Starting(BootLoop):
             phases.add(event.phase)
         return None if begun is None else (begun, phases)
 
+    def _since_power(self, boot):
+        """(unix time when its present boot began, phases since); None as the time where nobody knows."""
+        phases = set()
+        for event in reversed(self.proxy.store.newest_events(boot.board.id, 50)):
+            if event.phase == SWITCH:
+                return event.time, phases
+            phases.add(event.phase)
+        return None, phases
+
     def _resume(self, boot, under_way):
         begun, phases = under_way
         spent = time.time() - begun
         boot.tries = 1
         boot.take_up(phases, time.monotonic() - spent)
-        if self._mounted(boot):
+        if boot.used:
             self._unwatched(boot)
         if self.check:
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")

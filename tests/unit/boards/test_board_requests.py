@@ -185,7 +185,7 @@ def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
     claimed(proxy, "lab", (0, 1, 2), made=False)
     proxy.store.move(0, "error", "its outlet was on")
     proxy.store.move(1, "booting")
-    proxy.store.event(1, "switch", "outlet 2 on")
+    proxy.store.event(1, "switch", "pdu-a outlet 2 is to be switched on")
     proxy.store.move(1, "error", "no boot request")
     asked = request(proxy, node, check=check)
     end = instances.Request.end

@@ -135,7 +135,7 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     assert begun == [0, 1, 2]
     assert (works[0].driver.watched, works[1].driver.watched) == ([[0, 2], "over"], [[1], "over"])
     # a board may have five threads at a time, a PDU two; more would cost a node with many boards its memory
-    assert most == [5 * 3 + 2 * 2 + 1]
+    assert most == [6 * 3 + 2 * 2 + 1]
     assert len(closed) == 3
     assert all(boot.cancelled.is_set() for boot in one.boots.values())
 

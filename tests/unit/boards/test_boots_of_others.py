@@ -67,37 +67,57 @@ def test_a_boot_that_another_process_began_is_found_by_its_events(monkeypatch, e
     assert asked in ([], [(3, 50)])
 
 
-@pytest.mark.parametrize("mounted", [False, True])
+@pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("check", [False, True])
-def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check, mounted):
+def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check, used):
     """Lost: the try that counts, or the seconds since its power, for a boot that is taken over."""
     now = time.monotonic()
     monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0, monotonic=lambda: now))
     said, got = [], []
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
-    one, boot = loop(check), SimpleNamespace(work=work, tries=0, take_up=lambda *given: got.append(given))
-    one._mounted, one._unwatched = lambda boot: mounted, lambda boot: got.append("unwatched")
+    one, boot = loop(check), SimpleNamespace(work=work, used=used, tries=0, take_up=lambda *given: got.append(given))
+    one._unwatched = lambda boot: got.append("unwatched")
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
-    assert got == [({"power"}, now - 40.0), *["unwatched"] * mounted, *[("follow", 260.0, 1)] * (not check)]
+    assert got == [({"power"}, now - 40.0), *["unwatched"] * used, *[("follow", 260.0, 1)] * (not check)]
     assert said == ([("running", "boots since 40 s; would wait for it")] if check else [])
     assert work.over is check
 
 
 @pytest.mark.parametrize(
-    ("events", "connected", "mounted"),
+    ("phases", "connected", "written", "used"),
     [
-        ([ON, event("tftp")], False, False),
-        ([ON, event("nfs")], False, True),
-        ([ON, event("nfs"), event("error", "stalled")], False, False),
-        ([], True, True),
+        ({"tftp"}, False, False, False),
+        ({"tftp", "nfs"}, False, False, True),
+        (set(), True, False, True),
+        (set(), False, True, True),
     ],
 )
-def test_whether_a_boot_of_another_process_came_as_far_as_its_root(events, connected, mounted):
+def test_whether_somebody_may_use_a_boot_of_another_process(monkeypatch, phases, connected, written, used):
     """Lost: what a tenant wrote there, taken for a root that nobody ever used."""
+    asked, posted = [], []
+    monkeypatch.setattr(starting, "used_since", lambda work, when: asked.append(when) or written)
     work = SimpleNamespace(driver=SimpleNamespace(has_root=lambda board: connected))
-    one = loop(newest_events=lambda board, most: events)
-    assert one._mounted(SimpleNamespace(work=work, board=SimpleNamespace(id=3))) is mounted
+    one, boot = loop(), SimpleNamespace(work=work, board=SimpleNamespace(id=3))
+    one._post = lambda *given: posted.append(given)
+    one._look_into_root(boot, 960.0, phases)
+    assert posted == [(one._on_root_seen, boot, used)]
+    assert asked in ([], [960.0])
+
+
+@pytest.mark.parametrize(
+    ("events", "since"),
+    [
+        ([], (None, set())),
+        ([ON, event("tftp")], (None, {"power", "tftp"})),
+        ([event("switch", "is to be switched on"), ON, event("nfs")], (1000.0, {"power", "nfs"})),
+        ([event("nfs"), event("switch", "is to be told by ssh to reboot"), event("error")], (1000.0, {"error"})),
+    ],
+)
+def test_since_when_a_boot_may_have_changed_something(events, since):
+    """Lost: a boot's own traces, for what was written before it; or those of an earlier one, for its own."""
+    one = loop(newest_events=lambda board, most: [SimpleNamespace(**dict(vars(one), time=1000.0)) for one in events])
+    assert one._since_power(SimpleNamespace(board=SimpleNamespace(id=3))) == since
 
 
 @pytest.mark.parametrize(

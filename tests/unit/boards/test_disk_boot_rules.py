@@ -205,7 +205,6 @@ def test_each_board_that_needs_it_is_laid_and_made_ready(laid):
     disk_boot.lay(node, [good, bad, sure], SimpleNamespace(check=False))
     (mark,) = node.marks
     assert (begun <= mark["unpacked"] <= time.time(), mark["sure"]) == (True, True)
-    assert [work.from_its_disk for work in (good, bad, sure)] == [False, False, True]
     assert laid == [("ram", [good, bad], disk_boot._lay), ("files", "demo", []), ("entry", good)]
     note = ("note", "board0 /dev/sda1", {"root": None}, {"root": "demo"})
     assert good.done == [note, ("move", "booting", "")]

@@ -210,7 +210,9 @@ def test_where_some_are_there_none_is_taken_for_an_earlier_releases(tmp_path, fo
         ([("state", "booting → running: busy")], True, True),
         ([("unwatched", "it had power and nobody looked")], True, True),
         ([("state", "power off → booting")], False, False),
-        ([("switch", "outlet 1 on")], False, True),
+        ([("switch", "pdu-a outlet 1 is to be switched on")], False, True),
+        ([("switch", "pdu-a outlet 1 is to be switched off")], False, False),
+        ([("switch", "is to be told by ssh to reboot")], False, False),
     ],
 )
 def test_what_shows_that_an_instance_ran(store, events, ran, power):

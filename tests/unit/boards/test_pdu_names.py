@@ -7,6 +7,9 @@ outlet has a second name.
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +19,34 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_record
 from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
 
 HOST = "10.0.100.1"
+
+
+@pytest.fixture(autouse=True)
+def named(monkeypatch):
+    """A name server that knows one PDU, by both of its addresses."""
+
+    def ask(name, port, type):
+        if name != "pdu-named.lab":
+            raise socket.gaierror("Name or service not known")
+        return [(None, type, 6, "", (address, 0)) for address in ("fd00::5", HOST)]
+
+    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", ask)
+    monkeypatch.setattr(pdu_names, "_waited", [0.0])
+    pdu_names._looked_up.cache_clear()
+    yield
+    pdu_names._looked_up.cache_clear()
+
+
+def test_a_name_server_that_is_down_is_waited_for_once(monkeypatch):
+    """Lost: a minute at each verb of a site whose PDUs have names."""
+    down = threading.Event()
+    monkeypatch.setattr(pdu_names, "LOOKUPS", 0.2)
+    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda *words, **more: down.wait(60) and [])
+    began = time.monotonic()
+    for number in range(50):
+        assert not pdu_names.is_same(HOST, {"host": f"pdu-{number}.lab"})
+    down.set()
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(
@@ -52,6 +83,10 @@ def test_what_a_pdu_is_known_by(settings, address):
         ("/run/a:1", {"path": "/run/a:1"}, True, True),
         ("/run/a.json", {"path": "/run/b.json"}, False, False),
         (HOST, {}, False, False),
+        (HOST, {"host": f"::ffff:{HOST}"}, True, True),
+        (HOST, {"host": "pdu-named.lab", "port": 23}, True, True),
+        ("pdu-named.lab:2301", {"host": f"{HOST}", "port": 2301}, True, True),
+        (HOST, {"host": "pdu-unknown.lab"}, False, False),
     ],
 )
 def test_one_address_is_one_pdu(noted, settings, same, may_be):

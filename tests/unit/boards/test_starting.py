@@ -92,7 +92,9 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy: did.append("quarantine")
-    boot = SimpleNamespace(**{"work": work, "stage": DECIDING, "outlet_now": None, "probe": None, **fields})
+    boot = SimpleNamespace(
+        **{"work": work, "stage": DECIDING, "outlet_now": None, "probe": None, "used": False, **fields}
+    )
     one = Starting.__new__(Starting)
     one.reboot, one.check = reboot, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
@@ -122,7 +124,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
         instance="jackie", only_from_off=False, stays_on=True, move=lambda state: did.append(DONE[0])
     )
     work.line = lambda phase, text: did.append(f"says {phase}")
-    boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe)
+    boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe, used=False)
     one = Starting.__new__(Starting)
     one.reboot, one.check = False, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))

@@ -32,7 +32,7 @@ class Work:
         self.board, self.pdu, self.outlet, self.outlet_name = BOARD, "pdu-a", "5", "pdu-a outlet 5"
         self.claim, self.instance = SimpleNamespace(instance="jackie"), "jackie"
         self.system = SimpleNamespace(host_key="ssh-ed25519 x")
-        self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = self.from_its_disk = False
+        self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = False
         self.doubt, self.state, self.began = None, "power off", "power off"
         vars(self).update(more)
 
@@ -69,7 +69,7 @@ def loop(check=False, reboot=False, **of_store):
 
 
 def boot_of(work, **more):
-    known = dict(stage=DECIDING, outlet_now=None, probe=None, signs=None, cycled=False)
+    known = dict(stage=DECIDING, outlet_now=None, probe=None, signs=None, cycled=False, used=False)
     events = dict(cancelled=threading.Event(), has_power=threading.Event(), watching=None)
     return SimpleNamespace(**{"work": work, "board": work.board, **known, **events, **more})
 
@@ -195,24 +195,25 @@ SILENT = {"outlet_now": "on", "probe": False}
     ("of_work", "ours", "check", "done"),
     [
         ({"only_from_off": True, "state": "running"}, True, False, "fails"),
-        ({"mounted": True, "state": "booting"}, True, False, "left"),
-        ({"mounted": True, "state": "power off"}, True, False, "cold start"),
+        ({"state": "booting"}, True, False, "cold start"),
+        ({"state": "booting", "used": True}, True, False, "left"),
+        ({"state": "booting", "used": True}, False, False, "quarantine"),
+        ({"state": "booting", "used": None}, True, False, "waits"),
+        ({"state": "power off"}, True, False, "cold start"),
         ({"ran": True, "state": "running"}, True, False, "left"),
         ({"ran": True, "state": "booting"}, True, False, "left"),
         ({"ran": True, "state": "power off"}, True, False, "cold start"),
-        ({"state": "running"}, True, False, "cold start"),
         ({}, False, False, "quarantine"),
         ({}, False, True, "said"),
     ],
 )
 def test_a_silent_board_that_is_on(of_work, ours, check, done):
     """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use."""
-    of_work = dict(of_work)
-    mounted = of_work.pop("mounted", False)
+    used = {"used": of_work.get("used", False)}
     work = Work(**of_work)
-    one, boot, got = loop(check), boot_of(work, **SILENT), []
+    one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
-    one._mounted, one._unwatched = lambda boot: mounted, lambda boot: None
+    one._unwatched = lambda boot: None
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
     one._decide(boot)
@@ -220,6 +221,7 @@ def test_a_silent_board_that_is_on(of_work, ours, check, done):
     expected = {
         "left": ([("left", starting.SILENT_AT_WORK)], []),
         "cold start": (["cold start"], []),
+        "waits": ([], []),
         "fails": ([], [("fails", None, f"board3: {starting.ON_BY_NOW.format(name='jackie')}")]),
         "quarantine": ([], [("quarantine", nobodys)]),
         "said": ([], [("error", nobodys)]),

@@ -179,16 +179,27 @@ def test_a_board_that_could_not_be_told(loop, monkeypatch, how, outlet, check, d
         assert boot.stage == DECIDING
 
 
-@pytest.mark.parametrize(("outlet", "done"), [("off", "found off"), ("on", "cold start"), (None, "cold start")])
-def test_else_a_board_is_rebooted_by_power(loop, outlet, done):
-    """Lost: a board that is off and lives on is not looked at; or why ssh was not enough."""
+@pytest.mark.parametrize(
+    ("outlet", "ours", "done"),
+    [
+        ("off", False, ["by power: it is silent", "found off"]),
+        ("on", True, ["by power: it is silent", "cold start"]),
+        ("on", False, ["left"]),
+        (None, True, ["by power: it is silent", "cold start"]),
+    ],
+)
+def test_else_a_board_is_rebooted_by_power(loop, outlet, ours, done):
+    """Lost: a board that is off and lives on is not looked at; why ssh was not enough; or the power of a board that is
+    on for somebody else.
+    """
     boot = boot_of(outlet_now=outlet)
     one = loop(boot)
     del one._by_power
     one._found_off = lambda boot: boot.did.append("found off")
     one._cold_start = lambda boot: boot.did.append("cold start")
+    one._was_ours, one._leave_nobodys = lambda boot: ours, lambda boot: boot.did.append("left")
     one._by_power(boot, "it is silent")
-    assert boot.did == [("reboot", "by power: it is silent"), done]
+    assert [did if isinstance(did, str) else did[1] for did in boot.did] == done
 
 
 # ---- one board's own part

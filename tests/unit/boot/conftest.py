@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, starting
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import MADE, Root
@@ -161,7 +161,9 @@ def loopback():
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, monkeypatch):
+    """Its boards have no roots: a test says what is written into them."""
+    monkeypatch.setattr(starting, "used_since", lambda work, when: False)
     return Site(tmp_path)
 
 

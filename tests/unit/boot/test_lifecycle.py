@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import (
     starting,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import Boot
+from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Lost, Refused
 from ansible_collections.hetero.compute.plugins.module_utils.power.fake import Fake as FakePdu
@@ -542,6 +543,32 @@ def test_a_first_boot_that_mounted_its_root_under_a_killed_play_is_its_tenants(s
     result = site.run("start", 0, timeout=timeout)
     assert (result["failed"], site.power(0)) == (True, "on")
     assert phases(site.events(0)).count("power") == 1, "nobody's power was cut"
+    with site.proxy() as proxy:
+        assert proxy.store.has_run(proxy.store.record(0).claim), "its root would be taken back"
+
+
+@pytest.mark.parametrize("timeout", [1, 3], ids=["long after", "in its time"])
+@pytest.mark.parametrize("answer", ["none", "another key"])
+def test_a_first_boot_whose_root_was_written_under_a_killed_play_is_its_tenants(site, monkeypatch, timeout, answer):
+    """Lost: the same, where the connection of its NFS client is gone by then, as after a restart of the proxy."""
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
+    asked = []
+    monkeypatch.setattr(starting, "used_since", lambda work, when: asked.append(when) or True)
+    site.claim(0)
+    site.play(0, stall="tftp")
+    site.run("start", 0, wait=False)
+    (switched,) = [event.time for event in site.events(0, ["switch"])]
+    if answer == "another key":
+        site.play(0, wrong_key=True)
+        site.later(0, 5)
+    time.sleep(1.1)
+    for _again in range(2):
+        result = site.run("start", 0, timeout=timeout)
+        assert (result["failed"], site.power(0)) == (True, "on")
+    assert phases(site.events(0)).count("power") == 1, "nobody's power was cut"
+    assert asked[0] == switched
     with site.proxy() as proxy:
         assert proxy.store.has_run(proxy.store.record(0).claim), "its root would be taken back"
 

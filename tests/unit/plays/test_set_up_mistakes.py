@@ -137,6 +137,25 @@ def test_a_boards_file_that_is_none_is_said_in_words(proxies, data, wanted):
     assert "Traceback" not in output
 
 
+def test_a_boards_file_is_found_beside_the_inventory(proxies):
+    """Lost: the third step of the first guide, where a file that is there is said not to be."""
+    _folders, plays = proxies
+    (plays.folder / "files").mkdir()
+    (plays.folder / "files" / "boards").write_bytes(b"# M\xfcller\nx\n")
+    for name, said in (("files/boards", "byte 0xfc is not UTF-8"), ("files/none", f"controller ({plays.folder} or ")):
+        rc, output = set_up(plays, "proxy", tftp_proxy_server="10.0.2.254", tftp_proxy_boards_file=name)
+        assert rc == 2, output
+        assert [line for line in mistakes(output) if line.startswith(name) and said in line], output
+
+
+@pytest.mark.parametrize("word", ["proxy", "without"])
+def test_a_set_up_of_some_proxies_is_said_by_limit(proxies, word):
+    """Lost: the proxy nodes that were to be left alone, to a word that the set-up did not look at."""
+    _folders, plays = proxies
+    rc, output = plays.play("proxy", "--check", "-e", f"{word}=p2")
+    assert (rc, f"{word} chooses nothing here: all of group proxies are set up" in output) == (2, True), output
+
+
 def test_an_inventory_without_mistakes_has_none(proxies):
     """Lost: a set-up that ran for years. What the machine lacks is said; the node here is only a folder."""
     _folders, plays = proxies

@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 HOST = "10.0.100.1"
@@ -132,3 +133,67 @@ def test_the_end_of_a_lease_leaves_the_outlet_on(named, monkeypatch):
     assert "its claim is ended, and the board is kept out of use: its outlet is on" in said
     assert "off, cleaned, free" not in said
     assert (named.outlets()["2"], named.record(1).claim, named.record(1).state) == ("on", None, "error")
+
+
+def stopped(site):
+    return verb(site, "stopped")
+
+
+def begun(site):
+    return verb(site, "running", board=1, **WISH)
+
+
+def ended(site):
+    return verb(site, "absent", owner="bob")
+
+
+@pytest.mark.parametrize("how", ["hard", "auto", "soft", None])
+@pytest.mark.parametrize("after", [None, stopped, begun, ended], ids=["alone", "stop", "start", "end"])
+def test_no_reboot_cuts_what_is_on_for_nobody(named, monkeypatch, how, after):
+    """Lost: the work of whoever is there, to a reboot, or to the verb that comes after a reboot that failed."""
+    on_for_nobody(named, monkeypatch)
+    given = {"how": how} if how else {}
+    assert verb(named, "rebooted", **given).get("failed") or how != "soft"
+    if after:
+        after(named)
+    assert named.outlets()["2"] == "on"
+    assert not [event.text for event in named.events(1, "switch") if "switched" in event.text]
+
+
+@pytest.mark.parametrize("host", ["pdu-a.lab", f"::ffff:{HOST}"])
+def test_a_name_of_the_pdu_is_the_pdu(named, monkeypatch, host):
+    """Lost: Jackie's power, to a reconcile that found a free board on, by the host name of her PDU."""
+    answer = [(2, 1, 6, "", (HOST, 0))]
+    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda name, port, type: answer)
+    pdu_names._looked_up.cache_clear()
+    path = named.folder / "proxy.json"
+    config = json.loads(path.read_text())
+    config["pdus"]["pdu-c"] = dict(config["pdus"]["pdu-a"], host=host, port=23, transport="telnet")
+    path.write_text(json.dumps(config))
+    named.wire(1, pdu="pdu-c", outlet="1")
+    named.module("board_reconcile", timeout=5)
+    named.module("tilera_boot", boards=[1], state="stopped", instance="", timeout=5)
+    assert named.outlets()["1"] == "on"
+    pdu_names._looked_up.cache_clear()
+
+
+@pytest.mark.parametrize("timeout", [1, 5], ids=["long after", "in its time"])
+def test_what_somebody_wrote_under_a_killed_play_is_his(site, monkeypatch, timeout):
+    """Lost: a tenant's work and root, by asking again while its network is down and the proxy was restarted."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    made = site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob")
+    assert not made.get("failed")
+    assert not site.module("tilera_boot", boards=[1], instance="bob", timeout=5, wait=False).get("failed")
+    data = site.state / "board-roots" / "fs_1" / "root" / "data"
+    data.write_text("kept")
+    monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
+    site.wire(1, fake={"stall": "tftp"})
+    time.sleep(1.1)
+    site.module("board_reconcile", timeout=3)
+    for _again in range(2):
+        site.module("instance", kind="board", state="running", instance="bob", timeout=timeout, **WISH)
+    assert (data.read_text(), site.outlets()["2"]) == ("kept", "on")
+    assert site.record(1).claim.instance == "bob"
+    assert [event.text for event in site.events(1, "switch")] == ["pdu-a outlet 2 is to be switched on"]

@@ -27,7 +27,8 @@ VERBS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml") if path.
     ("name", "meant"),
     [
         ("adpot", "adopt"), ("flavour", "flavor"), ("hour", "hours"), ("imgae", "image"), ("nod", "node"),
-        ("instanse", "instance"), ("forse", None), ("fore", "force"), ("stage", None), ("site", None), ("keys", None),
+        ("instanse", "instance"), ("forse", "force"), ("hourz", "hours"), ("bourd", "board"), ("hoard", None),
+        ("mount", None), ("fore", "force"), ("stage", None), ("site", None), ("keys", None),
         ("mode", None), ("a", None), ("", None), ("ky", None),
     ],
 )  # fmt: skip
