@@ -33,7 +33,8 @@ def must_not_be_lost(database, signs, mark=None):
     if _is_there(database):
         return
     there, besides = signs()
-    if there:
+    # The first of several at once on a new node has made it meanwhile, and what shows that it was there.
+    if there and not _is_there(database):
         what = f"is not there, and instances were made on {THIS_NODE} ({listed(there)})"
         raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
 

@@ -147,6 +147,14 @@ def test_a_record_of_an_earlier_release_says_less(tmp_path, image_hash, ran):
     assert (found.ran, found.fed, found.anew) == (ran, None, False)
 
 
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path):
+    """Lost: every verb on that board, which would hang without a word."""
+    records = ClaimRecords(str(tmp_path))
+    os.mkfifo(records.path(0))
+    with pytest.raises(HeteroError, match="what it says of a claim cannot be read"):
+        records.read(0)
+
+
 def test_a_record_in_another_boards_place_says_whose_it_is(tmp_path):
     """Lost: the way back of a record that somebody moved; or the board in whose place it lies."""
     records = ClaimRecords(str(tmp_path))

@@ -129,3 +129,17 @@ def test_the_newest_copy_in_which_somebody_has_a_board(node, database):
     assert f"cp -p {later} {database}" in way
     assert lost_database.way_by_copy(database, 1).startswith(f"; or, as the copy {knows} says that it is eve's: ")
     assert lost_database.way_by_copy(database, 2) == ""
+
+
+def test_one_that_is_made_meanwhile_is_not_lost(node, database, monkeypatch):
+    """Lost: all but the first of several requests that a new node gets at once."""
+    text = (node.state / "state.db").read_bytes()
+    lose(node)
+    signs = lost_database._signs
+
+    def first(*given):
+        (node.state / "state.db").write_bytes(text)
+        return signs(*given)
+
+    monkeypatch.setattr(lost_database, "_signs", first)
+    lost_database.must_not_be_lost(database, str(node.state))
