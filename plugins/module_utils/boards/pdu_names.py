@@ -112,11 +112,11 @@ def are_apart(one, other):
 
 def _readings(noted):
     """Places that a noted address may mean: the last part of one of IPv6 may be a port."""
-    found, whole = PORT.fullmatch(noted), Place(_plain(noted))
+    found = PORT.fullmatch(noted)
     if not found or noted.startswith("/"):
-        return [whole]
+        return [Place(_plain(noted))]
     with_port = Place(_plain(found["host"]), _port(int(found["port"])))
-    return [with_port, whole] if ":" in found["host"] else [with_port]
+    return [with_port, Place(_plain(noted))] if ":" in found["host"] else [with_port]
 
 
 def _plain(host):
@@ -154,7 +154,8 @@ _waited = [0.0]
 
 def _addresses(name):
     try:
-        return [str(_number(address[0])) for *_kind, address in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        return [_number(str(address[0])) or str(address[0]) for *_kind, address in found]
     except (OSError, UnicodeError):
         return []
 

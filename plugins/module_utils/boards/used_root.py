@@ -31,13 +31,15 @@ def used_since(work, when):
 
 def changed_since(folder, when):
     """Whether anything in a folder was made, changed or removed since a unix time, by the clock of its file system."""
-    if os.lstat(folder).st_ctime >= when:
-        return True
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if changed_since(entry.path, when):
+    folders = [folder]
+    while folders:
+        looked_at = folders.pop()
+        if os.lstat(looked_at).st_ctime >= when:
+            return True
+        with os.scandir(looked_at) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.stat(follow_symlinks=False).st_ctime >= when:
                     return True
-            elif entry.stat(follow_symlinks=False).st_ctime >= when:
-                return True
     return False
