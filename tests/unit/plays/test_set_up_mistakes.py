@@ -142,7 +142,10 @@ def test_a_boards_file_is_found_beside_the_inventory(proxies):
     _folders, plays = proxies
     (plays.folder / "files").mkdir()
     (plays.folder / "files" / "boards").write_bytes(b"# M\xfcller\nx\n")
-    for name, said in (("files/boards", "byte 0xfc is not UTF-8"), ("files/none", f"controller ({plays.folder} or ")):
+    for name, said in (
+        ("files/boards", "byte 0xfc is not UTF-8"),
+        ("files/none", f"on the controller ({plays.folder}"),
+    ):
         rc, output = set_up(plays, "proxy", tftp_proxy_server="10.0.2.254", tftp_proxy_boards_file=name)
         assert rc == 2, output
         assert [line for line in mistakes(output) if line.startswith(name) and said in line], output
