@@ -20,6 +20,7 @@ from typing import Any, Callable
 from . import backups, reserve
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
+from .plays import play
 from .release import RELEASE, as_number, as_text
 
 
@@ -42,6 +43,8 @@ class Layout:
     upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
+#: What to do about something in a file's place: nobody but a person knows what it is.
+NO_FILE = f"see what it is, and move it away or name another file; then {play('reconcile')} says what is known again"
 #: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
 MEANINGS = (
     ("locked", "has been locked by another process for {busy:g} s", "{holder}"),
@@ -314,6 +317,9 @@ class Database:
                 "broken": self.layout.restore(self.path),
                 "holder": HOLDER.format(path=self.path),
             }
+            beside = [f"{self.path}{end}" for end in ("", "-wal", "-shm")]
+            for path in [path for path in beside if os.path.lexists(path) and not os.path.isfile(path)]:
+                raise HeteroError(f"is no file, nor leads to one (SQLite: {said})", path, NO_FILE) from error
             for part, what, remedy in MEANINGS:
                 if part in said.lower():
                     what = f"{what.format(**words)} (SQLite: {said})"

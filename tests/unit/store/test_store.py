@@ -16,6 +16,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -539,12 +540,30 @@ def test_the_database_of_another_program_is_left_alone(path):
         Store(path)
 
 
+@pytest.mark.parametrize("what", ["folder", "loop", "nowhere", "log"])
+def test_what_is_no_file_is_not_to_be_made_readable(path, what):
+    """Lost: the way back, to a remedy that cannot help."""
+    named = Path(f"{path}-wal" if what == "log" else path)
+    named.parent.mkdir(exist_ok=True)
+    if what == "log":
+        Store(path, create=True).close()
+    if what in ("folder", "log"):
+        named.unlink(missing_ok=True)
+        named.mkdir()
+    else:
+        named.symlink_to(named if what == "loop" else "/nowhere/state.db")
+    with pytest.raises(HeteroError, match="is no file, nor leads to one") as error, Store(path) as store:
+        store.claims()
+    assert error.value.thing == str(named)
+    assert "readable and writable" not in str(error.value)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(HeteroError, match=r"cannot be made .*: make .* writable"):
         Store("/proc/hetero/state.db")
     (tmp_path / "file").write_text("")
     for wrong in (tmp_path / "file" / "state.db", tmp_path):
-        with pytest.raises(HeteroError, match=f"{wrong}: cannot be opened .*: make"):
+        with pytest.raises(HeteroError, match=f"{wrong}: (cannot be opened .*: make|is no file, .*: see what it is)"):
             Store(str(wrong))
 
 
