@@ -30,6 +30,7 @@ from .rebuilding import rebuilt_claim
 from .starting import Starting
 from .stopping import Stopping
 from .store import AGAIN
+from .used_root import note_if_used
 
 #: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
 BESIDES = 120.0
@@ -121,6 +122,8 @@ def switch_off(proxy, works, options):
         _name_driver(drivers, work)
         if not work.over and work.state == states.MAINTENANCE:
             refuse(work, "is in maintenance", _end_of(work))
+        if not work.over:
+            note_if_used(work)
         if not work.over and options.never_ran:
             try:
                 must_never_have_run(proxy, work.board, work.claim)
@@ -150,6 +153,8 @@ def _bring_up(proxy, ids, options, verb, way):
         drivers = BootDrivers(proxy, options.driver, options.kernel_source)
         for work in works:
             _name_driver(drivers, work)
+            if not work.over and way is not Starting:
+                note_if_used(work)  # a start looks by itself, before it does anything
             if not work.over:
                 if options.check and work.board.id in options.rebuilt:
                     _take_as_rebuilt(work, options.image)

@@ -23,7 +23,7 @@ OWN_PORTS = (None, 22, 23, 161)
 #: Options of fence agents that choose one of several units behind one address.
 UNITS = ("switch", "managed")
 #: All names together are asked for so long (seconds): who is on the same node as a name server that is down waits once.
-LOOKUPS = 3.0
+LOOKUPS = 12.0
 PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 
 

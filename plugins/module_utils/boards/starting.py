@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import time
 
-from ..boot.driver import NFS
 from ..boot.ssh import WrongHostKey
 from ..deadline import Deadline
 from . import blame, feeding, power_proof, presence, states
@@ -19,9 +18,9 @@ from .board_work import no_outlet
 from .boot_loop import BootLoop
 from .booting import BEGINS, DECIDING, LISTENING
 from .presence import ANOTHERS, HOW_TO_CUT, NOBODYS
-from .recorded import MAY_HAVE_RUN, STATE_PHASE, SWITCH, TO_BE, UNWATCHED
+from .recorded import STATE_PHASE, SWITCH, TO_BE
 from .soft_reboot import SOFT
-from .used_root import used_since
+from .used_root import may_be_used, note_unwatched, since_power
 
 #: States of a board that somebody uses, or may use: its power is cut only when nobody is there (presence.py).
 SOMEBODYS = (states.RUNNING, states.BOOTING)
@@ -66,9 +65,9 @@ class Starting(BootLoop):
         self._open_line(boot.work.pdu)
         if not self.check:
             self._spawn(self._listen, boot)
-        if boot.work.state == states.BOOTING and boot.work.claim and not (self.reboot or boot.work.ran):
+        if boot.work.state == states.BOOTING and boot.work.claim and not self.reboot:
             boot.used = None
-            self._spawn(self._look_into_root, boot, *self._since_power(boot))
+            self._spawn(self._look_into_root, boot, *since_power(boot.work))
         if not boot.work.system.host_key:
             boot.probe = False  # a dry run on a board that is not made ready
         elif not self.reboot and self._resumes(boot) is None:
@@ -99,8 +98,7 @@ class Starting(BootLoop):
         self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
 
     def _look_into_root(self, boot, since, phases):
-        used = NFS in phases or boot.work.driver.has_root(boot.board) or used_since(boot.work, since)
-        self._post(self._on_root_seen, boot, used)
+        self._post(self._on_root_seen, boot, may_be_used(boot.work, since, phases))
 
     def _on_root_seen(self, boot, used):
         boot.used = used
@@ -148,7 +146,7 @@ class Starting(BootLoop):
         elif self._resumes(boot) is not None:
             self._resume(boot, self._resumes(boot))
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
-            self._unwatched(boot)
+            note_unwatched(boot.work)
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
         elif boot.probe:
             work.move(states.RUNNING)
@@ -158,10 +156,10 @@ class Starting(BootLoop):
         elif boot.probe is not None and work.stays_on:
             self._leave_on(boot, SILENT_ON)
         elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
-            self._unwatched(boot)
+            note_unwatched(boot.work)
             self._leave(boot, SILENT_AT_WORK)
         elif boot.probe is not None and self._was_ours(boot):
-            self._unwatched(boot)
+            note_unwatched(boot.work)
             self._cold_start(boot)
         elif boot.probe is not None:
             self._leave_nobodys(boot)
@@ -183,16 +181,6 @@ class Starting(BootLoop):
         work.say("error", f"the board is left as it is: {why}")
         work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
 
-    @staticmethod
-    def _unwatched(boot):
-        """Write down that a boot went on while nobody looked: its root is not taken for one that was never used.
-
-        What its root tells (used_root.py) is enough for a cut of its power, and not for removing it.
-        """
-        work = boot.work
-        if work.began == states.BOOTING and work.claim and not (work.change.check or work.ran):
-            work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
-
     def _was_ours(self, boot):
         """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
         claim = boot.work.claim
@@ -213,7 +201,7 @@ class Starting(BootLoop):
         if self.check:
             self._cold_start(boot)
             return
-        self._unwatched(boot)
+        note_unwatched(boot.work)
         boot.stage = LISTENING
         self._on_heard(boot)
 
@@ -277,22 +265,13 @@ class Starting(BootLoop):
             phases.add(event.phase)
         return None if begun is None else (begun, phases)
 
-    def _since_power(self, boot):
-        """(unix time when its present boot began, phases since); None as the time where nobody knows."""
-        phases = set()
-        for event in reversed(self.proxy.store.newest_events(boot.board.id, 50)):
-            if event.phase == SWITCH:
-                return event.time, phases
-            phases.add(event.phase)
-        return None, phases
-
     def _resume(self, boot, under_way):
         begun, phases = under_way
         spent = time.time() - begun
         boot.tries = 1
         boot.take_up(phases, time.monotonic() - spent)
         if boot.used:
-            self._unwatched(boot)
+            note_unwatched(boot.work)
         if self.check:
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
             boot.work.over = True

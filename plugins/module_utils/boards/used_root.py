@@ -10,17 +10,57 @@ its root stays; one that hangs in its firmware, or for want of its root, has wri
 from __future__ import annotations
 
 import os
+import time
 
+from ..boot.driver import NFS
 from ..errors import HeteroError
 from ..images.provision import Place
+from . import states
+from .booting import BEGINS, REBOOT
+from .recorded import MAY_HAVE_RUN, SWITCH, TO_BE, UNWATCHED
+
+
+def since_power(work):
+    """(unix time when the board's present boot began, phases since); None as the time where nobody knows."""
+    phases: set = set()
+    for event in reversed(work.proxy.store.newest_events(work.board.id, 50)):
+        switched = event.phase == SWITCH and event.text.endswith(TO_BE.format(state="on"))
+        if switched or (event.phase == REBOOT and event.text.endswith(BEGINS[REBOOT])):
+            return event.time, phases
+        phases.add(event.phase)
+    return None, phases
+
+
+def may_be_used(work, since, phases):
+    """Whether somebody may be at work on it, by all that can still be told.
+
+    :param since, phases: as since_power returns them.
+    """
+    return NFS in phases or work.driver.has_root(work.board) or used_since(work, since)
+
+
+def note_unwatched(work):
+    """Write down that a boot went on while nobody looked: its root is not taken for one that was never used.
+
+    What its root tells is enough for a cut of its power, and not for removing it.
+    """
+    if work.began == states.BOOTING and work.claim and not (work.change.check or work.ran):
+        work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
+
+
+def note_if_used(work):
+    """The same before a verb that looks no further switches a board whose boot has no play any more."""
+    if work.state == states.BOOTING and work.claim and not (work.change.check or work.ran):
+        if work.proxy.store.had_power(work.claim) and may_be_used(work, *since_power(work)):
+            note_unwatched(work)
 
 
 def used_since(work, when):
     """Whether a board's root may have been used since a unix time; True where nobody can tell.
 
-    :param when: when its boot began; None where that is not known.
+    :param when: when its boot began; None where that is not known. The node's clock went back where it is to come.
     """
-    if work.from_its_disk or when is None:
+    if work.from_its_disk or when is None or when > time.time():
         return True
     try:
         root = Place(work.proxy, work.board).root

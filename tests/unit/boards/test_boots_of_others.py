@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import starting, used_root
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import REBOOT
 from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
@@ -76,7 +76,7 @@ def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch,
     said, got = [], []
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
     one, boot = loop(check), SimpleNamespace(work=work, used=used, tries=0, take_up=lambda *given: got.append(given))
-    one._unwatched = lambda boot: got.append("unwatched")
+    monkeypatch.setattr(starting, "note_unwatched", lambda work: got.append("unwatched"))
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
     assert got == [({"power"}, now - 40.0), *["unwatched"] * used, *[("follow", 260.0, 1)] * (not check)]
@@ -96,8 +96,8 @@ def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch,
 def test_whether_somebody_may_use_a_boot_of_another_process(monkeypatch, phases, connected, written, used):
     """Lost: what a tenant wrote there, taken for a root that nobody ever used."""
     asked, posted = [], []
-    monkeypatch.setattr(starting, "used_since", lambda work, when: asked.append(when) or written)
-    work = SimpleNamespace(driver=SimpleNamespace(has_root=lambda board: connected))
+    monkeypatch.setattr(used_root, "used_since", lambda work, when: asked.append(when) or written)
+    work = SimpleNamespace(driver=SimpleNamespace(has_root=lambda board: connected), board=None)
     one, boot = loop(), SimpleNamespace(work=work, board=SimpleNamespace(id=3))
     one._post = lambda *given: posted.append(given)
     one._look_into_root(boot, 960.0, phases)
@@ -111,13 +111,20 @@ def test_whether_somebody_may_use_a_boot_of_another_process(monkeypatch, phases,
         ([], (None, set())),
         ([ON, event("tftp")], (None, {"power", "tftp"})),
         ([event("switch", "is to be switched on"), ON, event("nfs")], (1000.0, {"power", "nfs"})),
-        ([event("nfs"), event("switch", "is to be told by ssh to reboot"), event("error")], (1000.0, {"error"})),
+        (
+            [event("switch", "is to be switched on"), event("switch", "is to be told by ssh to reboot")],
+            (1000.0, {"switch"}),
+        ),
+        ([event("switch", "is to be switched on"), event("switch", "is to be switched off")], (1000.0, {"switch"})),
+        ([event("nfs"), TOLD, event("error")], (1000.0, {"error"})),
     ],
 )
 def test_since_when_a_boot_may_have_changed_something(events, since):
     """Lost: a boot's own traces, for what was written before it; or those of an earlier one, for its own."""
-    one = loop(newest_events=lambda board, most: [SimpleNamespace(**dict(vars(one), time=1000.0)) for one in events])
-    assert one._since_power(SimpleNamespace(board=SimpleNamespace(id=3))) == since
+    known = [SimpleNamespace(**dict(vars(one), time=1000.0)) for one in events]
+    store = SimpleNamespace(newest_events=lambda board, most: known)
+    work = SimpleNamespace(board=SimpleNamespace(id=3), proxy=SimpleNamespace(store=store))
+    assert used_root.since_power(work) == since
 
 
 @pytest.mark.parametrize(
@@ -135,5 +142,5 @@ def test_a_boot_that_nobody_watched_is_written_down(fields, written):
     said, change = [], SimpleNamespace(check=False)
     work = SimpleNamespace(**dict(dict(began="booting", claim="c", ran=False, change=change, instance="vm0"), **fields))
     work.say = lambda phase, text: said.append((phase, text))
-    Starting._unwatched(SimpleNamespace(work=work))
+    used_root.note_unwatched(work)
     assert said == ([("unwatched", "it had power and nobody looked: vm0 may have run")] if written else [])

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import presence, starting
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import DECIDING, SWITCHING
+from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import UNWATCHED
 from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
 
 
@@ -102,13 +103,13 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     for name, act in {
         "_resumes": lambda boot: resumes,
         "_was_ours": lambda boot: ours,
-        "_unwatched": lambda boot: None,
         "_found_off": lambda boot: did.append("found off"),
         "_cold_start": lambda boot: did.append("cold start"),
         "_resume": lambda boot, powered: did.append(f"resumes {powered}"),
         "_leave": lambda boot, why: did.append(f"left {whys[why]}"),
     }.items():
         monkeypatch.setattr(one, name, act, raising=False)
+    monkeypatch.setattr(starting, "note_unwatched", lambda work: None)
     one._decide(boot)
     looked = boot.stage == DECIDING and boot.outlet_now is not None
     cut = ["cold start"] if ours or boot.outlet_now == "off" else ["quarantine"]
@@ -138,7 +139,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
     ("check", "began", "claim", "done"),
     [
         (True, "booting", "c", ["cold start"]),
-        (False, "booting", "c", [starting.UNWATCHED, "heard"]),
+        (False, "booting", "c", [UNWATCHED, "heard"]),
         (False, "booting", None, ["heard"]),
         (False, "running", "c", ["heard"]),
     ],

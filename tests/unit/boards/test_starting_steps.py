@@ -207,13 +207,13 @@ SILENT = {"outlet_now": "on", "probe": False}
         ({}, False, True, "said"),
     ],
 )
-def test_a_silent_board_that_is_on(of_work, ours, check, done):
+def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
     """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use."""
     used = {"used": of_work.get("used", False)}
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
-    one._unwatched = lambda boot: None
+    monkeypatch.setattr(starting, "note_unwatched", lambda work: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
     one._decide(boot)

@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, starting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, used_root
 from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import MADE, Root
@@ -163,7 +163,7 @@ def loopback():
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     """Its boards have no roots: a test says what is written into them."""
-    monkeypatch.setattr(starting, "used_since", lambda work, when: False)
+    monkeypatch.setattr(used_root, "used_since", lambda work, when: False)
     return Site(tmp_path)
 
 

@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import (
     pdu_loop,
     presence,
     starting,
+    used_root,
 )
 from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import Boot
 from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
@@ -555,7 +556,7 @@ def test_a_first_boot_whose_root_was_written_under_a_killed_play_is_its_tenants(
     monkeypatch.setattr(presence, "PROOF", 0.3)
     monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
     asked = []
-    monkeypatch.setattr(starting, "used_since", lambda work, when: asked.append(when) or True)
+    monkeypatch.setattr(used_root, "used_since", lambda work, when: asked.append(when) or True)
     site.claim(0)
     site.play(0, stall="tftp")
     site.run("start", 0, wait=False)

@@ -197,3 +197,34 @@ def test_what_somebody_wrote_under_a_killed_play_is_his(site, monkeypatch, timeo
     assert (data.read_text(), site.outlets()["2"]) == ("kept", "on")
     assert site.record(1).claim.instance == "bob"
     assert [event.text for event in site.events(1, "switch")] == ["pdu-a outlet 2 is to be switched on"]
+
+
+def cut_hard(site):
+    verb(site, "rebooted", how="hard")
+
+
+def cut_auto(site):
+    verb(site, "rebooted")
+
+
+@pytest.mark.parametrize("first", [cut_hard, cut_auto, stopped])
+@pytest.mark.parametrize("stuck", [False, True])
+def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stuck):
+    """Lost: the same root, where the reboot that reconcile names, or a stop, came between the two plays."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
+    assert not site.module("tilera_boot", boards=[1], instance="bob", timeout=5, wait=False).get("failed")
+    data = site.state / "board-roots" / "fs_1" / "root" / "data"
+    data.write_text("kept")
+    monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
+    site.wire(1, fake={"stall": "tftp"})
+    path = site.folder / "pdu-a.json"
+    if stuck:
+        path.write_text(json.dumps(dict(json.loads(path.read_text()), stuck=["2"])))
+    first(site)
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), stuck=[])))
+    site.module("instance", kind="board", state="running", instance="bob", timeout=1, **WISH)
+    assert data.read_text() == "kept"
+    assert site.record(1).claim.instance == "bob"
