@@ -271,6 +271,11 @@ def _tried(request, claims, last):
         request.take_back(ids)
     elif steps.blame == BOARD and not last and request.params["board"] is None:
         blamed = [board["board"] for board in steps.boards if board["blame"] == BOARD]
+        # A root from before, on a board that has power and by the database never had it: that may be an older copy.
+        before = {claim["board"] for claim in claims if claim["image_hash"]}
+        known = request.proxy.store.records(before.intersection(blamed))
+        if not all(record.claim and request.proxy.store.had_power(record.claim) for record in known.values()):
+            return False
         return request.remove(blamed, never_ran=True)
     return False
 

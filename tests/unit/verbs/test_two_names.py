@@ -228,3 +228,17 @@ def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stu
     site.module("instance", kind="board", state="running", instance="bob", timeout=1, **WISH)
     assert data.read_text() == "kept"
     assert site.record(1).claim.instance == "bob"
+
+
+def test_a_root_from_before_is_not_removed_under_a_board_that_is_on(site, monkeypatch):
+    """Lost: a tenant's root, where the database is a copy from just before his board got power, and he is at work."""
+    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
+    data = site.state / "board-roots" / "fs_1" / "root" / "data"
+    data.write_text("kept")
+    site.pdu(board1="on")
+    for _again in range(2):
+        said = verb(site, "running", **WISH)
+        assert "bob was never started here: not switched" in said["msg"]
+        assert (data.read_text(), site.record(1).claim.instance) == ("kept", "bob")
