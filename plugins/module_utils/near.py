@@ -14,10 +14,10 @@ from .printable import MOST, brief
 
 #: In shorter words a wrong letter makes another word, which an operator may call something of his own (code, node).
 LONG = 5
-#: Words that are what they are, although a letter of them makes one that is known (state, count, board, force, hours).
-OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "stage", "stale", "tours", "yours")
 #: Of these, one letter more or less does (keys, key; nod, node).
 SHORT = 4
+#: Words that are what they are, although a letter of them makes one that is known (state, count, board, force, hours).
+OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "stage", "stale", "tours", "yours")
 
 
 def meant_by(name, known):

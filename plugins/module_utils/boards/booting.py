@@ -42,9 +42,7 @@ class Boot:
         self.switch_seconds = 0.0
         self.powered = None  # monotonic time of power on
         self.cycled = False  # this call saw its outlet off before
-        self.used = (
-            False  # whether somebody may be at work since another process began it; None while that is looked up
-        )
+        self.used = False  # somebody may be at work since another process began it; None while that is looked up
         self.taken_over = False  # somebody may be, and its firmware asked for nothing since it is watched
         self.tries = 0
         self.kinds = {}  # kind seen: when

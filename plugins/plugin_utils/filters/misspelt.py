@@ -22,7 +22,11 @@ LEFT_OVER = "_raw_params"
 SECRET = ("community", "credential", "key", "pass", "secret", "token")
 
 
-def misspelt(options, rest=None):
+def misspelt(options, rest=None, vain=None):
+    """In words, what is wrong with the extra variables that were given; nothing where all is well.
+
+    :param vain: {name: what is said of it} of options of other playbooks; in an inventory they are anybody's variables.
+    """
     if isinstance(options, (str, dict)):
         raise AnsibleFilterError("hetero.compute.misspelt needs a list of options before the bar")
     meant = {name: _meant(name, options) for name in map(str, load_extra_vars(DataLoader())) if name not in options}
@@ -31,6 +35,7 @@ def misspelt(options, rest=None):
     # of -e --check=true nothing is an option of ours
     dashed = [one_line(brief(name)) for name, option in meant.items() if name.startswith("-") and not option]
     said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
+    said += [f"{name} {vain[name]}" for name in meant if name in (vain or {})]
     return "; ".join([*said, *_left_over(rest)])
 
 

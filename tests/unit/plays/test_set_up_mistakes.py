@@ -157,6 +157,8 @@ def test_a_set_up_of_some_proxies_is_said_by_limit(proxies, word):
     _folders, plays = proxies
     rc, output = plays.play("proxy", "--check", "-e", f"{word}=p2")
     assert (rc, f"{word} chooses nothing here: all of group proxies are set up" in output) == (2, True), output
+    rc, output = set_up(plays, "proxy", **{word: "http://cache.lab:3128"})
+    assert "chooses nothing here" not in output, "a variable of the site's own"
 
 
 def test_an_inventory_without_mistakes_has_none(proxies):
