@@ -31,6 +31,8 @@ from .pxe import Pxe, entry_name, initrd_name, kernel_name
 SECONDS = {"tftp": 0.05, "nfs": 0.1, "running": 0.15}
 #: The phases in their order, to see what a stall keeps from coming.
 ORDER = ("tftp", "kernel", "nfs", "running")
+#: Those of which whoever watches is told.
+SEEN = ORDER[:-1]
 TICK = 0.01
 
 
@@ -42,6 +44,7 @@ class Fake(Pxe):
     def __init__(self, proxy):
         super().__init__(proxy)
         self._lock = threading.Lock()
+        self._told = {}  # {(board id, phase): in which boot it was told of, None for never}, of boards that are watched
 
     def _path(self, board):
         return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
@@ -90,20 +93,22 @@ class Fake(Pxe):
         over = threading.Event()
         # What was over before anybody watched is not seen, as packets are not.
         told = {
-            (board.id, phase): self._boot(board)["boots"]
+            (board.id, phase): self._boot(board)["boots"] if self._reached(board, phase) else None
             for board in boards
-            for phase in ("tftp", "kernel", "nfs")
-            if self._reached(board, phase)
+            for phase in SEEN
         }
-        thread = threading.Thread(target=self._tell, args=(boards, seen, over, told), name="fake phases", daemon=True)
+        self._told.update(told)
+        thread = threading.Thread(target=self._tell, args=(boards, seen, over), name="fake phases", daemon=True)
         thread.start()
         try:
             yield
         finally:
             over.set()
             thread.join()
+            for key in told:
+                self._told.pop(key, None)
 
-    def _tell(self, boards, seen, over, told):
+    def _tell(self, boards, seen, over):
         while not over.wait(TICK):
             for board in boards:
                 boots = self._boot(board)["boots"]
@@ -112,12 +117,20 @@ class Fake(Pxe):
                     ("kernel", ((TFTP, kernel_name(board)), (TFTP, initrd_name(board)))),
                     ("nfs", ((SYSTEM, ""), (NFS, ""))),
                 ):
-                    if told.get((board.id, phase)) != boots and self._reached(board, phase):
-                        told[board.id, phase] = boots
+                    if self._told[board.id, phase] != boots and self._reached(board, phase):
                         for kind, name in things:
                             seen(board.id, kind, name, time.monotonic(), f"{board.ip} boot {boots}")
                         for name in self._play(board).get("thief", ()) if phase == "kernel" else ():
                             seen(board.id, TFTP, name, time.monotonic(), "somebody else")
+                        self._told[board.id, phase] = boots
+
+    def _is_told(self, board):
+        """Whether whoever watches was told of all that the board asked for: it answers after that, however busy this
+        process is.
+        """
+        boots = self._boot(board)["boots"]
+        phases = [phase for phase in SEEN if self._reached(board, phase)]
+        return all(self._told.get((board.id, phase), boots) == boots for phase in phases)
 
     def files(self, board):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
@@ -129,7 +142,8 @@ class Fake(Pxe):
         while not deadline.passed and not cancelled.wait(TICK):
             if self._play(board).get("taken"):
                 raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
-            if self._reached(board, "running") and not self._play(board).get("unproven"):
+            up = self._reached(board, "running") and self._is_told(board)
+            if up and not self._play(board).get("unproven"):
                 play = self._play(board)
                 if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
                     raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
