@@ -30,13 +30,25 @@ PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 class Place(NamedTuple):
     """Where a PDU is reached.
 
+    :param hosts: all of its host's addresses; the name itself where nobody says one.
+    :param known: whether these are addresses.
     :param port: None for one of its own.
     :param unit: which of several it is that one address has; None where its settings do not say.
     """
 
-    host: str
+    hosts: frozenset[str]
+    known: bool
     port: int | None = None
     unit: str | None = None
+
+    def is_at(self, other):
+        """Whether both are surely one address."""
+        return self.port == other.port and bool(self.hosts & other.hosts)
+
+    def may_be_at(self, other):
+        """Whether nobody can rule that out: only one of them names a port, or a name has no address just now."""
+        ports = self.port == other.port or None in (self.port, other.port)
+        return ports and (bool(self.hosts & other.hosts) or not (self.known and other.known))
 
 
 def address(settings):
@@ -50,7 +62,7 @@ def place(settings):
     host = settings.get("host") or settings.get("path")
     if not host:
         return None
-    return Place(_plain(host), _port(settings.get("port")), _unit(settings))
+    return _placed(host, _port(settings.get("port")), _unit(settings))
 
 
 def plug(outlet):
@@ -62,15 +74,27 @@ def plug(outlet):
 def is_same(noted, settings):
     """Whether an address that was noted (`address`) is that of a PDU."""
     here = place(settings)
-    return here is not None and any(one[:2] == here[:2] for one in _readings(noted))
+    return here is not None and any(one.is_at(here) for one in _readings(noted))
 
 
 def may_be_same(noted, settings):
-    """The same where one of them names a port and the other does not: nobody knows then."""
+    """The same for what nobody can rule out (Place.may_be_at)."""
     here = place(settings)
-    return here is not None and any(
-        one.host == here.host and (one.port == here.port or None in (one.port, here.port)) for one in _readings(noted)
-    )
+    return here is not None and any(one.may_be_at(here) for one in _readings(noted))
+
+
+def devices(pdus):
+    """{name of a PDU: the first of all names of the same device}, for all that is sure; none of those without address.
+
+    :param pdus: {name: settings}.
+    """
+    places = {name: here for name, here in ((name, place(pdus[name])) for name in pdus) if here}
+    first: dict[str, str] = {}
+    for name, here in places.items():
+        alike = {first[other] for other in first if here.is_at(places[other]) and here.unit == places[other].unit}
+        first[name] = min([name, *alike])
+        first.update({other: first[name] for other in first if first[other] in alike})
+    return first
 
 
 def of(pdus, fed, alike):
@@ -114,17 +138,23 @@ def _readings(noted):
     """Places that a noted address may mean: the last part of one of IPv6 may be a port."""
     found = PORT.fullmatch(noted)
     if not found or noted.startswith("/"):
-        return [Place(_plain(noted))]
-    with_port = Place(_plain(found["host"]), _port(int(found["port"])))
-    return [with_port, Place(_plain(noted))] if ":" in found["host"] else [with_port]
+        return [_placed(noted)]
+    if ":" not in found["host"]:
+        return [_with_port(found)]
+    return [*([_with_port(found)] if _number(found["host"]) else []), _placed(noted)]
 
 
-def _plain(host):
-    """A host in the one spelling that all of its spellings and names have; a name that nobody knows as it is."""
+def _with_port(found):
+    return _placed(found["host"], _port(int(found["port"])))
+
+
+def _placed(host, port=None, unit=None):
+    """The Place of a host, in the one spelling that all of its spellings and names have."""
     text = str(host)
-    if text.startswith("/"):
-        return text
-    return _number(text) or _looked_up(text.lower().rstrip("."))
+    number = text if text.startswith("/") else _number(text)
+    name = text.lower().rstrip(".")
+    found = frozenset([number]) if number else _looked_up(name)
+    return Place(found or frozenset([name]), bool(found), port, unit)
 
 
 def _number(text):
@@ -138,14 +168,14 @@ def _number(text):
 
 @lru_cache(maxsize=None)
 def _looked_up(name):
-    """The first address of a name, of IPv4 where it has one; the name itself where nobody says one in time."""
+    """The addresses of a name; none where nobody says one in time."""
     found: list[str] = []
     began = time.monotonic()
     asking = threading.Thread(target=lambda: found.extend(_addresses(name)), name=f"look up {name}", daemon=True)
     asking.start()
     asking.join(max(0.0, LOOKUPS - _waited[0]))
     _waited[0] += time.monotonic() - began
-    return min(found, key=lambda address: (":" in address, address), default=name)
+    return frozenset(found)
 
 
 #: Seconds that were waited for names so far.

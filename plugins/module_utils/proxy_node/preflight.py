@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from ..boards.boards_file import COLUMNS, BoardsFileError, parse
-from ..boards.pdu_names import place, plug
+from ..boards.pdu_names import devices, plug
 from ..boards.proxy import KERNEL_SOURCES
 from ..command import command
 from ..errors import HeteroError
@@ -170,7 +170,7 @@ def wiring(plan, boards, found):
     """
     wires, pdus = right_types(plan, found)
     known = {str(board.id) for board in boards}
-    users = {}
+    users, names = {}, devices(pdus)
     for board_id, wire in sorted(wires.items()):
         thing = f"tftp_proxy_boards, board {board_id}"
         if boards and board_id not in known:
@@ -182,12 +182,12 @@ def wiring(plan, boards, found):
         if (pdu is None) != (outlet is None) and not wire.wrong & {"pdu", "outlet"}:
             found.defect(thing, "pdu and outlet belong together", "name both or neither")
         if pdu is not None and pdu not in plan.pdus:
-            names = ", ".join(sorted(plan.pdus)) or "none"
-            found.defect(thing, f"no such PDU: {pdu} (known: {names})", "add it to tftp_proxy_pdus")
+            known_pdus = ", ".join(sorted(plan.pdus)) or "none"
+            found.defect(thing, f"no such PDU: {pdu} (known: {known_pdus})", "add it to tftp_proxy_pdus")
         if pdu is not None and outlet is not None:
             words_check.outlet(thing, outlet, pdus.get(pdu, {}).get("driver"), found)
             # a PDU that has two names is one
-            users.setdefault((place(pdus.get(pdu, {})) or pdu, plug(outlet)), []).append((board_id, pdu))
+            users.setdefault((names.get(pdu, pdu), plug(outlet)), []).append((board_id, pdu))
         ram_key = wire.get("ram_key")
         if ram_key not in (None, *RAM_KEYS):
             found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
@@ -195,7 +195,7 @@ def wiring(plan, boards, found):
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
         words_check.boot_driver(thing, wire, found)
         disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
-    for (_place, outlet), fed in users.items():
+    for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found)

@@ -18,17 +18,18 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_n
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
 from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
 
-HOST = "10.0.100.1"
+HOST, OTHER = "10.0.100.1", "10.0.100.2"
 
 
 @pytest.fixture(autouse=True)
 def named(monkeypatch):
-    """A name server that knows one PDU, by both of its addresses."""
+    """A name server that knows one PDU by each of its addresses, another by one of those of it, and a third one."""
+    addresses = {"pdu-named.lab": ("fd00::5", "10.0.100.0", HOST), "pdu-also.lab": ("fd00::5",), "other.lab": (OTHER,)}
 
     def ask(name, port, type):
-        if name != "pdu-named.lab":
+        if name not in addresses:
             raise socket.gaierror("Name or service not known")
-        return [(None, type, 6, "", (address, 0)) for address in ("fd00::5", HOST)]
+        return [(None, type, 6, "", (address, 0)) for address in addresses[name]]
 
     monkeypatch.setattr(pdu_names.socket, "getaddrinfo", ask)
     monkeypatch.setattr(pdu_names, "_waited", [0.0])
@@ -86,13 +87,47 @@ def test_what_a_pdu_is_known_by(settings, address):
         (HOST, {"host": f"::ffff:{HOST}"}, True, True),
         (HOST, {"host": "pdu-named.lab", "port": 23}, True, True),
         ("pdu-named.lab:2301", {"host": f"{HOST}", "port": 2301}, True, True),
-        (HOST, {"host": "pdu-unknown.lab"}, False, False),
+        ("10.0.100.0", {"host": "pdu-named.lab"}, True, True),
+        ("fd00::5", {"host": "pdu-named.lab"}, True, True),
+        ("pdu-also.lab", {"host": "pdu-named.lab"}, True, True),
+        ("pdu-also.lab", {"host": HOST}, False, False),
+        ("other.lab", {"host": "pdu-named.lab"}, False, False),
+        (HOST, {"host": "pdu-unknown.lab"}, False, True),
+        ("pdu-unknown.lab", {"host": HOST, "port": 22}, False, True),
+        ("pdu-unknown.lab:2301", {"host": HOST, "port": 2302}, False, False),
+        ("pdu-unknown.lab", {"host": "PDU-unknown.lab."}, True, True),
+        ("/run/a.json", {"host": "pdu-unknown.lab"}, False, True),
     ],
 )
 def test_one_address_is_one_pdu(noted, settings, same, may_be):
     """Lost: a tenant's power, for one of two names of its PDU names the port that the other leaves out."""
     assert pdu_names.is_same(noted, settings) is same
     assert pdu_names.may_be_same(noted, settings) is may_be
+
+
+def test_of_two_names_one_is_the_device():
+    """Lost: the set-up's word that two boards of one outlet are wired, where its PDU has several names or addresses."""
+    pdus = {
+        "pdu-a": {"host": HOST},
+        "pdu-c": {"host": "10.0.100.0"},
+        "pdu-b": {"host": "pdu-named.lab", "port": 23},
+        "pdu-d": {"host": "other.lab"},
+        "pdu-e": {"host": HOST, "agent_options": {"switch": 2}},
+        "pdu-f": {"host": HOST, "port": 2301},
+        "pdu-g": {"host": "pdu-unknown.lab"},
+        "pdu-h": {"host": "10.0.100.0"},
+        "pdu-i": {},
+    }
+    assert pdu_names.devices(pdus) == {
+        "pdu-a": "pdu-a",
+        "pdu-b": "pdu-a",
+        "pdu-c": "pdu-a",
+        "pdu-d": "pdu-d",
+        "pdu-e": "pdu-e",
+        "pdu-f": "pdu-f",
+        "pdu-g": "pdu-g",
+        "pdu-h": "pdu-a",
+    }
 
 
 @pytest.mark.parametrize(

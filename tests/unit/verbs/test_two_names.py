@@ -160,10 +160,13 @@ def test_no_reboot_cuts_what_is_on_for_nobody(named, monkeypatch, how, after):
     assert not [event.text for event in named.events(1, "switch") if "switched" in event.text]
 
 
-@pytest.mark.parametrize("host", ["pdu-a.lab", f"::ffff:{HOST}"])
+@pytest.mark.parametrize("host", ["pdu-a.lab", f"::ffff:{HOST}", "pdu-of-many.lab", "pdu-unknown.lab"])
 def test_a_name_of_the_pdu_is_the_pdu(named, monkeypatch, host):
-    """Lost: Jackie's power, to a reconcile that found a free board on, by the host name of her PDU."""
-    answer = [(2, 1, 6, "", (HOST, 0))]
+    """Lost: Jackie's power, to a reconcile that found a free board on, by the host name of her PDU: one of several
+    addresses, or one that no name server says just now.
+    """
+    addresses = {"pdu-a.lab": [HOST], "pdu-of-many.lab": ["10.0.0.1", HOST]}.get(host, [])
+    answer = [(2, 1, 6, "", (address, 0)) for address in addresses]
     monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda name, port, type: answer)
     pdu_names._looked_up.cache_clear()
     path = named.folder / "proxy.json"
