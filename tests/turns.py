@@ -44,6 +44,13 @@ def mark_other_days(items, days=3, least=4):
                 item.add_marker(pytest.mark.another_day)
 
 
+def mark_all_but_todays(items, days=3):
+    """Of all these tests together, today's are left; the others are marked `long`."""
+    items = [item for item in items if not item.get_closest_marker("long")]
+    for item in set(items) - set(todays(items, days)):
+        item.add_marker(pytest.mark.long)
+
+
 def turn(number, days):
     """Marks a test whose day is every `days`-th, and is it when `number` is what is left of the day divided by that."""
     return (lambda test: test) if DAY % days == number else pytest.mark.long

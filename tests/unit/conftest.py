@@ -19,7 +19,7 @@ from hypothesis import configuration
 from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
 from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
-from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
+from ansible_collections.hetero.compute.tests.turns import DAY, mark_all_but_todays, mark_other_days
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +36,8 @@ MACHINE = Watch()
 WITH_LXC = {"attaching", "gpu_races", "lxc"}
 #: Subjects whose cases are played nodes and devices, and take half of all the unit tests' time: they take turns.
 PLAYED = {"disk", "guests", "images", "power", "verbs"}
+#: Subjects whose tests run ansible-playbook, some seconds of a processor each: ten minutes together.
+OF_PLAYS = {"awx", "plays"}
 
 
 def pytest_report_header():
@@ -45,6 +47,7 @@ def pytest_report_header():
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
     mark_other_days([item for item in items if Path(item.fspath).parent.name in PLAYED])
+    mark_all_but_todays([item for item in items if Path(item.fspath).parent.name in OF_PLAYS])
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"
