@@ -16,7 +16,7 @@ from ..errors import BadInput
 #: <linux/mount.h>: nobody here may gain rights by a set-uid file or a device node that a tenant made in its root, and
 #: its programs are for its board to run.
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+MS_REC, MS_SLAVE = 0x4000, 0x80000
 FOR_TENANTS = MS_NOSUID | MS_NODEV | MS_NOEXEC
 
 #: <sys/mount.h>
@@ -52,8 +52,12 @@ def mount_ext4(device, point, options, read_only=False):
 
 
 def own_mounts():
-    """Have what this process mounts from now on seen by nobody else, and unmounted when it ends."""
-    number = _call("unshare", CLONE_NEWNS) or _call("mount", None, b"/", None, MS_REC | MS_PRIVATE, None)
+    """Have what this process mounts from now on seen by nobody else, and unmounted when it ends.
+
+    What others unmount meanwhile is unmounted here, too, where / is shared, as systemd has it: a root that is held here
+    could not be mounted again.
+    """
+    number = _call("unshare", CLONE_NEWNS) or _call("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
     if number:
         raise OSError(number, os.strerror(number), "mount namespace")
 

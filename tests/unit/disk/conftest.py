@@ -29,10 +29,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.shell import S
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
 from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY, Site
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
+from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
 
 RAM = "cd" * 32
 MIB = 1 << 20
@@ -208,7 +208,7 @@ def own_mounts():
     """Mounts of images that only this process sees, and that are over with it."""
     if os.geteuid() != 0:
         pytest.skip("an image's files are mounted, which needs root: run as root")
-    mounts.own_mounts()
+    have_own_mounts()
 
 
 @pytest.fixture

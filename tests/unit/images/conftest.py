@@ -8,11 +8,9 @@ Owners and mounts need root; a run without it says so for each test that it skip
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,10 +20,10 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import
 from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
+from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 
 #: <linux/sched.h>
-CLONE_NEWNS = 0x20000
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 
 
@@ -39,14 +37,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_mounts():
-    """Mounts that only this process sees.
-
-    A container that starts elsewhere on this machine would take a copy of a test's mounts with it, and an overlay that
-    is in use there cannot be mounted again here (EBUSY).
-    """
+    """Mounts that only this process sees."""
     if os.geteuid() == 0:
-        assert ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0
-        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        have_own_mounts()
 
 
 class Site:

@@ -264,6 +264,37 @@ def test_a_file_is_written_by_one_mount_only(folder, image, monkeypatch):
     assert root.ready(image)
 
 
+LETS_GO = """
+import os, subprocess, sys
+from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
+
+folder = sys.argv[1]
+subprocess.run(["mount", "-t", "tmpfs", "root", folder], check=True)
+(here, done), (seen, told) = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    mounts.own_mounts()
+    subprocess.run(["mount", "-t", "tmpfs", "own", os.path.dirname(folder)], check=True)
+    subprocess.run(["umount", os.path.dirname(folder)], check=True)
+    os.write(told, b"x")
+    os.read(here, 1)
+    print("still there" if mounts.mounts_below(folder) else "let go", flush=True)
+    os._exit(0)
+os.read(seen, 1)
+subprocess.run(["umount", folder], check=True)
+os.write(done, b"x")
+os.waitpid(child, 0)
+"""
+
+
+def test_who_completes_one_file_system_holds_no_other(tmp_path):
+    """Lost: a root that "is still mounted elsewhere" for as long as another image is imported."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    argv = ["unshare", "--mount", "--propagation", "shared", sys.executable, "-c", LETS_GO, str(folder)]
+    assert subprocess.run(argv, check=True, timeout=60, stdout=subprocess.PIPE, text=True).stdout == "let go\n"
+
+
 KILLED = """
 import os, sys
 sys.path.insert(0, {path!r})
