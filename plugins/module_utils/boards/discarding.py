@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 
-from ..boot import ssh
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError, Refused
 from ..images.disk_files import DiskFiles
@@ -22,8 +21,7 @@ from ..images.roots import Root
 from ..locks import lock
 from ..plays import play
 from ..printable import brief
-from .outlet_power import statuses
-from .power_proof import LOOK, LOOKS
+from .gone import exports_of, sign_of_life
 from .unnamed import told
 
 VERB = "reconcile"
@@ -79,7 +77,7 @@ def _remove(proxy, board, ended, change, deadline):
     if not there:
         return there
     _must_serve_nobody(proxy, board, parts.clients())
-    _must_have_no_power(proxy, board, parts.clients(), deadline)
+    _must_have_no_power(proxy, board, deadline)
     if not change.note(f"board{board}, not in the boards file", {"there": there}, {"there": []}) or change.check:
         return there
     parts.remove()
@@ -136,44 +134,25 @@ def _must_serve_nobody(proxy, board, clients):
             )
 
 
-def _must_have_no_power(proxy, board, clients, deadline):
-    """Refused where the wiring still names a board's outlet, and that is not off; or where something answers at an
-    address to which its root is exported.
-    """
-    wiring = proxy.config["boards"]
-    place = _outlet(wiring.get(str(board), {}))
-    if place and place not in [_outlet(wiring.get(str(other), {})) for other in proxy.boards]:
-        pdu, outlet = place
-        states, error = statuses(proxy, [pdu], deadline)[pdu]
-        if states.get(outlet) == "on":
-            remedy = f"see what it feeds, and have that switched off; or take the board out of the wiring; then {AGAIN}"
-            raise Refused(f"its outlet {outlet} of {pdu} is on: nothing is removed", f"board{board}", remedy)
-        if outlet not in states:
-            what = f"whether its outlet {outlet} of {pdu} is off is not known ({error or 'it has no such outlet'})"
-            remedy = f"mend that, or take the board out of the wiring; then {AGAIN}"
-            raise Refused(f"{what}: nothing is removed", f"board{board}", remedy)
-    for client in sorted(clients):
-        if any(ssh.alive(client, LOOK) for _turn in range(LOOKS)):
-            what = f"something answers at {client}, to which its root is exported: nothing is removed"
-            raise Refused(what, f"board{board}", f"see which machine that is, and switch it off; then {AGAIN}")
-
-
-def _outlet(wire):
-    """(PDU, outlet) that a board's wiring names; None where it names none."""
-    return (wire["pdu"], str(wire["outlet"])) if "pdu" in wire and "outlet" in wire else None
+def _must_have_no_power(proxy, board, deadline):
+    sign = sign_of_life(proxy, board, deadline)
+    if sign:
+        what, remedy = sign
+        raise Refused(f"{what}: nothing is removed", f"board{board}", f"{remedy}; then {AGAIN}")
 
 
 class _Parts:
     """What lies here of one board."""
 
     def __init__(self, proxy, board):
+        self._proxy, self._board = proxy, board
         self.server = exporter(proxy.config["exports"], proxy.folder("exports"))
         self.root = Root(proxy.config["state_folder"], board)
         self.disk = DiskFiles(proxy.folder("disks"), board)
         self.pseudo = self.server.mounted_as(board, self.root.path)
 
     def exports(self):
-        return [export for export in self.server.show().values() if export.path == self.root.path]
+        return exports_of(self._proxy, self._board)
 
     def clients(self):
         """Addresses to which its root is exported."""

@@ -54,6 +54,7 @@ PLUGGED = (
     "; where {names} had the plug moved, name the outlet there of {names}, too: "
     f"{play('reconcile', adopt='{adopt}')} takes the wiring's word for that"
 )
+BELIED = "; {names} answers while the outlet of its wiring is off, so no word is taken for that wiring"
 ANEW = (
     f"nothing is switched: once it is known that the wiring is right ({play('cabling')} says what the outlets of free "
     f"boards feed), {play('reconcile', adopt='{names}')} takes its word; where a record cannot be read, it is written "
@@ -213,6 +214,7 @@ class Doubt:
     def __init__(self, feeds, board, claim, new, old, holders, unknown):
         self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
         self.unknown, self._boards = unknown, feeds.proxy.boards
+        self.alive = []  # boards of it that answer although the outlet of their wiring is off
         self._old_pdu = next(iter(feeds.names(old)), None) if old else None
         self._new_power = self._old_power = None
 
@@ -278,7 +280,9 @@ class Doubt:
         nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
         if not self.unknown or self.holders or self.old:
             words = CORRECT
-            if self.old:
+            if self.alive:
+                words += BELIED.format(names=" and ".join(f"board{board}" for board in self.alive))
+            elif self.old:
                 words += WORD.format(name=self.claim.instance)
             elif self.holders:
                 names = [kept.claim.instance for kept in self.holders.values()]
@@ -358,10 +362,12 @@ def compare(proxy, looks, names):
     feeds = Feeds(proxy)
     doubts = {look: feeds.doubt(look.work.board, look.work.claim) for look in looks}
     ask(proxy, [doubt for doubt in doubts.values() if doubt])
+    alive = {look.work.board.id for look in looks if look.lives_without_power}
     for look, doubt in doubts.items():
         work = look.work
+        belied = sorted(alive & {work.board.id, *(doubt.holders if doubt else ())})
         # A word answers one question a run, and none that what is seen answers already.
-        named = work.instance in names and not look.lives_without_power
+        named = work.instance in names and not belied
         by_word, again = named and not look.found, TWICE.format(name=work.instance) if named and look.found else None
         if doubt is None:
             if feeds.is_unknown(work.board) and by_word:
@@ -382,6 +388,7 @@ def compare(proxy, looks, names):
             start = play("start_instance", instance=work.instance)
             look.note(f"{doubt}: it is off, and {start} takes the outlet that its wiring names")
         else:
+            doubt.alive = belied
             look.note(f"{doubt}: {again or doubt.remedy}")
             look.left = look.left or not again
 

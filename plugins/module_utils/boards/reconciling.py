@@ -93,7 +93,7 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
                     _adopt(proxy, look, adopt)
             somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
             feeding.compare(proxy, somebodys, adopt)
-            crossed = [look for look in looked if look.lives_without_power]
+            crossed = _crossed(proxy, looked)
             for look in looked:
                 try:
                     _judge(proxy, look, crossed)
@@ -102,12 +102,13 @@ def reconcile(proxy, ids, change, timeout, adopt=(), forget=(), remove=()):
             _free(proxy, [look for look in looked if look.nobodys], change)
         for look in looked if change.check else ():
             look.yield_to_a_verb()  # it may have begun since
-    gone = unnamed.let_go(proxy, forget, change) if ids is None else []
+    gone, said = unnamed.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
+    said.update(dict.fromkeys(gone, unnamed.WOULD_BE_ENDED))  # in a dry run: others are not there any more
     removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
     ended = [*filter(None, ended), *gone]
     return dict(
         boards=[look.result for look in looks],
-        others=unnamed.others(proxy) if ids is None else [],
+        others=unnamed.others(proxy, said) if ids is None else [],
         ended=ended,
         removed=list(removed),
         unseen=[look.work.board.name for look in looks if look.unseen],
@@ -168,6 +169,25 @@ def _answer(look):
 
 def _lives(work):
     return any(work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
+
+
+def _crossed(proxy, looks):
+    """Looks at boards that any outlet which is on may feed: one that runs while its own is off, or one that nobody has
+    by any record, whose own is not on, and where somebody's root or disk is, or something answers.
+    """
+    crossed = [look for look in looks if look.lives_without_power]
+    if any(look.power == "on" and look.work.claim is None for look in looks):
+        unclaimed = [look for look in looks if look.work.claim is None and look.power != "on"]
+        with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
+            seen = threads.map(lambda look: _may_be_somebodys(proxy, look.work), unclaimed)
+            crossed += [look for look, somebodys in zip(unclaimed, seen) if somebodys]
+    return crossed
+
+
+def _may_be_somebodys(proxy, work):
+    if whose_root(proxy, work.board) or whose_archive(proxy, work.board):
+        return True
+    return _lives(work) or (work.state not in WAYS_BACK and bool(disks.used(proxy, work.board)))
 
 
 # ---- one board
@@ -233,7 +253,7 @@ def _in_use_again(look):
 def _nobodys(proxy, look, crossed):
     """A board that nobody has is off and clean; one that is not gets freed with the others.
 
-    :param crossed: looks at boards that run without their outlets: any outlet that is on may be one of theirs.
+    :param crossed: looks at boards that any outlet may feed that is on (_crossed).
     """
     work = look.work
     if look.power == "on" and crossed:

@@ -18,12 +18,18 @@ from ..images.exports import exporter
 from ..images.ownership import made_for
 from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE, Root
 from ..plays import play
+from .gone import sign_of_life
 from .recorded import RELEASE_PHASE
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
 MOVED = "{way}, or, where nobody has board{number} any more, remove it"
 LEFT = f"add it to the boards file; or, where it is gone for good, {play('reconcile', forget='{name}')} ends it"
+ALIVE = (
+    "not ended: {what}: add it to the boards file; or, where it is gone for good: {remedy}; then "
+    f"{play('reconcile', forget='{name}')} ends it"
+)
+WOULD_BE_ENDED = "would be ended"
 ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
 STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
 REMOVE = play("reconcile", remove="board{number}")
@@ -34,21 +40,25 @@ BOARDS_PATH = re.compile(r"/fs_(\d+)/root$")
 FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
 
-def let_go(proxy, names, change):
-    """End the claims of these instances on boards that the boards file does not name; the names of those ended.
+def let_go(proxy, names, change, deadline):
+    """End the claims of these instances on boards that the boards file does not name, and that are not at work all the
+    same; ([names of those ended], {name: why it was not ended}).
 
     What else is said of such a board, by a record that is another's or cannot be read, stays.
     """
-    ended = []
+    ended, kept = [], {}
     for board, name, claim, _error in _left(proxy):
-        if name in names and change.note(name, {"board": f"board{board}"}, {}):
+        sign = sign_of_life(proxy, board, deadline) if name in names else None
+        if sign:
+            kept[name] = ALIVE.format(what=sign[0], remedy=sign[1], name=name)
+        elif name in names and change.note(name, {"board": f"board{board}"}, {}):
             ended.append(name)
             if claim and not change.check:
                 proxy.store.forget(claim, f"board{board} is not in the boards file")
             elif not change.check:
                 proxy.store.keep_anew(board)
                 proxy.store.event(board, RELEASE_PHASE, ENDED.format(name=name), instance=name)
-    return ended
+    return ended, kept
 
 
 def not_ended(proxy, names, ended):
@@ -82,12 +92,15 @@ def _left(proxy):
     return sorted([one for one in found if one[0] not in proxy.boards], key=lambda one: one[0])
 
 
-def others(proxy):
-    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is."""
+def others(proxy, said):
+    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is.
+
+    :param said: {instance: what is said of its claim in place of how it is ended}.
+    """
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found = [_told(proxy, *left) for left in _left(proxy)]
+    found = [_told(proxy, said, *left) for left in _left(proxy)]
     found += [f"file {path}: {STRAY}" for path in proxy.store.strays()]
     found += [
         f"{told(root)}: {UNWANTED.format(number=number)}"
@@ -126,11 +139,11 @@ def _way_of(export):
     return UNWANTED.format(number=number[1]) if number else "look who made it"
 
 
-def _told(proxy, board, name, claim, error):
+def _told(proxy, said, board, name, claim, error):
     if claim:
-        return f"claim of {name} ({claim.owner}) on board{board}: {LEFT.format(name=name)}"
+        return f"claim of {name} ({claim.owner}) on board{board}: {said.get(name) or LEFT.format(name=name)}"
     if name:
-        return f"record of the claim of {name} on board{board}: {LEFT.format(name=name)}"
+        return f"record of the claim of {name} on board{board}: {said.get(name) or LEFT.format(name=name)}"
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
         moved = MOVED.format(way=proxy.store.way_back(error.thing, other), number=other)

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import discarding
+from ansible_collections.hetero.compute.plugins.module_utils.boards import gone as gone_boards
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
@@ -28,7 +29,7 @@ def answering(monkeypatch):
         looks.append(ip)
         return looks.count(ip) == found.get(ip)
 
-    monkeypatch.setattr(discarding.ssh, "alive", alive)
+    monkeypatch.setattr(gone_boards.ssh, "alive", alive)
     return found
 
 

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.boards import unnamed
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -48,7 +49,7 @@ def test_nothing_is_said_of_boards_of_the_file(node):
         export = dict(path=path, pseudo="/tftpboot/fs_0", clients=["10.0.2.1"])
         elsewhere = dict(path="/srv/board-roots/fs_9/root", pseudo="/srv", clients=[])
         (node.folder / "ganesha.json").write_text(json.dumps({"1": export, "7": elsewhere}))
-        assert unnamed.others(proxy) == []
+        assert unnamed.others(proxy, {}) == []
 
 
 def test_what_lies_there_for_others_is_said_with_what_to_do(gone):
@@ -70,7 +71,7 @@ def test_what_lies_there_for_others_is_said_with_what_to_do(gone):
             "4": dict(path=str(gone.state / "board-roots" / "fs_0" / "root"), pseudo="/c", clients=["10.0.2.1"]),
         }
         (gone.folder / "ganesha.json").write_text(json.dumps(exports))
-        found = unnamed.others(proxy)
+        found = unnamed.others(proxy, {})
     board1, board2, board7 = [unnamed.UNWANTED.format(number=number) for number in (1, 2, 7)]
     assert "hetero.compute.reconcile -e remove=board7" in board7
     assert found == [
@@ -90,7 +91,7 @@ def test_an_nfs_server_that_does_not_answer_hides_nothing_else(gone):
     """Lost: the claims and roots of boards that are gone, behind a server that is down."""
     (gone.folder / "bin" / "busctl").write_text("#!/bin/sh\necho no such service >&2\nexit 1\n")
     with gone.proxy() as proxy:
-        found = unnamed.others(proxy)
+        found = unnamed.others(proxy, {})
     assert [text.partition(":")[0] for text in found[:2]] == [
         "claim of bob (ann) on board1",
         "claim of eve (ann) on board2",
@@ -107,7 +108,7 @@ def test_a_record_that_says_nothing_of_its_board_is_said(gone):
         write(gone, mine, 1)
         gone.record(2).write_text("{")
         gone.record(0).unlink()
-        moved, damaged = unnamed.others(proxy)
+        moved, damaged = unnamed.others(proxy, {})
         assert moved.startswith(
             f"record on board1: {gone.record(1)}: that is a record of board0, not of board1: run on "
         )
@@ -115,7 +116,7 @@ def test_a_record_that_says_nothing_of_its_board_is_said(gone):
         said = f"record on board2: {gone.record(2)}: what it says of a claim cannot be read: {unnamed.UNREAD}"
         assert damaged == said
         write(gone, mine, 0)
-        copy = unnamed.others(proxy)[0]
+        copy = unnamed.others(proxy, {})[0]
         assert copy.endswith(f"not of board1: {unnamed.COPY}")
 
 
@@ -124,7 +125,7 @@ def test_both_are_said_where_record_and_database_name_two_claims(gone):
     with gone.proxy() as proxy:
         bob = proxy.store.claim_of("bob")
         write(gone, replace(bob, instance="carol", created=1.0), 1)
-        assert [text.partition(" on ")[0] for text in unnamed.others(proxy)] == [
+        assert [text.partition(" on ")[0] for text in unnamed.others(proxy, {})] == [
             "claim of bob (ann)",
             "record of the claim of carol",
             "claim of eve (ann)",
@@ -137,9 +138,9 @@ def test_a_claim_of_a_board_that_is_gone_ends_by_a_word(gone, check):
     change = Change(check)
     with gone.proxy() as proxy:
         proxy.store._db._db.execute("DELETE FROM claims WHERE instance = 'eve'")
-        assert unnamed.let_go(proxy, ["jackie", "carol"], change) == []
+        assert unnamed.let_go(proxy, ["jackie", "carol"], change, Deadline(5)) == ([], {})
         assert change.diff == []
-        assert unnamed.let_go(proxy, ["bob", "eve"], change) == ["bob", "eve"]
+        assert unnamed.let_go(proxy, ["bob", "eve"], change, Deadline(5)) == (["bob", "eve"], {})
         assert [(one["before_header"], one["before"], one["after"]) for one in change.diff] == [
             ("bob", {"board": "board1"}, {}),
             ("eve", {"board": "board2"}, {}),

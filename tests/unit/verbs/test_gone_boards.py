@@ -7,6 +7,7 @@ ever, or somebody's root goes with it.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import discarding
+from ansible_collections.hetero.compute.plugins.module_utils.boards import gone
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_ways_out import tenants
@@ -28,7 +29,7 @@ __all__ = ["tenants"]
 def answering(monkeypatch):
     """Addresses at which a machine answers; what this machine's own network says of them is nobody's."""
     found = set()
-    monkeypatch.setattr(discarding.ssh, "alive", lambda ip, limit: ip in found)
+    monkeypatch.setattr(gone.ssh, "alive", lambda ip, limit: ip in found)
     return found
 
 
@@ -54,6 +55,7 @@ def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
     way = "ansible-playbook hetero.compute.reconcile -e forget=carol"
     assert f"is claimed for carol: nothing is removed: {way} ends its claim" in said["msg"]
     (tenants.folder / "record").write_text(record(tenants, 1).read_text())
+    tenants.cut(1)
     reconcile(tenants, forget=["carol"])
     shutil.copy(tenants.folder / "record", record(tenants, 1))
     assert "has a record of a claim" in tenants.module("board_reconcile", timeout=5, remove=["board1"])["msg"]
@@ -61,7 +63,6 @@ def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
     left = [text for text in reconcile(tenants)["others"] if "remove=board1 removes it" in text]
     assert [text.split()[0] for text in left] == ["folder", "export"]
     assert f"folder {tenants.state / 'board-roots' / 'fs_1'}, made for carol: " in left[0]
-    tenants.cut(1)
     for name, why in (("board0", "is in the boards file"), ("../x", "is no name of a board")):
         assert why in tenants.module("board_reconcile", timeout=5, remove=[name])["msg"]
     dry = reconcile(tenants, remove=["board1"], check=True)
@@ -209,5 +210,42 @@ def test_an_empty_boards_file_is_said_where_there_are_instances(tenants, known):
         assert "is empty, and instances were made on" in result["msg"], (name, result)
         assert "nothing is touched or freed: bring it back" in result["msg"]
     assert tenants.outlets()["1"] == "on"
-    # the word for boards that are gone for good is taken
+    # the word for boards that are gone for good is taken, and one that has power is not
+    assert reconcile(tenants, forget=["jackie"], check=True)["ended"] == []
+    tenants.cut(0)
     assert reconcile(tenants, forget=["jackie"], check=True)["ended"] == ["jackie"]
+
+
+@pytest.mark.parametrize("known", ["claim", "record"])
+def test_a_claim_is_not_ended_while_its_board_has_power(tenants, answering, known):
+    """Lost: a running instance's owner and record, for a row that fell out of the boards file by mistake."""
+    deploy(tenants, {0})
+    if known == "record":
+        with tenants.proxy() as proxy:
+            proxy.store._db.write("DELETE FROM claims WHERE board = 1")
+    kept = record(tenants, 1).read_text()
+
+    def said(check=False):
+        result = reconcile(tenants, forget=["carol"], check=check)
+        (text,) = [text for text in result["others"] if "board1" in text.partition(":")[0] and "carol" in text]
+        return result["ended"], result["kept"], text
+
+    for check in (True, False):
+        ended, left, text = said(check)
+        assert (ended, left) == ([], ["carol"])
+        assert (
+            "not ended: its outlet 2 of pdu-a is on: add it to the boards file; or, where it is gone for good: " in text
+        )
+    config = json.loads((tenants.folder / "proxy.json").read_text())
+    wire = config["boards"].pop("1")
+    (tenants.folder / "proxy.json").write_text(json.dumps(config))
+    assert "its outlet 2 of pdu-a is on" in said()[2], "by which it had its power last"
+    tenants.pdu(board1="off")
+    answering.add("10.0.2.2")
+    assert "not ended: something answers at 10.0.2.2, to which its root is exported: " in said()[2]
+    answering.clear()
+    assert record(tenants, 1).read_text() == kept
+    ended, left, text = said(check=True)
+    assert (ended, text.rpartition(": ")[2]) == (["carol"], "would be ended")
+    config["boards"]["1"] = wire
+    assert reconcile(tenants, forget=["carol"])["ended"] == ["carol"]
