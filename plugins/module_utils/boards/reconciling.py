@@ -172,22 +172,25 @@ def _lives(work):
 
 
 def _crossed(proxy, looks):
-    """Looks at boards that any outlet which is on may feed: one that runs while its own is off, or one that nobody has
-    by any record, whose own is not on, and where somebody's root or disk is, or something answers.
+    """Names of boards that any outlet which is on may feed: one that runs while its own is off, or one that nobody has
+    by any record, whose own is not on, or is not looked at, and where somebody's root or disk is, or something answers.
     """
-    crossed = [look for look in looks if look.lives_without_power]
+    crossed = [look.work.board.name for look in looks if look.lives_without_power]
     if any(look.power == "on" and look.work.claim is None for look in looks):
-        unclaimed = [look for look in looks if look.work.claim is None and look.power != "on"]
+        unclaimed = [look.work for look in looks if look.work.claim is None and look.power != "on"]
         with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
-            seen = threads.map(lambda look: _may_be_somebodys(proxy, look.work), unclaimed)
-            crossed += [look for look, somebodys in zip(unclaimed, seen) if somebodys]
+            seen = threads.map(lambda work: _lives(work) or _may_be_somebodys(proxy, work.board, work.state), unclaimed)
+            crossed += [work.board.name for work, somebodys in zip(unclaimed, seen) if somebodys]
+        others = proxy.store.records(sorted(set(proxy.boards) - {look.work.board.id for look in looks}))
+        nobodys = [(proxy.board(board), record.state) for board, record in others.items() if record.claim is None]
+        crossed += [board.name for board, state in nobodys if _may_be_somebodys(proxy, board, state)]
     return crossed
 
 
-def _may_be_somebodys(proxy, work):
-    if whose_root(proxy, work.board) or whose_archive(proxy, work.board):
+def _may_be_somebodys(proxy, board, state):
+    if whose_root(proxy, board) or whose_archive(proxy, board):
         return True
-    return _lives(work) or (work.state not in WAYS_BACK and bool(disks.used(proxy, work.board)))
+    return state not in WAYS_BACK and bool(disks.used(proxy, board))
 
 
 # ---- one board
@@ -253,11 +256,11 @@ def _in_use_again(look):
 def _nobodys(proxy, look, crossed):
     """A board that nobody has is off and clean; one that is not gets freed with the others.
 
-    :param crossed: looks at boards that any outlet may feed that is on (_crossed).
+    :param crossed: names of boards that any outlet may feed that is on (_crossed).
     """
     work = look.work
     if look.power == "on" and crossed:
-        names = ", ".join(one.work.board.name for one in crossed)
+        names = ", ".join(crossed)
         look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {power_proof.PLUGS}")
         return
     whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)

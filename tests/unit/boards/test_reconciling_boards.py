@@ -157,8 +157,7 @@ def test_a_free_board_is_as_it_should_be(proxy):
 
 def test_what_may_be_somebodys_is_not_freed(node, proxy):
     """Lost: a tenant's machine or root, of which an older database knows nothing."""
-    other = SimpleNamespace(work=SimpleNamespace(board=SimpleNamespace(name="board1")))
-    crossed = [other, SimpleNamespace(work=SimpleNamespace(board=SimpleNamespace(name="board2")))]
+    crossed = ["board1", "board2"]
     look = look_at(proxy)
     ((text, done),) = judge(proxy, look, crossed)
     said = f"its outlet is on, and nobody has it; it may feed board1, board2: not switched: {power_proof.PLUGS}"

@@ -80,4 +80,5 @@ def test_what_may_feed_a_board_of_lost_claims_is_not_switched(ten, lost, silent)
     for check in (True, False, False):
         said = [text for text, done in found(reconcile(ten, check=check), 2) if done is None]
         assert any("it may feed board0: not switched" in text for text in said) or lost == "the claim", said
+    assert reconcile(ten, boards=[2])["boards"][0]["name"] == "board2"
     assert ten.outlets()["1"] == "on"
