@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes on the controller how to reach instances, a file each for `ssh -F`; all of them in one task, without a module.
 
-Names, addresses and host keys come from the owner; whether they are right is not known here.
+Names, addresses and host keys come from the owner; whether they are right is not known here. That they are such is: ssh
+puts them into commands, some of which a shell reads (%h in ProxyCommand).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils.whole_file import write_whole
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_address, is_known_host, is_word
 
 TEXT = """\
 Host {instance}
@@ -24,6 +27,11 @@ Host {instance}
   UserKnownHostsFile /dev/null
   KnownHostsCommand /usr/bin/echo {known_hosts}
 """
+#: Of what an owner says: (whether it may be, what is said where it may not).
+SOUND = dict(
+    ip=(lambda value: is_address(value) or is_word(value), "ip is no address or host name"),
+    known_hosts=(is_known_host, "known_hosts is no line of known_hosts"),
+)
 SPEC = dict(
     folder=dict(type="path", required=True),
     instances=dict(type="list", elements="dict", required=True),
@@ -77,6 +85,11 @@ def text_for(instance, options):
     for key, value in [*values.items(), *(("options", option) for option in options)]:
         if not value or len(value.splitlines()) > 1:
             raise AnsibleActionFail(f"{values['instance']}: {key} is not one line: give what tilera_boot returned")
+    for key, (sound, what) in SOUND.items():
+        if not sound(values[key]):
+            said = brief(repr(values[key]), 80)
+            remedy = "give what tilera_boot returned, and see whether the node that said it is sound"
+            raise AnsibleActionFail(f"{values['instance']}: {what} ({said}): {remedy}")
     return TEXT.format(**values) + "".join(f"  {option}\n" for option in options)
 
 

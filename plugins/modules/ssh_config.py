@@ -30,6 +30,7 @@ options:
   instances:
     description:
       - Instances as M(hetero.compute.tilera_boot) returns them. C(instance), C(ip) and C(known_hosts) are used.
+      - One whose C(ip) is no address or host name, or whose C(known_hosts) is no line of such a file, is refused.
       - With O(state=absent), C(instance) is enough.
     type: list
     elements: dict

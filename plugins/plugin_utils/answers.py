@@ -20,6 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils.printable import br
 NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
 #: What stands in a line that people paste into a shell: of boards, hosts and nodes.
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+#: A line of known_hosts, words of a command of ssh's: host, type of key and key, nothing that it expands.
+KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
 #: How far a node's clock may be ahead of the controller's (seconds).
 DAY = 86400.0
 
@@ -41,10 +43,19 @@ def is_instance(value):
 
 
 def is_address(value):
+    """Without a scope id: that is an interface of the node's, and Python takes any text for one ("fe80::1%$(id)")."""
     try:
-        return is_text(value) and bool(ipaddress.ip_address(value))
+        return is_text(value) and "%" not in value and bool(ipaddress.ip_address(value))
     except ValueError:
         return False
+
+
+def is_known_host(value):
+    return is_text(value) and bool(KNOWN_HOST.fullmatch(value))
+
+
+def are_known_hosts(value):
+    return is_text(value) and all(map(is_known_host, value.splitlines()))
 
 
 def is_made(value):
@@ -133,7 +144,13 @@ SHAPES = {
     ),
     "instance": dict(
         instances=each(
-            dict(instance=maybe(is_instance), name=maybe(is_word), ip=maybe(is_address), created=maybe(is_made))
+            dict(
+                instance=maybe(is_instance),
+                name=maybe(is_word),
+                ip=maybe(is_address),
+                known_hosts=maybe(are_known_hosts),
+                created=maybe(is_made),
+            )
         )
     ),
 }

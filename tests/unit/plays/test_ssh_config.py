@@ -83,6 +83,9 @@ def test_a_file_that_is_no_instances_is_left_alone(ways, tmp_path, name):
         ({"instance": "../authorized_keys"}, "is no name of an instance"),
         ({"known_hosts": f"10.0.2.1 {KEY}\nProxyCommand reboot"}, "known_hosts is not one line"),
         ({"ip": None}, "ip is not one line"),
+        ({"ip": "fe80::1%h$(touch${IFS}x)"}, "jackie-1: ip is no address or host name ('fe80::1%h$(touch${IFS}x)')"),
+        ({"ip": "-oProxyCommand=x"}, "ip is no address or host name"),
+        ({"known_hosts": "10.0.2.1 ssh-rsa ${HOME}"}, "known_hosts is no line of known_hosts"),
     ],
 )
 def test_an_owner_that_lies_writes_no_option(ways, tmp_path, bad, words):

@@ -83,6 +83,11 @@ def test_all_that_a_proxy_can_say_is_an_answer(tmp_path):
         ("instance", dict(changed=True, instances=[dict(instance="x", created=0)]), "instances"),
         ("instance", dict(changed=True, instances=[dict(instance="x", name="`reboot`")]), "instances"),
         ("instance", dict(changed=True, instances=[dict(instance="x", ip="-oProxyCommand=x")]), "instances"),
+        ("instance", dict(changed=True, instances=[dict(instance="x", ip="fe80::1%h$(id)")]), "instances"),
+        ("instance", dict(changed=True, instances=[dict(instance="x", known_hosts="10.0.2.1 ${HOME} A")]), "instances"),
+        ("instance", dict(changed=True, instances=[dict(instance="x", known_hosts="-n ssh-rsa A")]), "instances"),
+        ("board_info", dict(NODE, claims=[dict(CLAIM, ip="fe80::1%;reboot")]), "claims"),
+        ("board_info", dict(NODE, boards=[dict(BOARD, ip="fe80::1%eth0")]), "boards"),
     ],
 )
 def test_what_cannot_be_is_a_failure_that_names_it(module, answer, key):
@@ -91,6 +96,14 @@ def test_what_cannot_be_is_a_failure_that_names_it(module, answer, key):
     assert result["failed"] is True
     assert f"what the node answers to {module} cannot be ({key} is " in result["msg"]
     assert set(result) == {"failed", "changed", "msg"}
+
+
+@pytest.mark.parametrize("ip", ["10.0.2.1", "2001:db8::1", "fe80::1"])
+def test_the_way_in_is_passed_on_as_it_is(ip):
+    """Lost: each new instance, to a look at its address or host keys that knows those badly."""
+    keys = f"{ip} ssh-ed25519 AAAA+/b=\n[{ip}]:2222 ecdsa-sha2-nistp256 AAAA\n{ip} sk-ssh-ed25519@openssh.com AA=="
+    answer = dict(changed=True, instances=[dict(instance="jackie", ip=ip, known_hosts=keys)])
+    assert checked(answer, "instance") is answer
 
 
 def test_a_nodes_clock_may_be_some_hours_ahead():
