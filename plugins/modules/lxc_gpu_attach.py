@@ -78,6 +78,8 @@ options:
         right closes.
       - V(fail) lists them and changes nothing. V(wait) closes it to all others and waits for them. V(kill) closes it
         and ends them.
+      - Processes that may have a GPU open, for they hold files in a unix socket or an io_uring, are waited for and
+        named; V(kill) does not end them.
     type: str
     choices: [fail, wait, kill]
     default: fail

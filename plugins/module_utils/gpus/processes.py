@@ -95,7 +95,7 @@ def _device(seen):
 def _held_by_all(folder, known):
     """The devices that any thread of a process holds: one may have files of its own, and the first may have ended."""
     held = set()
-    for one in [folder, *_apart(folder)]:
+    for one in [folder, *apart(folder)]:
         try:
             held |= _held(one, known)
         except (FileNotFoundError, ProcessLookupError):
@@ -103,7 +103,7 @@ def _held_by_all(folder, known):
     return held
 
 
-def _apart(folder):
+def apart(folder):
     """Folders in /proc of the threads of a process that do not share the files of its first one."""
     proc, pid = os.path.split(folder)
     try:

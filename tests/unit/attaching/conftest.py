@@ -82,6 +82,17 @@ class Host:
         (folder / "comm").write_text(Path(f"/proc/{pid}/comm").read_text())
         (folder / "cgroup").write_text(Path(f"/proc/{pid}/cgroup").read_text())
 
+    def hides(self, pid, files):
+        """Have /proc say that this process was sent so many files that it did not receive yet."""
+        folder = self.machine.root / "proc" / str(pid)
+        if not folder.exists():
+            (folder / "fd").mkdir(parents=True)
+            (folder / "fd" / "5").symlink_to("socket:[77]")
+            (folder / "fdinfo").mkdir()
+            (folder / "maps").write_text("")
+            (folder / "comm").write_text(Path(f"/proc/{pid}/comm").read_text())
+        (folder / "fdinfo" / "5").write_text(f"pos:\t0\nino:\t77\nscm_fds: {files}\n")
+
     def pull_out(self, address):
         """The GPU vanishes from the bus and the driver."""
         shutil.rmtree(self.machine.root / "sys/bus/pci/devices" / address)

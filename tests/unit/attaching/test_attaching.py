@@ -168,6 +168,31 @@ def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
     assert host.table() == {}
 
 
+def test_a_gpu_that_may_be_hidden_is_not_free(host):
+    """Lost: a GPU that goes to the next tenant while the last one has it, sent to a socket of his own and not received;
+    or a program that was ended on that guess."""
+    box = host.boxes.make()
+    host.attach(box, gpus=[FIRST])
+    process, pid = working(box)
+    host.hides(pid, 1)
+    hides = rf"pid {pid} \w+ \(1 file sent to its socket 5\): the kernel does not say which files these are: end those"
+    with pytest.raises(Refused, match=f"may have GPU nodes open: {hides} processes, or stop the container") as refused:
+        host.detach(box)
+    assert [holder["pid"] for holder in refused.value.facts["holders"]] == [pid]
+    assert host.can_open(box) == [FIRST]
+    for how in ("wait", "kill"):
+        with pytest.raises(TimedOut, match=rf"may still have it open after 0\.5 s: {hides}"):
+            host.detach(box, on_holders=how, seconds=0.5)
+        assert host.can_open(box) == []
+        assert host.table() == {FIRST: [box.name]}
+    assert process.poll() is None
+    host.hides(pid, 0)
+    assert host.detach(box, on_holders="wait")["holders"] == []
+    assert host.table() == {}
+    process.kill()
+    process.wait()
+
+
 def test_losers_are_told_why_and_have_no_node(host):
     first, second = host.boxes.make(), host.boxes.make()
     host.attach(first, 3)

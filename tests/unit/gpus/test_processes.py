@@ -251,7 +251,7 @@ def test_one_that_ended_hides_no_other(monkeypatch, proc):
     # the first thread and another one ended, a third holds it
     alone = proc.process(303, "0::/lxc.payload.ml-9")
     folders = [str(proc.root / "proc" / name) for name in ("404", "202")]
-    monkeypatch.setattr(processes, "_apart", lambda folder: folders if folder == str(alone) else [])
+    monkeypatch.setattr(processes, "apart", lambda folder: folders if folder == str(alone) else [])
     assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [202, 303, 1000]
 
 

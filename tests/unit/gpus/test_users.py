@@ -11,10 +11,13 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils.gpus import users
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.hidden import Hiding
 from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process
 
 BOX = SimpleNamespace(thing="container ml")
 ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
+HIDING = Hiding(31, "sh", "1 file sent to its socket 5")
+NODES = [SimpleNamespace(number=("c", 195, 0))]
 
 
 @pytest.fixture
@@ -24,6 +27,17 @@ def looks(monkeypatch):
     monkeypatch.setattr(users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
     monkeypatch.setattr(users.os, "kill", lambda pid, number: ended.append((pid, number)))
     return found, ended
+
+
+@pytest.fixture
+def hides(monkeypatch):
+    """What each look for hidden files finds, the last one for ever."""
+    found = []
+    monkeypatch.setattr(users, "pids_in", lambda cgroup: [31])
+    look = lambda pids, paths: found.pop(0) if len(found) > 1 else found[0]  # noqa: E731
+    monkeypatch.setattr(users.hidden, "hiding", look)
+    monkeypatch.setattr(users, "Deadline", lambda seconds: Deadline(2))
+    return found
 
 
 class Deadline:
@@ -108,3 +122,49 @@ def test_one_that_ended_by_itself_is_ended(monkeypatch):
 
     monkeypatch.setattr(users.os, "kill", gone)
     assert users._kill(9) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "naps", "error"),
+    [("fail", 9, Refused), ("wait", 0, TimedOut), ("wait", 2, TimedOut), ("kill", 2, TimedOut)],
+)
+def test_who_may_have_it_is_waited_for_and_not_ended(looks, hides, how, naps, error):
+    """Lost: a GPU that goes to the next tenant while the last one has it in a socket; or a program, on a guess."""
+    found, killed = looks
+    found[:] = [[]]
+    hides[:] = [[HIDING]]
+    with pytest.raises(error, match=r"is denied its GPU, and may still have it open.*: pid 31 sh \(1 file") as said:
+        users.let_go(BOX, None, NODES, how, Deadline(naps))
+    assert said.value.facts["holders"] == [dict(pid=31, command="sh")]
+    assert "end those processes, or stop the container, and run this again" in str(said.value)
+    assert killed == []
+    with pytest.raises(Refused, match=r"may have GPU nodes open: pid 31 sh \(1 file sent to its socket 5\)"):
+        users.refuse_users(BOX, None, NODES)
+    # no node is closed, so that nobody can keep one
+    users.refuse_users(BOX, None, [])
+
+
+@pytest.mark.parametrize(
+    ("open_by", "hidden_by", "seen"),
+    [
+        ([[]], [[HIDING], [HIDING], []], ([], [])),
+        ([[]], [[], [HIDING]], ([], [HIDING])),
+        ([[], [ONE]], [[]], ([ONE], [])),
+        ([[], [ONE]], [[HIDING]], ([ONE], [])),
+        ([[]], [[]], ([], [])),
+    ],
+    ids=["read in a moment", "back in a socket", "received meanwhile", "received then", "nothing"],
+)
+def test_what_goes_to_and_fro_is_seen(looks, hides, open_by, hidden_by, seen):
+    """Lost: a GPU that is in no place while each is looked at; or its taking back, for a message that is on its way."""
+    looks[0][:] = open_by
+    hides[:] = hidden_by
+    assert users.look(None, NODES) == seen
+
+
+def test_who_has_it_open_is_named_before_who_may(looks, hides):
+    """Lost: which of a container's programs to end first."""
+    looks[0][:] = [[ONE]]
+    hides[:] = [[HIDING]]
+    with pytest.raises(Refused, match="has GPU nodes open: pid 9 python3: end them"):
+        users.refuse_users(BOX, None, NODES)

@@ -1,0 +1,176 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that are no descriptors: real processes with real sockets and rings, and what older kernels say of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils.gpus import hidden
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.hidden import Hiding, hiding
+from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+
+#: io_uring_setup, io_uring_register and its IORING_REGISTER_FILES are 425, 427 and 2 on all machines.
+HIDES = """
+import array, ctypes, os, socket, sys, threading
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+how = sys.argv[1]
+file = os.open("/dev/zero", os.O_RDWR)
+kept = []
+
+def ring(*files):
+    made = libc.syscall(425, 4, (ctypes.c_char * 120)())
+    if made < 0:
+        print("none", flush=True)
+        sys.exit()
+    if files:
+        assert libc.syscall(427, made, 2, (ctypes.c_int * len(files))(*files), len(files)) == 0
+    # 3, 1: PROT_READ | PROT_WRITE, MAP_SHARED
+    assert libc.mmap(None, ctypes.c_size_t(4096), 3, 1, made, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
+    return made
+
+def send(to, *files):
+    to.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))])
+
+def hide():
+    if how.startswith("sent"):
+        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM if "datagram" in how else socket.SOCK_STREAM)
+        kept.extend(pair)
+        send(pair[0], file, file)
+    elif how == "not accepted":
+        listening, calling = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        kept.extend([listening, calling])
+        listening.bind("\\0hetero-%d" % os.getpid())
+        listening.listen()
+        calling.connect(listening.getsockname())
+        send(calling, file, file)
+    elif how == "registered":
+        ring(file, -1, file)
+    elif how == "no descriptor":
+        os.close(ring(file))
+    elif how == "nothing":
+        ring()
+        kept.extend(socket.socketpair())
+        kept[-1].sendall(b"x")
+        listening = socket.socket()
+        listening.listen()
+        kept.append(listening)
+
+def alone():
+    assert libc.unshare(0x400) == 0  # CLONE_FILES
+    hide()
+    print("hidden", flush=True)
+    sys.stdin.read()
+
+if how == "sent by a thread":
+    thread = threading.Thread(target=alone)
+    thread.start()
+    thread.join()
+else:
+    hide()
+    os.close(file)
+    print("hidden", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hides():
+    """The pid of a process that hides files so."""
+    started = []
+
+    def start(how):
+        process = subprocess.Popen([sys.executable, "-c", HIDES, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        said = process.stdout.readline()
+        if said == b"none\n":
+            pytest.skip("this kernel makes no io_uring: set kernel.io_uring_disabled to 0")
+        assert said == b"hidden\n"
+        return process.pid
+
+    yield start
+    for process in started:
+        process.communicate(timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("sent", r"2 files sent to its socket \d+"),
+        ("sent as a datagram", r"2 files sent to its socket \d+"),
+        ("sent by a thread", r"2 files sent to its socket \d+"),
+        ("not accepted", r"2 files sent to its socket \d+"),
+        ("registered", r"3 files registered with its io_uring \d+"),
+        ("no descriptor", "an io_uring without a descriptor"),
+        ("nothing", None),
+    ],
+)
+def test_who_hides_files_is_found(hides, how, words):
+    """Lost: a GPU that goes to the next tenant while the last one has it where no descriptor is; or each GPU's taking
+    back, for a process with a socket or a ring that holds nothing."""
+    pid = hides(how)
+    found = hiding([pid])
+    command = Path(f"/proc/{pid}/comm").read_text().strip()
+    assert [(one.pid, one.command) for one in found] == ([(pid, command)] if words else []), found
+    assert not words or re.fullmatch(words, found[0].hides)
+
+
+@pytest.mark.parametrize(
+    ("release", "told", "said"),
+    [
+        ("6.18.44-fc", "UserFiles:\t4\n    0: /dev/null\n", ["4 files registered with its io_uring 7"]),
+        ("5.10.0", "UserFiles:\t1\n    0: x\nUserFiles:\t0\n", ["1 file registered with its io_uring 7"]),
+        ("5.10.0", "pos:\t0\nUserFiles:\t0\nUserBufs:\t0\n", []),
+        ("6.18.44-fc", "pos:\t0\n", ["io_uring 7, which does not say what it has"]),
+        ("5.6.0", "pos:\t0\n", ["io_uring 7, which does not say what it has"]),
+        ("odd", "pos:\t0\n", ["io_uring 7, which does not say what it has"]),
+        ("5.4.0-150-generic", "pos:\t0\n", []),
+    ],
+)
+def test_a_ring_that_does_not_say_what_it_has_may_have_it(monkeypatch, release, told, said):
+    """Lost: a GPU behind a ring that its tenant keeps busy, which then says nothing; or each GPU's taking back, on a
+    kernel whose rings never say anything."""
+    monkeypatch.setattr(hidden.os, "uname", lambda: SimpleNamespace(release=release))
+    assert hidden._of_ring("7", told) == said
+
+
+@pytest.mark.parametrize(("told", "said"), [("pos:\t0\nscm_fds: 1\n", 1), ("scm_fds: 0\n", 0), ("pos:\t0\n", 0)])
+def test_a_kernel_that_says_nothing_of_sockets_is_believed(told, said):
+    """Lost: each GPU's taking back on a kernel before 5.9."""
+    assert hidden._of_socket("5", told) == ["1 file sent to its socket 5"][:said]
+
+
+def test_one_that_ended_hides_nothing_and_no_other(tmp_path):
+    """Lost: who hides a file, behind a process or a descriptor that went while it was looked at."""
+    for pid in (101, 103):
+        folder = tmp_path / "proc" / str(pid)
+        (folder / "fdinfo").mkdir(parents=True)
+        (folder / "fd").mkdir()
+        for name in ("4", "5"):
+            (folder / "fd" / name).symlink_to(f"socket:[{name}]")
+        (folder / "fd" / "6").symlink_to(hidden.RING)
+        (folder / "fdinfo" / "5").write_text("scm_fds: 3\n")
+        (folder / "maps").write_bytes(b"a-b rw-p 0 fe:01 55 /odd\xff\na-b rw-s 0 0:10 9 /x anon_inode:[io_uring]\n")
+    (tmp_path / "proc" / "103" / "maps").unlink()
+    said = "3 files sent to its socket 5"
+    found = hiding([103, 102, 101], Paths.below(str(tmp_path)))
+    assert found == [Hiding(101, "?", said), Hiding(103, "?", said)]
+
+
+def test_what_may_not_be_looked_at_may_be_it(monkeypatch):
+    """Lost: a GPU in a process that the kernel does not show; or its taking back, to an error that names none."""
+
+    def forbidden(*_arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(hidden, "_by_descriptors", forbidden)
+    assert [(one.pid, one.hides) for one in hiding([os.getpid()])] == [(os.getpid(), "files that cannot be looked at")]
