@@ -71,6 +71,8 @@ class BoardWork:
         self.only_from_off = False
         #: Whether a boot of it that nobody watched may be at work from its own disk: nothing of that is seen from here.
         self.from_its_disk = False
+        #: Why its tenant's disk was left as it is: what was looked for there was not seen.
+        self.disk_left = ""
         #: In a dry run that comes after those of a rebuild and of a power off: what is there is taken as gone.
         self.as_rebuilt = False
 

@@ -45,16 +45,21 @@ TELL = 1.0
 OVERHEAD = 1.1
 MOUNT = "/mnt"
 NOT_READY = f"{play('reconcile')} restores it from own.tar and its claim; or rebuild the instance for a new root"
+#: What is done about a tenant's disk that does not show its root: a cable may be all that is wrong with it.
+SEE_TO_IT = (
+    f"nothing is touched: look at the disk and its cable, then {play('start_instance', instance='{name}')}; "
+    f"only once its tenant gives up what is on it, {play('rebuild_instance', instance='{name}', fresh='true')}"
+)
 
 # The mark of a root that is whole is .hetero-root, in the root itself.
-# Answers "there", "other" (files, but not this claim's) or "none".
+# Answers "there", "other" (files, but not this claim's) or "none", and on the lines after it why, where that was said.
 LOOK = """
 part=$1 mount=$2 marker=$3
 mkdir -p "$mount"
-mount -t ext4 -o ro "$part" "$mount" 2>/dev/null || { echo none; exit 0; }
-found=$(cat "$mount/.hetero-root" 2>/dev/null)
+why=$(mount -t ext4 -o ro "$part" "$mount" 2>&1) || { echo none; echo "$why"; exit 0; }
+found=$(cat "$mount/.hetero-root" 2>&1) || why=$found
 umount "$mount"
-if [ "$found" = "$marker" ]; then echo there; else echo other; fi
+if [ "$found" = "$marker" ]; then echo there; else echo other; echo "$why"; fi
 """
 # Answers the free kilobytes of the new file system, which stays mounted.
 FORMAT = """
@@ -160,6 +165,10 @@ def lay(proxy, works, options):
             Place(proxy, work.board).disk.mark(unpacked=time.time(), sure=True)
             prepare_files(Place(proxy, work.board), image_of(proxy, work.claim), work.change, [])
             ensure_entry(work)
+        elif work.disk_left and work.state == states.BOOTING and work.record.power == "off":
+            # As one that was stopped: the same start brings it up once its disk is there again.
+            work.move(states.SHUTTING_DOWN)
+            work.move(states.POWER_OFF, work.disk_left)
 
 
 def _from_off(proxy, works):
@@ -217,11 +226,12 @@ def _lay(work, shell):
     device, part = proxy.disks(board)[0], proxy.root_partition(board)
     marker = hashlib.sha256(f"{made.claim} {archive.sha256} {made.own_sha256}".encode()).hexdigest()
     run = partial(_run, work, shell)
-    found = run(LOOK, Deadline(FORMAT_TIME), part, MOUNT, marker).strip()
+    found, _line, why = run(LOOK, Deadline(FORMAT_TIME), part, MOUNT, marker).strip().partition("\n")
     if found != "there" and made.unpacked:
         holds = "holds other files now" if found == "other" else "cannot be mounted now, or is another disk"
-        what = f"{part} was {work.instance}'s, and {holds}"
-        raise Refused(what, board.name, f"rebuild {work.instance} to begin with a fresh disk")
+        said = f" ({' '.join(why.split())})" if why else ""
+        work.disk_left = f"{part} was {work.instance}'s, and {holds}{said}"
+        raise Refused(work.disk_left, board.name, SEE_TO_IT.format(name=work.instance))
     if found == "there":
         work.say("unpack", f"{part} has the root of {work.instance} already, whole")
     else:

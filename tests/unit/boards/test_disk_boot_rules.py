@@ -29,7 +29,7 @@ class Work:
         self.board = SimpleNamespace(id=number, name=f"board{number}")
         self.claim, self.state, self.instance, self.pdu = claim, state, "vm0", "pdu-a"
         self.made, self.done, self.marks = known, [], []
-        self.as_rebuilt = self.only_from_off = self.failed = self.over = False
+        self.as_rebuilt = self.only_from_off = self.failed = self.over = self.disk_left = False
         self.blame, self.change, self.proxy = None, SimpleNamespace(check=dry), self
         self.store = SimpleNamespace(has_run=lambda claim: self.ran)
         self.ran = False
@@ -271,12 +271,17 @@ def test_a_root_that_is_there_is_left(on_board, unpacked):
 
 
 @pytest.mark.parametrize(
-    ("found", "why"), [("other", "holds other files now"), ("none", "cannot be mounted now, or is another disk")]
+    ("found", "why"),
+    [
+        ("other", "holds other files now: nothing"),
+        ("none\n", "cannot be mounted now, or is another disk: nothing"),
+        ("none\nmount: bad\n disk\n", r"cannot be mounted now, or is another disk \(mount: bad disk\): nothing"),
+    ],
 )
 def test_what_was_a_tenants_is_not_formatted(on_board, found, why):
     on_board.says[disk_boot.LOOK] = found
     work = Work(made())
-    with pytest.raises(Refused, match=f"board0: /dev/sda1 was vm0's, and {why}: rebuild vm0 to begin with a fresh"):
+    with pytest.raises(Refused, match=f"board0: /dev/sda1 was vm0's, and {why} is touched: look at the disk"):
         disk_boot._lay(work, None)
     assert (on_board.asked[-1], work.marks) == (LOOKED, [])
 

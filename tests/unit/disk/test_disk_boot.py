@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.change import Chang
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
-from ansible_collections.hetero.compute.tests.unit.disk.conftest import LocalShell, lost
+from ansible_collections.hetero.compute.tests.unit.disk.conftest import PROGRAMS, LocalShell, lost
 
 SHOWN = ("image", "power", "tftp", "ram", "upload", "unpack", "running", "error")
 
@@ -142,9 +142,39 @@ def test_a_disk_that_cannot_be_mounted_any_more_is_not_formatted(disks):
     disks.run("stop", 0)
     kept = disks.root().rename(disks.root().with_name("not to be mounted"))
     result = disks.run("start", 0)
-    assert "cannot be mounted now, or is another disk: rebuild vm0 to begin with a fresh disk" in result["msg"]
+    assert "cannot be mounted now, or is another disk: nothing is touched: look at the disk" in result["msg"]
     assert (kept / data(disks).relative_to(disks.root())).read_text() == "kept"
     assert not disks.root().exists()
+
+
+IO_ERROR = "echo 'Input/output error' >&2; exit 5"
+
+
+@pytest.mark.parametrize("fault", [dict(mount=IO_ERROR), dict(cat=IO_ERROR)], ids="".join)
+def test_a_fault_of_a_moment_costs_no_disk(disks, fault):
+    """Lost: all that a tenant has, to a loose cable: the one way that was printed was a rebuild."""
+    disks.ask(0)
+    disks.run("start", 0)
+    data(disks).write_text("kept")
+    disks.run("stop", 0, keep=True)
+    made = json.loads(made_of(disks).read_text())
+    made_of(disks).write_text(json.dumps(dict(made, sure=False)))
+    shell = disks.shells[0]
+    for name, text in fault.items():
+        shell.program(name, text)
+    for _try in range(2):
+        message = disks.run("start", 0)["msg"]
+        assert "(Input/output error): nothing is touched: look at the disk and its cable, then" in message
+        assert "hetero.compute.start_instance -e instance=vm0; only once its tenant gives up what is on it" in message
+        assert "hetero.compute.rebuild_instance -e instance=vm0 -e fresh=true" in message
+        record = disks.record(0)
+        assert (record.state, record.power, disks.power(0)) == ("power off", "off", "off")
+        assert "/dev/sda1 was vm0's, and" in record.note
+    for name in fault:
+        (shell.folder / "bin" / name).unlink()
+    shell.program("mount", PROGRAMS["mount"])
+    assert not disks.run("start", 0)["failed"]
+    assert (disks.record(0).state, disks.record(0).note, data(disks).read_text()) == ("running", "", "kept")
 
 
 def test_a_disk_that_ran_is_not_made_anew_for_what_is_lost_here(disks):
@@ -276,7 +306,8 @@ def test_other_files_are_not_unpacked_over(disks):
     disks.play(0)
     disks.run("stop", 0)
     result = disks.run("start", 0)
-    assert "holds other files now: rebuild vm0 to begin with a fresh disk" in result["msg"]
+    assert "vm0's, and holds other files now (cat: " in result["msg"]
+    assert "look at the disk and its cable" in result["msg"]
     assert data(disks).read_text() == "kept"
 
 
