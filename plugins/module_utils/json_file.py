@@ -7,11 +7,17 @@ Python's reader cannot follow. What an object may hold is its reader's business 
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
+import stat
 
 from .errors import BadInput
 from .printable import brief
+
+#: Bytes that the largest file of a node may have: the settings of a hundred thousand boards have half of it.
+LARGEST = 64 << 20
 
 
 def _no_number(text):
@@ -41,14 +47,32 @@ def any_number(text):
         raise ValueError("it is nested too deep") from error
 
 
+def read_text(path, most=LARGEST):
+    """The text of a regular file of at most so many bytes; OSError for whatever else is in its place.
+
+    A pipe is not waited for, and neither a device without an end nor a file that a hand made huge is read into memory.
+    """
+    with open(path, encoding="utf-8", opener=_never_waits) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", path)
+        text = file.read(most + 1) if found.st_size <= most else None
+    if text is None or len(text) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes", path)
+    return text
+
+
+def _never_waits(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
 def read_object(path, remedy, numbers=loads):
     """The object in the file; BadInput where it is missing or none.
 
     :param numbers: how its text is read; with `any_number` the caller looks for NaN and the like himself.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            data = numbers(file.read())
+        data = numbers(read_text(path))
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path, remedy) from error
     except ValueError as error:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 
 from ..errors import HeteroError, naming
 from ..instances import valid_instance
+from ..json_file import read_text
 from ..whole_file import remove_left, sync_folder, write_whole
 from . import states
 
@@ -26,6 +27,8 @@ FOLDER = "claims"
 NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
 #: What its writers have there for a moment (whole_file.py).
 SCRATCH = re.compile(r"\..*~")
+#: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
+LARGEST = 1 << 20
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
 
 
@@ -163,8 +166,7 @@ class ClaimRecords:
 def _read(path):
     """What a file says of a claim, or None where it is not there; HeteroError where it says nothing."""
     try:
-        with open(path, encoding="utf-8", opener=_never_waits) as file:
-            found = json.load(file)
+        found = json.loads(read_text(path, LARGEST))
         claim = Claim(**found["claim"])
         # An earlier release did not write down what ran.
         ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
@@ -176,11 +178,6 @@ def _read(path):
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
         raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
     return kept
-
-
-def _never_waits(path, flags):
-    """A pipe in its place has nothing to read: without a writer it would be waited for."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _must_be_whole(kept):

@@ -8,6 +8,7 @@ Who wins a race is the store's to say; the hardware is only asked whether anythi
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,8 @@ from .unclaimed import refuse_unclaimed
 
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
+#: Letters of an owner, of a flavor: what a claim's record holds beside keys (claim_records.LARGEST), many times over.
+LONGEST = 1 << 16
 #: What helps an instance whose board is not free to be repaired.
 SOMEBODYS = (
     f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
@@ -93,6 +96,9 @@ class Wish:
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
         must_be_keys(self.ssh_public_key)
+        for name, given in (("owner", self.owner), ("flavor", self.flavor)):
+            if len(json.dumps(given)) > LONGEST:
+                raise BadInput(f"has more than {LONGEST} letters", name, "say it in fewer")
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
         must_be_numbers(self.numbers, self.count)

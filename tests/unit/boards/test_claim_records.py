@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import claim_records
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, ClaimRecords, Fed, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images import personal
 
 MINE = Claim(
     0, "jackie", "lab", "ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x", 100.5, 200, "ssh-ed25519 H", "ab", "nfs"
@@ -147,12 +148,38 @@ def test_a_record_of_an_earlier_release_says_less(tmp_path, image_hash, ran):
     assert (found.ran, found.fed, found.anew) == (ran, None, False)
 
 
-def test_a_pipe_in_its_place_is_not_waited_for(tmp_path):
-    """Lost: every verb on that board, which would hang without a word."""
+def huge(path):
+    """A file of more than any memory, which takes no room."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.truncate(1 << 40)
+
+
+def longer(path):
+    """A record with more text than any of ours."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(given(note="x" * claim_records.LARGEST)))
+
+
+def zeros(path):
+    os.symlink("/dev/zero", path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, zeros, huge, longer])
+def test_what_is_in_its_place_is_neither_waited_for_nor_read_without_an_end(tmp_path, make):
+    """Lost: every verb of every tenant, which would hang without a word, or end where memory ends."""
     records = ClaimRecords(str(tmp_path))
-    os.mkfifo(records.path(0))
-    with pytest.raises(HeteroError, match="what it says of a claim cannot be read"):
+    make(records.path(0))
+    with pytest.raises(HeteroError, match="what it says of a claim cannot be read: nothing of its board is touched"):
         records.read(0)
+    assert records.readable() == []
+
+
+def test_the_longest_keys_are_read_again(tmp_path):
+    """Lost: the boards of whoever gives as many keys as may be given, in letters that JSON writes longest."""
+    records = ClaimRecords(str(tmp_path))
+    kept = Kept(replace(MINE, ssh_public_key="\x01" * personal.MOST_KEYS), "running")
+    records.write(0, kept)
+    assert records.read(0) == kept
 
 
 def test_a_record_in_another_boards_place_says_whose_it_is(tmp_path):

@@ -81,6 +81,8 @@ def test_what_may_just_be_asked_for(given):
         (dict(numbers=(1,)), "numbers"),
         (dict(flavor={}), "flavor"),
         (dict(lease_hours=0), "lease_hours"),
+        (dict(owner="x" * claiming.LONGEST), "owner"),
+        (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * claiming.LONGEST})), "flavor"),
     ],
 )
 def test_what_no_node_could_serve(given, thing):

@@ -154,11 +154,18 @@ def test_a_clock_that_went_back_ends_nothing_early(jackie, clock):
     assert "leases end late" in result["said"][0]
 
 
-def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkeypatch):
-    """Lost: an instance, by a file that a power cut or a hand made unreadable."""
+def zeros(path):
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_text("{"), os.mkfifo, zeros], ids=["text", "pipe", "device"])
+def test_what_was_believed_and_cannot_be_read_ends_nothing(jackie, clock, monkeypatch, make):
+    """Lost: an instance, by a file that a power cut or a hand made unreadable; or all lease endings, to a pipe."""
     jackie.lease(3)
     assert not jackie.turn()["failed"]
-    (jackie.state / "state.clock").write_text("{")
+    (jackie.state / "state.clock").unlink()
+    make(jackie.state / "state.clock")
+    assert "what it says of the clock cannot be read, so no lease is ended or given" in jackie.lease(3)["msg"]
     jackie.expire()
     result = jackie.turn()
     assert (result["failed"], runs(jackie)) == (True, True)
