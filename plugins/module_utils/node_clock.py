@@ -5,8 +5,8 @@
 
 Leases end by the clock, and with them boards, guests and data; a clock jumps: a battery that is dead, a wrong time
 server, a slip of the hand. So nothing ends by a jump: what is over by the clock alone is held until the clock is set
-right, or an operator says that it is. What the reaper believed last lies in a file beside the node's database. Where
-that is lost, the clock is held against the newest that the database says.
+right, or an operator says that it is. What was believed last, by the reaper or when a lease was given, lies in a file
+beside the node's database. Where that is lost, the clock is held against the newest that the database says.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from typing import Any
 from .errors import BadInput, HeteroError, Refused, naming
 from .instances import age
 from .json_file import read_object
+from .kernel_clock import synchronised
 from .whole_file import write_whole
 
 #: What a clock may be stepped by between two turns of the reaper and be believed (seconds): what time servers correct,
 #: and a reboot that leaves it to a clock without a battery for that long.
 SLACK = 300.0
-#: How long a machine may have been off (seconds): a long weekend. Nobody but its clock counted that time.
+#: How long a machine may have been off (seconds): a long weekend. Nobody but its clock counted that time, so it counts
+#: only once a time server has set the clock (kernel_clock.py).
 OFF = 4 * 86400.0
-#: How often it is written down that the clock is believed (seconds): within this it cannot drift by SLACK.
-KEEP = 3600.0
+#: How often it is written down that the clock is believed (seconds): this and a reboot are to be less than SLACK.
+KEEP = 60.0
 #: One line, another one after each boot (random(4)).
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 #: Of the first process of this machine or container.
@@ -37,6 +39,7 @@ FIRST = "/proc/1/stat"
 UNCOUNTED = ""
 BY_WORD = "--clock-is-right"
 HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
+UNSET = ", and no time server has set it since the boot"
 #: What is done about a lease that is over by a clock which jumped.
 HOLD = f"nothing ends by a jump: {HOW}, once what is to stay has been extended"
 
@@ -63,6 +66,7 @@ class Clock:
     :param latest: the latest that is believed.
     :param here: the mark of this moment.
     :param mark: the one that it is held against; None where there is none.
+    :param unset: time was not counted that the machine may have been off: no time server has set the clock since.
     """
 
     path: str
@@ -71,6 +75,7 @@ class Clock:
     latest: float
     here: Mark
     mark: Any
+    unset: bool = False
 
     @property
     def ahead(self):
@@ -92,11 +97,12 @@ class Clock:
         """What is wrong with it, in words; None for one that is believed."""
         if not self.ahead and not self.behind:
             return None
+        unset = UNSET if self.unset else ""
         if self.mark.boot == UNCOUNTED:
             newest = f"the newest that is written down here is of {_date(self.mark.time)}"
-            return f"the clock shows {_date(self.now)}, {newest}, and when it was believed last is not known"
+            return f"the clock shows {_date(self.now)}, {newest}, and when it was believed last is not known{unset}"
         if self.ahead:
-            return f"the clock shows {_date(self.now)}, {age(self.now - self.counted)} more than was counted"
+            return f"the clock shows {_date(self.now)}, {age(self.now - self.counted)} more than was counted{unset}"
         return f"the clock shows {_date(self.now)}, and was believed at {_date(self.mark.time)}"
 
     @property
@@ -125,15 +131,15 @@ def look(store, verb):
         if newest is None:
             return Clock(path, here.time, None, here.time, here, None)  # nothing is there that could end
         mark = Mark(newest, UNCOUNTED, 0.0)
-    if mark.boot == UNCOUNTED:
-        return Clock(path, here.time, mark.time, mark.time + OFF, here, mark)
     same = mark.boot == here.boot
     # of another boot: it was on for as long as it counts now, at least
-    counted = mark.time + (here.counted - mark.counted if same else here.counted)
-    return Clock(path, here.time, counted, counted + (SLACK if same else OFF), here, mark)
+    since = here.counted - mark.counted if same else here.counted if mark.boot != UNCOUNTED else 0.0
+    unset = not (same or synchronised())
+    counted = mark.time + since
+    return Clock(path, here.time, counted, counted + (SLACK if same or unset else OFF), here, mark, unset)
 
 
-def keep(clock, say):
+def keep(clock, say=lambda _text: None):
     """Write down that a clock is believed, if it is; else what it is held against, before wrong times come after it.
 
     :param say: called with a text where that cannot be written: on a disk that is full leases end all the same.
@@ -152,14 +158,18 @@ def set_right(database):
     _write(path_of(database), _here())
 
 
-def must_not_be_behind(store, verb):
-    """Refused where a lease that begins now would be over as soon as the clock is set.
+def begin_lease(store, verb, dry):
+    """The clock is believed for a lease that begins now, and held against this moment where nothing else is kept.
 
+    :param dry: nothing is written.
+    :raises Refused: the lease would be over as soon as the clock is set.
     :raises HeteroError: what was believed last cannot be read.
     """
     clock = look(store, verb)
     if clock.behind:
         raise Refused(f"{clock.fault}: a lease would end at once when it is set", "lease", HOW.format(verb=verb))
+    if not dry and not os.path.lexists(clock.path):
+        keep(clock)
 
 
 def _here():

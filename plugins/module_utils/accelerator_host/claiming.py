@@ -24,7 +24,7 @@ from ..images.personal import must_be_keys
 from ..instances import must_be_free_word, valid_instance
 from ..leases import as_date, must_be_hours
 from ..lxc import id_maps, liblxc
-from ..node_clock import must_not_be_behind
+from ..node_clock import begin_lease
 from ..owners import must_be_numbers, names_of
 from .addresses import addresses_there
 from .config import SET_UP
@@ -116,7 +116,7 @@ def present(host, wish, change):
     """
     wish.check()
     if wish.lease_hours is not None:
-        must_not_be_behind(host.store, REAPER)
+        begin_lease(host.store, REAPER, change.check)
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
         kind = KINDS[wish.kind](host, wish)

@@ -23,7 +23,7 @@ from ..instances import NOTHING_TO_REBUILD
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
 from ..locks import lock
 from ..lxc import creating
-from ..node_clock import must_not_be_behind
+from ..node_clock import begin_lease
 from ..owners import is_of, must_be_made
 from ..plays import play
 from ..this_node import THIS_NODE
@@ -137,7 +137,7 @@ def extended(host, request, options, change):
     """The end of the lease is so many hours from now, or there is none."""
     must_be_hours(options.lease_hours, "lease_hours", endless=True)
     if options.lease_hours:
-        must_not_be_behind(host.store, REAPER)
+        begin_lease(host.store, REAPER, change.check)
 
     def one(work):
         if work.claim.state == states.STOPPING and not work.is_made:

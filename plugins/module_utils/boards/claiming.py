@@ -26,7 +26,7 @@ from ..images.serving import no_image, without_room
 from ..instances import must_be_free_word, valid_instance
 from ..leases import must_be_hours
 from ..locks import lock
-from ..node_clock import must_not_be_behind
+from ..node_clock import begin_lease
 from ..owners import is_of, must_be_made, must_be_numbers, names_of
 from ..plays import play
 from . import states
@@ -123,7 +123,7 @@ def present(proxy, wish, change):
     """
     wish.check()
     if wish.lease_hours is not None:
-        must_not_be_behind(proxy.store, REAPER)
+        begin_lease(proxy.store, REAPER, change.check)
     make_room(len(wish.instances))
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ..errors import HeteroError, Refused
 from ..images.ownership import is_gone, refuse_anothers
 from ..leases import END, ENDS, as_date, end, must_be_hours, until
-from ..node_clock import must_not_be_behind
+from ..node_clock import begin_lease
 from ..plays import play
 from .adopting import unknown_lease
 from .each import each, ids_of, must_own
@@ -35,7 +35,7 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
     """
     must_be_hours(hours, "hours", endless=True)
     if hours:
-        must_not_be_behind(proxy.store, REAPER)
+        begin_lease(proxy.store, REAPER, change.check)
 
     def one(board, claim, report):
         if claim is None:

@@ -78,14 +78,14 @@ def test_a_clock_that_is_behind_sets_no_end(proxy, monkeypatch):
     claimed(proxy)
     asked = []
 
-    def behind(store, verb):
-        asked.append((store, verb))
+    def behind(store, verb, dry):
+        asked.append((store, verb, dry))
         raise Refused("is behind", "the clock")
 
-    monkeypatch.setattr(leasing, "must_not_be_behind", behind)
+    monkeypatch.setattr(leasing, "begin_lease", behind)
     with pytest.raises(Refused, match="the clock: is behind"):
         extend(proxy, 1)
-    assert asked == [(proxy.store, "reap")]
+    assert asked == [(proxy.store, "reap", False)]
     extend(proxy, 0)
     assert len(asked) == 1
 

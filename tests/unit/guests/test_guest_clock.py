@@ -49,12 +49,31 @@ def test_a_clock_that_jumped_ends_no_guest_and_an_operators_word_does(site, monk
     assert site.info()["instances"] == []
 
 
+@pytest.mark.parametrize("booted", [False, True])
+def test_a_guests_lease_has_its_clock_held_against_the_moment_it_began(site, monkeypatch, capfd, booted):
+    """Lost: a guest, to a step of the clock before the reaper's first turn, or to a battery that shows tomorrow."""
+    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    site.provision("ml-9", flavor=dict(KG1, extra_specs={"hypervisor": "s== kvm"}), lease_hours=3)
+    site.do("extended", "ml-9", lease_hours=4)
+    if booted:
+        (site.folder / "boot_id").write_text("another\n")
+        monkeypatch.setattr(node_clock, "BOOT_ID", str(site.folder / "boot_id"))
+        monkeypatch.setattr(node_clock, "began", lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
+        monkeypatch.setattr(node_clock, "synchronised", lambda: False)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR / 365)
+    assert reap.main(["--config", str(site.config)]) == 1
+    assert "more than was counted" in capfd.readouterr().out
+    assert [one["state"] for one in site.info()["instances"]] == ["running"]
+
+
 def test_a_host_whose_mark_is_lost_ends_nothing_by_a_clock_of_another_year(site, monkeypatch, capfd):
     """Lost: all guests and containers of a host that was set up anew from a backup, with a wrong clock."""
     monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
     site.provision("ml-9", flavor=dict(KG1, extra_specs={"hypervisor": "s== kvm"}), lease_hours=3)
     with site.host(create=False) as host:
-        assert not os.path.exists(node_clock.path_of(host.store.path))
+        os.unlink(node_clock.path_of(host.store.path))  # it was kept with the lease
+    monkeypatch.setattr(node_clock, "synchronised", lambda: True)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + YEAR)
     for _turn in range(2):

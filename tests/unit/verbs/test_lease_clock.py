@@ -30,6 +30,9 @@ class Hand:
         self._patch, self._folder, self._real, self._boots = patch, folder, time.time, 0
         #: Seconds that the kernel has been up at a boot: of a container, those of its host.
         self.up = 0.0
+        #: Whether a time server has set the clock since the boot.
+        self.synchronised = True
+        patch.setattr(node_clock, "synchronised", lambda: self.synchronised)
 
     def jump(self, seconds):
         """From where it would be without any jump."""
@@ -183,6 +186,83 @@ def lose_mark(site):
     (site.state / "state.clock").unlink()
 
 
+DAY = 24 * HOUR
+
+
+@pytest.mark.parametrize("ahead", [HOUR, DAY, 3 * DAY], ids=["an hour", "a day", "three days"])
+def test_a_boot_with_tomorrows_time_ends_nothing_until_a_time_server_has_set_it(jackie, clock, ahead):
+    """Lost: all instances with a lease, to a battery that shows tomorrow until the time server answers."""
+    jackie.lease(0.5)
+    assert not jackie.turn()["failed"]
+    clock.boot()
+    clock.synchronised = False
+    clock.jump(ahead)
+    result = jackie.turn()
+    assert (result["failed"], runs(jackie)) == (True, True)
+    assert "more than was counted, and no time server has set it since the boot: nothing ends by a" in result["said"][0]
+    clock.jump(60)
+    clock.synchronised = True
+    assert jackie.turn() == dict(said=[], failed=False)
+    clock.jump(ahead)
+    assert jackie.turn()["failed"], "a step after it was believed"
+    assert runs(jackie)
+
+
+def test_a_weekend_off_counts_once_a_time_server_has_set_the_clock(jackie, clock):
+    """Lost: boards that nobody gets back after a machine was off."""
+    jackie.lease(24)
+    assert not jackie.turn()["failed"]
+    clock.boot()
+    clock.synchronised = False
+    clock.jump(3 * DAY)
+    assert jackie.turn()["failed"]
+    assert runs(jackie)
+    clock.synchronised = True
+    assert not jackie.turn()["failed"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_without_a_time_server_leases_end_by_the_kernels_count(jackie, clock, monkeypatch):
+    """Lost: all lease endings, for ever, on a node of a network without a time server."""
+    jackie.lease(2)
+    assert not jackie.turn()["failed"]
+    clock.boot()
+    clock.synchronised = False
+    clock.jump(DAY)
+    assert jackie.turn()["failed"]
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda which: real(which) + 3 * HOUR)
+    assert not jackie.turn()["failed"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+def test_a_short_reboot_is_believed_without_a_time_server(jackie, clock):
+    """Lost: the ends of leases, late by each reboot."""
+    jackie.lease(0.03)
+    assert not jackie.turn()["failed"]
+    clock.boot()
+    clock.synchronised = False
+    clock.jump(4 * 60)
+    assert not jackie.turn()["failed"]
+    assert jackie.what_is_there() == jackie.clean()
+
+
+@pytest.mark.parametrize("how", ["claim", "extension", "dry extension"])
+def test_a_lease_has_its_clock_held_against_the_moment_it_began(jackie, clock, how):
+    """Lost: an instance, to a step of the clock before the reaper's first turn."""
+    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=2)
+    assert not (jackie.state / "state.clock").exists()
+    if how == "claim":
+        assert not jackie.module("board_claim", **wish).get("failed")
+    else:
+        assert not jackie.lease(2, check=how.startswith("dry")).get("failed")
+    assert (jackie.state / "state.clock").exists() is (not how.startswith("dry"))
+    if how == "extension":
+        clock.jump(DAY)
+        assert jackie.turn()["failed"]
+        assert runs(jackie)
+
+
 @pytest.fixture
 def unmarked(jackie):
     """jackie has a lease of a month, and when the clock was believed last is not known."""
@@ -223,7 +303,12 @@ def test_an_operators_word_is_enough_where_its_mark_is_lost(unmarked, clock, mon
 def test_a_long_weekend_is_believed_where_its_mark_is_lost(unmarked, clock):
     """Lost: boards that nobody gets back, by a file that was not copied to the new machine."""
     unmarked.lease(24)
+    lose_mark(unmarked)
     clock.jump(3 * 24 * HOUR)
+    clock.synchronised = False
+    assert unmarked.turn()["failed"]
+    assert runs(unmarked)
+    clock.synchronised = True
     assert not unmarked.turn()["failed"]
     assert unmarked.what_is_there() == unmarked.clean()
 
