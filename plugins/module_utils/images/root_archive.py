@@ -16,8 +16,8 @@ import os
 import stat
 from dataclasses import asdict, dataclass
 
-from ..command import command
-from ..errors import TimedOut
+from ..command import command, ended
+from ..errors import FULL, HeteroError, TimedOut
 from ..whole_file import write_whole
 from .image_root import root_of
 from .tree import file_hash
@@ -77,7 +77,7 @@ def _make(path, image, deadline):
     # --format=gnu: what every tar on a board can read. Fast compression: it waits for the slowest link, not for this.
     argv = ["tar", "--create", "--format=gnu", "--numeric-owner", "--sort=name", "--use-compress-program=gzip -n -4"]
     argv += [f"--exclude={name}" for name in LEFT_OUT] + ["--anchored", f"--file={partial}"]
-    command([*argv, f"--directory={root}", "."], path, "check the space there", timeout=max(1.0, deadline.left))
+    _pack([*argv, f"--directory={root}", "."], path, deadline)
     listing = command(["tar", "--list", "--quoting-style=literal", f"--file={partial}"], path, timeout=COUNT_TIME)
     names = [name.rstrip("/") or "." for name in listing.split("\n") if name]
     files = [name for name in names if _plain(os.path.join(root, name))]
@@ -94,6 +94,16 @@ def _make(path, image, deadline):
     about = {field: value for field, value in asdict(made).items() if field != "path"}
     write_whole(f"{path}.json", json.dumps(about))
     return made
+
+
+def _pack(argv, path, deadline):
+    """Have tar write it. Of what it says its last line tells only that it ends: a full disk is said before."""
+    remedy = "check the space there"
+    done = ended(argv, path, remedy, timeout=max(1.0, deadline.left))
+    if done.returncode:
+        said, full = done.stderr.strip().splitlines() or ["nothing"], [os.strerror(code) for code in FULL]
+        why = next((line for line in said if any(words in line for words in full)), said[0])
+        raise HeteroError(f"tar ended with {done.returncode} and said: {why}", path, remedy)
 
 
 def _plain(path):

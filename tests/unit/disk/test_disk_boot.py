@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 
@@ -18,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling 
 from ansible_collections.hetero.compute.plugins.module_utils.change import Change
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
-from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
+from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import PROGRAMS, LocalShell, lost
 
 SHOWN = ("image", "power", "tftp", "ram", "upload", "unpack", "running", "error")
@@ -66,6 +68,20 @@ def test_who_waits_for_it_waits_as_long_as_its_steps_may_take():
     assert limit > sum(steps) + disk_boot.FORMAT_TIME + 2 * 60
     # and a board that hangs in it is told of in the morning that it was asked for
     assert limit < 4 * 3600
+
+
+def test_a_full_folder_of_archives_is_said_to_be_full(disks):
+    """Lost: why: tar's last line says only that it ends."""
+    (disks.folder / "state" / "images" / IMAGE / "root" / "large").write_bytes(os.urandom(1 << 20))
+    archives = disks.folder / "state" / "archives"
+    archives.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(archives)], check=True)
+    try:
+        message = disks.ask(0)["msg"]
+    finally:
+        subprocess.run(["umount", str(archives)], check=True)
+    assert "tar ended with 2 and said: " in message
+    assert "No space left on device: check the space there" in message
 
 
 def test_second_run_changes_nothing(disks):
