@@ -190,7 +190,8 @@ class Apc(PowerDriver):
             what = f"has no place for us: {words or 'it closed the connection'}"
             return Busy(what, self.name, "wait for its other user", screen=kept)
         if lost.ended:
-            remedy = f"check the credential of {self.name}"
+            others = "see that nobody else has its one session, and that it is not busy"
+            remedy = f"{others}; else check the credential of {self.name}"
             return HeteroError(f"closed the connection after {after}", self.name, remedy, screen=kept)
         if after and PROMPT.search(self._line.heard):
             return self._line.unknown("menu or command line of an APC")

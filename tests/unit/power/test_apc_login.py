@@ -129,7 +129,7 @@ def test_a_name_that_is_none_is_typed_nowhere(pdu, secrets, words):
         (NO, {}, "refuses user 'jo' with the password given: correct the credential of pdu-t$"),
         (NO, {"command_line": True}, "correct the credential of pdu-t, or unset its command_line"),
         (["password", "password"], {"transport": "ssh", "host_key": "ssh-rsa AAAAB3"}, "refuses user 'jo'"),
-        (["user", "password", Lost("it hung up", "pdu-t", "", ended=True, screen="")], {}, "after the password: check"),
+        (["user", "password", Lost("it hung up", "pdu-t", "", ended=True, screen="")], {}, "after the password: see"),
         (["user", Lost("it hung up", "pdu-t", "", ended=True, screen="")], {}, "has no place for us"),
     ],
 )
