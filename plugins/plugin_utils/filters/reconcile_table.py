@@ -55,7 +55,7 @@ def fitted(rows):
         if line:
             yield line
         if not fits:
-            yield from wrapped(": ".join(row[-2:]))
+            yield from wrapped(": ".join(filter(None, row[-2:])))
 
 
 def _counted(found, what):

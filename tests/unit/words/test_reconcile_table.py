@@ -45,6 +45,14 @@ def test_a_long_finding_stands_below_its_row():
     assert lines[0].index("FOUND") == next(line.index("missing: export") for line in lines if "missing" in line)
 
 
+@pytest.mark.parametrize("say", [LONG, f"{LONG}: not touched"])
+def test_a_finding_without_a_word_of_what_was_done_ends_without_a_colon(say):
+    """Lost: whether a line goes on: it is read as one whose end was cut off."""
+    text = f"{say}: not touched: its outlet is on: ansible-playbook hetero.compute.reboot_instance -e how=hard boots it"
+    below = table(board(0, (text, None)))[2:-1]
+    assert " ".join(" ".join(below).split()) == text
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_what_was_mended_counts_also_where_more_is_to_be_looked_at(check):
     """Lost: the word that anything was changed: "0 mended" of a record that was written anew."""
