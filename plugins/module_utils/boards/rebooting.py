@@ -19,6 +19,9 @@ from .recorded import SWITCH
 from .soft_reboot import HARD, SOFT, SoftReboot
 from .starting import Starting
 
+#: What a reboot by ssh changes, once its boot request is seen.
+ANEW = {"boot": "the present one"}, {"boot": "another one"}
+
 
 class Rebooting(Starting):
     """Bring boards to running by a boot of their own, whatever they do now.
@@ -48,8 +51,8 @@ class Rebooting(Starting):
         if obstacle:
             self._not_told(boot, obstacle)
             return
-        work.note(work.board.name, {"boot": "the present one"}, {"boot": "another one"})
         if self.check:
+            work.note(work.board.name, *ANEW)
             work.say(REBOOT, "would be told by ssh" + ("" if self._only_soft else ", else by power"))
             work.over = True
             return
@@ -69,6 +72,7 @@ class Rebooting(Starting):
         if failure:
             self._not_told(boot, failure)
             return
+        boot.work.note(boot.board.name, *ANEW)
         boot.work.driver.boots_anew(boot.board)
         boot.work.move(states.BOOTING)
         boot.work.phases[REBOOT] = at - since

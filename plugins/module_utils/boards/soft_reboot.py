@@ -59,7 +59,7 @@ class SoftReboot:
         """What to do with a board that did not do it, and whose power was not cut."""
         name = self.boot.work.instance
         if not self.silent:
-            return "use how=auto or how=hard (by power)"
+            return f"by power, where ssh does not do: {play('reboot_instance', instance=name, how=AUTO)}"
         look = f"look at its console ({play('console', instance=name)}), or " if self.boot.console else ""
         return f"{look}have its power cut: {play('reboot_instance', instance=name, how='hard')}"
 

@@ -23,6 +23,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.deadline import Dea
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils.images import reboot_key
 
+AUTO = "ansible-playbook hetero.compute.reboot_instance -e instance=vm0 -e how=auto"
+BY_POWER = f"by power, where ssh does not do: {AUTO}"
+
 
 @pytest.fixture
 def keyed(site):
@@ -91,7 +94,8 @@ def test_soft_only_leaves_a_board_that_does_not_as_it_is(keyed, soft):
     keyed.play(0, soft=soft)
     result = keyed.run("reboot", 0, how="soft", soft_timeout=1)
     assert outcome(result) == (True, "running", False)
-    assert "use how=auto or how=hard" in result["msg"]
+    assert BY_POWER in result["msg"]
+    assert (result["changed"], result["diff"]) == (False, [])
     assert keyed.power(0) == "on"
     assert len(texts(keyed, "power")) == 1, "of the start"
 
@@ -134,7 +138,8 @@ def test_a_board_of_which_something_is_heard_is_not_called_silent(keyed, sign, m
         monkeypatch.setattr(fake.Fake, "alive", speak)
     result = keyed.run("reboot", 0, how="soft", soft_timeout=1)
     assert "nothing at all was heard" not in result["msg"]
-    assert "use how=auto or how=hard" in result["msg"]
+    assert BY_POWER in result["msg"]
+    assert (result["changed"], result["diff"]) == (False, [])
 
 
 def test_a_silent_board_is_rebooted_by_power_with_what_was_heard(keyed):
