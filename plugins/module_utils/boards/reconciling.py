@@ -322,7 +322,8 @@ def _power_of_somebodys(look):
         look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
     elif look.power == "on" and look.ssh in (ALIVE, SILENT):
         way = (LOOK_OR_CUT if state in (states.RUNNING, states.BOOTING) else LOOK).format(name=work.instance)
-        look.note(f"recorded as {state}, it is on and does not answer ssh: not touched: {way}")
+        answer = "does not answer ssh" if look.ssh == SILENT else look.ssh
+        look.note(f"recorded as {state}, it is on and {answer}: not touched: {way}")
     elif look.power == "on" and look.ssh is None:
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
 

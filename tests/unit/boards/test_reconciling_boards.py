@@ -280,7 +280,12 @@ CUT = (
             OTHER_KEY,
             "another host key than that of jackie answers at 10.0.2.1: not touched",
         ),
-        (["booting", "running"], "on", ALIVE, f"recorded as running, {MUTE}; {CUT}"),
+        (
+            ["booting", "running"],
+            "on",
+            ALIVE,
+            f"recorded as running, {MUTE.replace('does not answer ssh', 'answers without a key')}; {CUT}",
+        ),
         (["booting"], "on", SILENT, f"recorded as booting, {MUTE}; {CUT}"),
         ([], "on", SILENT, f"recorded as power off, {MUTE}"),
         ([], "on", None, "it is on, and jackie has no root on it yet: provision it again, or terminate it"),
