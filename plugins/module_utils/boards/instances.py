@@ -150,9 +150,9 @@ class Request:
         change = Change(self.check)
         with change.step("claim"):
             result = claiming.present(self.proxy, claiming.Wish(self.name, **given), change)
-        # of a dry run that looks for what another one would have claimed it was said before
-        lines = [] if self.check and self.created else result["lines"]
-        self.steps.took(dict(result, lines=lines, **change.result), "claim")
+        # of a dry run that looks for what another one would have claimed it was said before, with its lease
+        again = dict(lines=[], seconds=change.seconds) if self.check and self.created else change.result
+        self.steps.took(dict(result, **again), "claim")
         return result["boards"]
 
     def make_ready(self, ids, **given):

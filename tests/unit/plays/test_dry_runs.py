@@ -53,8 +53,10 @@ def test_what_a_dry_run_tells_is_what_the_real_run_does(proxies):
         assert changed(output) == changed(real), (output, real)
         return told(output), told(real), output
 
-    dry, real, output = dry_then_real("provision_instance", flavor=FLAVOR)
+    dry, real, output = dry_then_real("provision_instance", flavor=FLAVOR, hours="3")
     assert list(dry) == list(real)
+    assert [len(diffs) for diffs in dry.values()] == [len(diffs) for diffs in real.values()]
+    assert "expires" in str(dry["jackie"][0])
     assert '+    "size": "500 GiB"' in output
     assert any("reboot" in line and "made then" in line for line in dry["board0 reboot by ssh"][0])
     assert look()[1] == "on"

@@ -71,6 +71,16 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
     assert follow["limit"] > 10
 
 
+def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):
+    """Lost: when the lease ends: a second block of the diff says that it never does."""
+    first = verb(site, "present", check=True, **WISH, lease_hours=3)
+    created = [claim["created"] for claim in first["instances"]]
+    second = verb(site, check=True, **WISH, created=created)
+    things = [[diff["before_header"] for diff in result["diff"]] for result in (first, second)]
+    assert (things[0], "jackie" in things[1], second["changed"]) == (["jackie"], False, True)
+    assert first["diff"][0]["after"]["expires"]
+
+
 def test_a_dry_run_makes_nothing(site):
     there = site.what_is_there()
     result = verb(site, check=True, **WISH)
