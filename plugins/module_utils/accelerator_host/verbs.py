@@ -55,7 +55,9 @@ def work(params, check):
             if params["state"] == "running":
                 new = claimed["instances"]
                 claimed["lines"] += [line(one["instance"], host.name, planned.format(**one)) for one in new]
-            return dict(claimed, **change.result)
+            # of one that looks for what another one would have claimed, the claim was told before, with its lease
+            again = dict(diff=[]) if params["created"] else {}
+            return dict(claimed, **{**change.result, **again})
         options = _options(params)
         if params["flavor"] and params["state"] == "running":
             options = replace(options, names=tuple(_wish(params, host.config[kind], kind).instances))

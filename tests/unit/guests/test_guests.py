@@ -274,6 +274,8 @@ def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
     given.update(kind="guest", config=str(site.config), instance="ml-9", timeout=60)
     asked = dict(given, owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, devices=[CARD])
     planned = instance.work(asked, True)
+    again = instance.work(dict(asked, created=[time.time()]), True)
+    assert (len(planned["diff"]), again["diff"], again["changed"]) == (1, [], True), "the claim is shown twice"
     assert planned["lines"][-1]["text"] == f"disk would be made from {IMAGE}, guest started with its devices"
     assert site.info()["instances"] == []
     (one,) = instance.work(asked, False)["instances"]
