@@ -38,6 +38,12 @@ YES = ("1", "yes", "on", "true")
 PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
+def is_by_address(settings):
+    """Whether each outlet is the address of a machine of its own, by the settings of a PDU."""
+    options = settings.get("agent_options") if settings.get("driver", "fence") == "fence" else None
+    return isinstance(options, dict) and str(options.get(ONE_MACHINE)).lower() in YES
+
+
 def _program(agent):
     """Where an agent lies on this node, or None."""
     return shutil.which(agent, path=os.pathsep.join((os.environ.get("PATH", os.defpath), PLACES)))
@@ -112,8 +118,11 @@ class Fence(ProgramDriver):
 
     def _check_machines(self, named):
         """One outlet only, where the agent does not ask which. :raises BadInput: two would be the same machine."""
-        by_address = str((self.settings.get("agent_options") or {}).get(ONE_MACHINE)).lower() in YES
-        if len(named) > 1 and not by_address and f'name="{ONE_MACHINE}"' in self._ask("metadata").stdout:
+        if (
+            len(named) > 1
+            and not is_by_address(self.settings)
+            and f'name="{ONE_MACHINE}"' in self._ask("metadata").stdout
+        ):
             what = f"{self.dialect} switches one machine, whatever the outlet: {', '.join(named)} would be the same"
             remedy = f"make each a PDU of its own, or give addresses as outlets, and agent_options {ONE_MACHINE}: 1"
             raise BadInput(what, self.name, remedy)
