@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,10 +20,12 @@ from ..boot.registry import BootDrivers
 from ..change import Change
 from ..deadline import Deadline
 from ..errors import BadInput, HeteroError
+from ..plays import play
 from ..power.outlets import OutletsFailed, session, set_outlets
-from . import blame, states
+from . import blame, presence, states
 from .board_work import BoardWork, locked, no_outlet
-from .feeding import Feeds
+from .claim_records import Fed
+from .feeding import Doubt, Feeds
 from .free import left_by
 from .pdu_loop import PDU
 from .recorded import SWITCH
@@ -34,6 +36,8 @@ PHASE = "cabling"
 #: How long others may come up after the first board (seconds): boards of one outlet start within a relay's bounce, and
 #: like firmware asks after like time.
 SETTLE = 1.0
+#: A board that shows its key has its power by an outlet that is on.
+UNTIL = "tested while {who} runs and shows its key, for then an outlet that is off is another; or once {adopt}"
 #: What a board takes beyond the wait for it: two short PDU sessions, another's turn there (seconds).
 BESIDES = 30.0
 #: How the event before switching on ends; found as a board's newest, the check was cut off and the outlet is ours.
@@ -162,6 +166,10 @@ class Cabling:
             if before == "on" and not self._ours(work):
                 text = f"{name} is on although this board is free: it feeds something, and is not switched"
                 self._say(finding, ON, text)
+                return
+            lost = self._may_feed(work, before)
+            if lost:
+                self._say(finding, SKIPPED, f"not tested: {lost}")
             elif self.options.check:
                 self._say(finding, UNTESTED, f"{name} would be switched on until a board asks to boot, then off")
             else:
@@ -181,6 +189,35 @@ class Cabling:
             return Feeds(self.proxy).held_by(work.board)
         except HeteroError as error:
             return str(error)
+
+    def _may_feed(self, work, power):
+        """Why an outlet may be that of a board somebody has stopped, whose record is lost; None where it is not.
+
+        :param power: what it was read as just now. One that was off then is none of a board that shows its key.
+        """
+        feeds = Feeds(self.proxy)
+        unknown = feeds.unknown(work.board)
+        if power == "off":
+            unknown = {board: name for board, name in unknown.items() if not self._runs(board)}
+        if not unknown:
+            return None
+        names = [name for name in unknown.values() if name]
+        adopt = f"{play('reconcile', adopt=','.join(names))} took the wiring's word"
+        if not names:
+            adopt = f"{play('reconcile')} finds nothing wrong with the record"
+        doubt = Doubt(feeds, work.board, None, Fed(work.pdu, work.outlet), None, {}, unknown)
+        return f"{doubt}: {UNTIL.format(who='it' if len(unknown) == 1 else 'each of them', adopt=adopt)}"
+
+    def _runs(self, number):
+        """Whether a board shows the key of its claim just now."""
+        if number not in self.proxy.boards:
+            return False
+        work = BoardWork(self.proxy, self.proxy.board(number), Change(self.options.check))
+        work.record = self.proxy.store.record(number)
+        with suppress(HeteroError):
+            work.driver = self._drivers.of(work.board)
+            return presence.shown(work) == presence.OWN_KEY
+        return False
 
     def _look(self, finding):
         """On, see who comes, off."""

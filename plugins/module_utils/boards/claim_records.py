@@ -72,8 +72,8 @@ FED_TYPES = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT 
 class Fed:
     """The outlet by which a claim's board had its power last (feeding.py).
 
-    :param address: what its PDU is known by (pdu_names.address), None where its settings do not say, or where an earlier
-        release could not; a PDU may get another name.
+    :param address: what its PDU is known by (pdu_names.address), None where its settings do not say; a PDU may get
+        another name.
     :param taken: the board that this outlet was proven to feed since.
     """
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import cabling
+from ansible_collections.hetero.compute.plugins.module_utils.boards import cabling, presence
 from ansible_collections.hetero.compute.plugins.module_utils.boards.cabling import Cabling, Options
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
@@ -38,7 +38,8 @@ def check(monkeypatch):
 @pytest.mark.parametrize("held", [HELD, None])
 def test_an_outlet_that_was_anothers_last_is_not_switched(check, monkeypatch, held):
     """Lost: a tenant's peace: the board that was stopped comes up by a check of the one beside it."""
-    monkeypatch.setattr(cabling, "Feeds", lambda proxy: SimpleNamespace(held_by=lambda board: held))
+    feeds = SimpleNamespace(held_by=lambda board: held, unknown=lambda board: {})
+    monkeypatch.setattr(cabling, "Feeds", lambda proxy: feeds)
     (finding,) = check.findings
     check._test(finding)
     assert check.did == ([] if held else ["asked", "switched"])
@@ -57,3 +58,55 @@ def test_records_that_cannot_be_looked_at_keep_an_outlet_as_it_is(check, monkeyp
     check._test(finding)
     assert (finding.verdict, finding.text) == ("skipped", "not tested: claims: cannot be read: mend it")
     assert (check.did, check._down) == ([], {})
+
+
+KEY = presence.OWN_KEY
+
+
+@pytest.mark.parametrize(
+    ("power", "ours", "unknown", "shown", "does", "said"),
+    [
+        ("off", False, {1: "jackie"}, {1: presence.SILENT}, ["asked"], "tested while it runs and shows its key"),
+        ("off", False, {1: "jackie"}, {1: presence.ALIVE}, ["asked"], "reconcile -e adopt=jackie"),
+        ("off", False, {1: "jackie"}, {1: KEY}, ["asked", "switched"], None),
+        ("off", False, {1: "jackie", 2: "eve"}, {1: KEY, 2: presence.SILENT}, ["asked"], "may feed eve on board2:"),
+        ("off", False, {1: "jackie", 2: None}, {1: KEY, 2: presence.SILENT}, ["asked"], "finds nothing wrong with"),
+        ("off", False, {7: "jackie"}, {}, ["asked"], "may feed jackie on board7"),
+        # a check that was cut off has left it on: it may be why the board shows its key
+        ("on", True, {1: "jackie"}, {1: KEY}, ["asked"], "may feed jackie on board1"),
+        ("on", True, {}, {}, ["asked", "off", "switched"], None),
+        ("on", False, {1: "jackie"}, {}, ["asked"], "it feeds something, and is not switched"),
+    ],
+)
+def test_an_outlet_that_may_be_a_lost_board_s_is_not_switched(
+    check, monkeypatch, power, ours, unknown, shown, does, said
+):
+    """Lost: what a tenant has stopped comes up where its record is lost; or no board of the node can be tested."""
+    feeds = SimpleNamespace(held_by=lambda board: None, unknown=lambda board: unknown, proxy=check.proxy)
+    monkeypatch.setattr(cabling, "Feeds", lambda proxy: feeds)
+    monkeypatch.setattr(cabling, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
+    monkeypatch.setattr(presence, "shown", lambda work: shown[work.board])
+    monkeypatch.setattr(check, "_ours", lambda work: ours)
+    monkeypatch.setattr(check, "_status", lambda work: check.did.append("asked") or power)
+    monkeypatch.setattr(check, "_switch", lambda work, state: check.did.append(state))
+    check._drivers = SimpleNamespace(of=lambda board: None)
+    check.proxy.boards, check.proxy.board = range(5), lambda number: number
+    check.proxy.store = SimpleNamespace(record=lambda number: None)
+    (finding,) = check.findings
+    check._test(finding)
+    assert check.did == does
+    assert (finding.verdict == cabling.UNTESTED) is (said is None)
+    assert said is None or said in finding.text
+
+
+def test_a_board_whose_driver_cannot_look_is_not_known_to_run(check, monkeypatch):
+    """Lost: the same, where the other board's wiring is wrong."""
+
+    def wrong(board):
+        raise HeteroError("no such driver", "board1", "correct it")
+
+    monkeypatch.setattr(cabling, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
+    check._drivers = SimpleNamespace(of=wrong)
+    check.proxy.boards, check.proxy.board = range(5), lambda number: number
+    check.proxy.store = SimpleNamespace(record=lambda number: None)
+    assert check._runs(1) is False

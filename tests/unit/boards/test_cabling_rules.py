@@ -76,7 +76,8 @@ class Node:
 @pytest.fixture(autouse=True)
 def nobodys(monkeypatch):
     """No outlet was another's (test_cabling_held.py)."""
-    monkeypatch.setattr(cabling, "Feeds", lambda node: SimpleNamespace(held_by=lambda board: None))
+    feeds = SimpleNamespace(held_by=lambda board: None, unknown=lambda board: {})
+    monkeypatch.setattr(cabling, "Feeds", lambda node: feeds)
 
 
 @pytest.fixture
