@@ -25,6 +25,7 @@ from ..images.roots import Root
 from ..plays import play
 from . import pdu_names, presence, states
 from .claim_records import Fed
+from .holding import Holding, named
 from .outlet_power import statuses
 from .power_proof import Silence
 
@@ -34,12 +35,9 @@ PHASE = "wiring"
 LONGEST = 90.0
 #: Boards that are looked at at one time.
 MOST_LOOKED_AT = 64
-#: Boards of unknown outlets that are named.
-MOST_NAMED = 3
 #: States of a board whose key says by which outlet it runs; one that is off shows none.
 ON = (states.RUNNING, states.BOOTING)
 LAST_BY = ", and {name} had its power by {old} last{state}"
-HELD = ", by which {names} had power last"
 MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
 REWIRED = "rewired: was {old}, is {new}"
 CORRECT = (
@@ -215,6 +213,7 @@ class Doubt:
         self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
         self.unknown, self._boards = unknown, feeds.proxy.boards
         self.alive = []  # boards of it that answer although the outlet of their wiring is off
+        self._holding = Holding(feeds.proxy, new, holders)
         self._old_pdu = next(iter(feeds.names(old)), None) if old else None
         self._new_power = self._old_power = None
 
@@ -251,11 +250,9 @@ class Doubt:
 
     def __str__(self):
         text = f"its wiring names {self.new.name}{f' ({self._new_power})' if self._new_power else ''}"
-        if self.holders:
-            names = " and ".join(f"{kept.claim.instance} on board{board}" for board, kept in self.holders.items())
-            text += HELD.format(names=names)
+        text += str(self._holding)
         if self.unknown:
-            text += MAY_FEED.format(names=_named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
+            text += MAY_FEED.format(names=named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
         if self.old:
             text += LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old)
         return text
@@ -275,6 +272,8 @@ class Doubt:
 
     @property
     def remedy(self):
+        if self._holding.is_unresolved and not self.unknown and not self.old:
+            return self._holding.remedy
         others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}
         gone = {board: name for board, name in others.items() if name and board not in self._boards}
         nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
@@ -398,9 +397,3 @@ def _seen(work, doubt):
     if doubt.is_off:
         return not Silence(work).life()
     return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY
-
-
-def _named(boards):
-    """The first few of boards and who has them, for people."""
-    names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
-    return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))

@@ -161,6 +161,17 @@ def may_be_at(pdus, fed, pdu, outlet):
     )
 
 
+def unresolved(pdus, fed, pdu, outlet):
+    """Host names that have no address just now, so that nobody can tell whether what was noted is this outlet."""
+    settings = pdus.get(pdu, {})
+    places = [place(settings)] if place(settings) else []
+    for noted in {fed.address, _as_known(pdus, fed).address} - {None}:
+        places += _readings(noted, settings)
+    if any(EACH in here.hosts for here in places):
+        places += [_placed(fed.outlet), _placed(outlet)]
+    return sorted({host for here in places if not here.known for host in here.hosts})
+
+
 def _as_known(pdus, fed):
     """What was noted of an outlet; where no PDU is there now, as it would be noted of the PDU that has its name."""
     if fed.pdu not in pdus or of(pdus, fed, is_same):

@@ -14,13 +14,14 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
 from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Doubt, Feeds
+from ansible_collections.hetero.compute.plugins.module_utils.boards.holding import named
 from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OWN_KEY
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
 
 NEW, OLD, ELSEWHERE = Fed("pdu-a", "1"), Fed("pdu-b", "2"), Fed("gone", "7")
-EVE = SimpleNamespace(claim=SimpleNamespace(instance="eve"))
-BOB = SimpleNamespace(claim=SimpleNamespace(instance="bob"))
-ONE = SimpleNamespace(claim=SimpleNamespace(instance="one"))
+EVE = SimpleNamespace(claim=SimpleNamespace(instance="eve"), fed=NEW)
+BOB = SimpleNamespace(claim=SimpleNamespace(instance="bob"), fed=NEW)
+ONE = SimpleNamespace(claim=SimpleNamespace(instance="one"), fed=NEW)
 
 
 def doubt(old=None, holders=None, unknown=None, new_power=None, old_power=None, claimed=True, boards=range(20)):
@@ -111,8 +112,8 @@ def test_whose_outlet_it_may_be_is_said(given, text):
 def test_not_more_boards_are_named_than_can_be_read():
     """Lost: the one line of an error, to a hundred boards whose records are lost; or one board of four, uncounted."""
     names = {number: f"vm{number}" for number in range(1, 4)}
-    assert feeding._named(names) == "vm1 on board1 and vm2 on board2 and vm3 on board3"
-    assert feeding._named({**names, 4: None, 5: None}).endswith(" and vm3 on board3 and 2 more")
+    assert named(names) == "vm1 on board1 and vm2 on board2 and vm3 on board3"
+    assert named({**names, 4: None, 5: None}).endswith(" and vm3 on board3 and 2 more")
 
 
 ADOPT = "reconcile -e adopt="

@@ -11,6 +11,7 @@ import json
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import reconcile, stop
 
 HOST = "127.0.0.1"
@@ -111,3 +112,41 @@ def test_a_second_name_without_a_host_is_the_same_pdu(units, settings, verb):
     said = str(verb(units))
     assert outlets(units, 1)[HOST] == "on"
     assert "by which jackie on board0 had power last" in said or verb is not reconcile
+
+
+@pytest.mark.parametrize("name", ["rack{}", "unit{}.invalid"])
+def test_what_a_script_gets_as_its_host_is_text(units, name):
+    """Lost: the end of a lease, of all boards of PDUs whose hosts only a script understands."""
+    pdus = {
+        f"pdu-{number}": dict(unit_of_a_script(units, 1), host=name.format(number), outlets=["1"]) for number in (1, 2)
+    }
+    script = units.folder / "unit1"
+    script.write_text(script.read_text().replace('"/unit1.json"', '"/unit%s.json" % host[4]'))
+    wire(units, pdus, [("pdu-1", "1"), ("pdu-2", "1")])
+    for instance in ("jackie", "carol"):
+        results = units.provision(instance)
+        assert not any(result.get("failed") for result in results), results
+    assert not stop(units).get("failed")
+    assert (outlets(units, 1)["1"], outlets(units, 2)["1"]) == ("off", "on")
+
+
+def test_while_no_name_has_an_address_no_guess_is_told_as_a_fact(units, monkeypatch):
+    """Lost: why a board cannot be stopped: its operator looks for a plug in the rack while the name server is down."""
+    known = {"pdu1.lab": frozenset(["10.0.0.1"]), "pdu2.lab": frozenset(["10.0.0.2"])}
+    monkeypatch.setattr(pdu_names, "_looked_up", lambda name: known.get(name, frozenset()))
+    settings = dict(driver="fence", agent="fence_x")
+    pdus = {
+        f"pdu-{number}": dict(settings, host=f"pdu{number}.lab", agent_options={"inet4_only": 1, "x": number})
+        for number in (1, 2)
+    }
+    agent = units.folder / "bin" / "fence_x"
+    agent.write_text(agent.read_text().replace('said.get("switch")', 'said.get("x")'))
+    wire(units, pdus, [("pdu-1", "1"), ("pdu-2", "1")])
+    for instance in ("jackie", "carol"):
+        assert not any(result.get("failed") for result in units.provision(instance))
+    known.clear()
+    said = stop(units)["msg"]
+    assert "by which carol on board1 may have had power last: pdu1.lab and pdu2.lab have no address just now" in said
+    assert "have pdu1.lab and pdu2.lab resolved on the proxy node" in said
+    assert "adopt=" not in said
+    assert (outlets(units, 1)["1"], outlets(units, 2)["1"]) == ("on", "on")
