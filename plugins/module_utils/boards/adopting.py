@@ -25,10 +25,12 @@ from ..images.ownership import (
     unproven,
 )
 from ..images.provision import made_ready
+from ..images.roots import Root
+from ..images.word import is_unread
 from ..owners import refuse_taken
 from ..plays import play
 from . import states
-from .lost_database import way_by_copy
+from .misfiled import ADOPT, WORD, said_of
 from .power_proof import PLUGS
 from .presence import OTHER_KEY, OWN_KEY
 from .states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
@@ -40,7 +42,7 @@ PUT_BACK = (
     "with state=stopped, board_image with state=absent)"
 )
 NOT = "not adopted, nothing of it is touched"
-ADOPT, END = play("reconcile", adopt="{name}"), play("terminate_instance", instance="{name}")
+END = play("terminate_instance", instance="{name}")
 ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, {ADOPT} takes its record's word"
 FORGET = (
     "nothing is touched: put a newer backup of the database back; correct the boards file, where boards got other "
@@ -56,26 +58,12 @@ RUNS = (
 )
 #: What is done by a word that the database is right.
 ANEW = "written anew, the record only (root and board are not touched)"
-#: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
-#: that another board's was copied over.
-WORD = (
-    "and the database may be older than what it said: nothing is touched: correct it, or where the database is "
-    f"right (see its lease: {play('status')}), {ADOPT} has it written anew"
-)
 LOST = (
     "the record of {name}'s claim is lost, and the database may be older than what it said: nothing is touched, and "
     f"its lease is not ended: where the database is right (see its lease: {play('status')}), {ADOPT} has it written "
     "anew"
 )
 LOST_ENDLESS = f"the record of {{name}}'s claim is lost: {play('reconcile')} writes it anew"
-NO_PROOF = (
-    "neither it nor made.json of a root bears out that the board is {name}'s, as the database has it: nothing is "
-    f"touched: bring either back; or, where the database is right, remove the record; {ADOPT} has it written anew then"
-)
-MOVE = (
-    "and it may be the only one: nothing of either is touched: {way}, or remove it once it is known that "
-    "nobody has board{number}"
-)
 
 
 def unknown_lease(proxy, claim):
@@ -251,21 +239,6 @@ def _unreadable(proxy, look, error, wanted):
         _leave(look, text)
 
 
-def said_of(proxy, board, row, contradiction, error):
-    """(what is said of a record that cannot be read, whether a word for the row's instance has it written anew)."""
-    found, other = f"{error.thing}: {error.what}", error.facts.get("of")
-    if other is not None and not proxy.store.is_copy(error):
-        return f"{found}, {MOVE.format(way=proxy.store.way_back(error.thing, other), number=other)}", False
-    if row is None or contradiction:
-        return f"{error}{way_by_copy(proxy.store.path, board.id)}", False
-    forgotten = forgotten_of(proxy, board, row)
-    if forgotten:
-        return f"{forgotten}: {FORGOTTEN}", False
-    if row.image_hash and not is_of_claim(proxy, board, row):
-        return f"{found}, {NO_PROOF.format(name=row.instance)}", False
-    return f"{found}, {WORD.format(name=row.instance)}", True
-
-
 def decide(proxy, look, wanted):
     """Adopt what was proposed, where what was seen of the board bears it out.
 
@@ -359,7 +332,8 @@ def _objection(proxy, work, kept):
     if claim.is_same(row) and not claim.image_hash:
         return None
     if claim.image_hash and not is_of_claim(proxy, work.board, claim):
-        return "its root is not there, or is not this claim's"
+        unread = is_unread(Root(proxy.config["state_folder"], work.board.id))
+        return "made.json of its root cannot be read" if unread else "its root is not there, or is not this claim's"
     return None
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..boot.registry import BootDrivers
 from ..deadline import Deadline
 from ..descriptors import make_room
-from ..errors import HeteroError
+from ..errors import HeteroError, Refused
 from ..images.ownership import about_to_go, is_lost, is_of_claim, whose_archive, whose_root
 from ..images.provision import leftovers, put_back
 from ..plays import play
@@ -352,7 +352,11 @@ def _put_back(proxy, look):
     work = look.work
     if not work.claim.image_hash:
         look.note(f"claimed for {work.instance}, not made ready yet")
-    missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
+    try:
+        missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
+    except Refused:
+        look.left = True  # whose its root is
+        raise
     going = about_to_go(proxy, work.board, work.claim)
     if going:
         look.note(going)

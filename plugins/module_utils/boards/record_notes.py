@@ -13,7 +13,8 @@ import time
 from ..errors import HeteroError
 from ..leases import until
 from ..plays import play
-from .adopting import ADOPT, LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, said_of
+from .adopting import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale
+from .misfiled import ADOPT, said_of
 
 NEWER = f"the database is older than it: run {play('reconcile')}"
 

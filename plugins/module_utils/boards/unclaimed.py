@@ -18,9 +18,9 @@ from ..images.used_disks import user_of
 from ..owners import is_of, number_of
 from ..plays import play
 from ..this_node import THIS_NODE
-from .adopting import ADOPT as BY_ITS_WORD
 from .adopting import PUT_BACK
 from .lost_database import way_by_copy
+from .misfiled import ADOPT as BY_ITS_WORD
 from .states import POWER_OFF
 from .unnamed import LEFT, MOVED
 

@@ -19,6 +19,7 @@ from ..plays import play
 from .disk_files import DiskFiles
 from .roots import MADE, OLDER, ROOTS, SOURCE, Root, made_of
 from .used_disks import NOBODY_KNOWS, is_wiped, user_of
+from .word import kept_of, token_of, word_of
 
 THEIRS = (
     "nothing is touched: the database may be older than that (put back from a backup): "
@@ -47,11 +48,6 @@ HAS_ONE = "{name} has a root of which neither the database nor the record of its
 USED_DISK = "disk {disks} was used by {user}, and neither the database nor the record of its claim know of a root there"
 FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instance for a new root, or terminate it"
 UNREADABLE = "somebody (what made.json says cannot be read)"
-
-
-def token_of(claim):
-    """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
-    return f"{claim.instance} {claim.created!r}"
 
 
 def whose_root(proxy, board):
@@ -116,7 +112,7 @@ def is_of_claim(proxy, board, claim):
     if claim.boot_source == "disk":
         made = DiskFiles(proxy.folder("disks"), board.id).made()
     else:
-        made = Root(proxy.config["state_folder"], board.id).made()
+        made = word_of(proxy, board, claim)
         made = made if made and made.whole else None
     return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
 
@@ -156,15 +152,6 @@ def is_borne_out(proxy, board, claim):
     with suppress(HeteroError, OSError):
         return claim.host_key is not None and root.host_key() == claim.host_key
     return False
-
-
-def kept_of(proxy, claim):
-    """The own record of a claim, where it names what was made for it; None for another's, and one nobody can read."""
-    try:
-        kept = proxy.store.kept(claim.board)
-    except HeteroError:
-        return None
-    return kept if kept and kept.claim.is_same(claim) and kept.claim.image_hash else None
 
 
 def is_made(proxy, claim):
@@ -217,14 +204,15 @@ def _refuse_newer(proxy, board, claim):
         raise Refused(what, board.name, THEIRS)
 
 
-def refuse_to_replace(proxy, board, claim, fresh):
+def refuse_to_replace(proxy, board, claim, fresh, told=None):
     """Refused where making a root anew would destroy one that may hold somebody's work.
 
     :param fresh: whether it is to be made anew.
+    :param told: what its made.json is about to say, where that says nothing.
     """
     refuse_anothers(proxy, board, claim)
     root = Root(proxy.config["state_folder"], board.id)
-    made, ran = root.made(), proxy.store.has_run(claim)
+    made, ran = root.made() or told, proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
     cut_off = root.is_half_removed and proxy.store.record(board.id).ending
     if made is None and root.exists() and not cut_off and (ready or not is_asked(proxy, board, claim)):

@@ -18,12 +18,13 @@ from ..instances import gibibytes
 from .choosing import check_arch, check_image, image_of
 from .disk_files import DiskFiles
 from .exports import board_export, exporter
-from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven, token_of
+from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
 from .personal import parse_key
 from .room import room_of, size_of
 from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
 from .roots import Root
 from .tftp import BoardFiles, remove_entry
+from .word import is_unread, remade, token_of, unread, why_untold
 
 #: A file server lets go of an export's files in 2 to 17 ms.
 UNMOUNT_TIME = 10.0
@@ -134,12 +135,14 @@ def put_back(proxy, board, claim, change):
             _put_word_back(place, claim, change, restored)
         prepare_files(place, image, change, restored)
         return restored
+    if is_unread(place.root):
+        made = _tell_anew(proxy, place, claim, image, change, restored)
     fresh = made is None or not made.whole or made.image != image.hash
     if made is not None:
-        refuse_to_replace(proxy, board, claim, fresh)
+        refuse_to_replace(proxy, board, claim, fresh, made)
     if fresh:
         raise Refused("has no whole root of its claim", board.name, AGAIN)
-    if change.note(f"{board.name} root", {"mounted": place.root.ready(image)}, {"mounted": True}):
+    if change.note(f"{board.name} root", {"mounted": place.root.ready(image, made)}, {"mounted": True}):
         restored.append("mount")
         if not change.check:
             place.unexport()
@@ -162,6 +165,30 @@ def _put_word_back(place, claim, change, restored):
     restored.append("made.json")
     if change.note(f"{place.board.name} made.json", {"claim": None}, {"claim": made.claim}) and not change.check:
         place.disk.write(made)
+
+
+def _tell_anew(proxy, place, claim, image, change, restored):
+    """made.json of a root that is here, where what lies here proves what it said; that, as it is written.
+
+    :raises Refused: it is not proven.
+    """
+    root = place.root
+    refuse_anothers(proxy, place.board, claim)
+    why = why_untold(proxy, root, claim)
+    if why is None and not root.is_mounted and not change.check:
+        root.mount(image)  # its host key tells; an overlay is over the files of no other image
+        try:
+            why = why_untold(proxy, root, claim)
+        finally:
+            root.unmount(Deadline(UNMOUNT_TIME))
+    if why:
+        raise unread(root, place.board, why)
+    made = remade(claim)
+    restored.append("made.json")
+    if change.note(f"{place.board.name} made.json", {"claim": None}, {"claim": made.claim}) and not change.check:
+        with naming(root.folder):
+            root.write(made)
+    return made
 
 
 def remove(proxy, board, change, report):
@@ -234,12 +261,13 @@ def _prepare_root(proxy, place, claim, image, change, restored, keeps):
     root, name = place.root, place.board.name
     check_image(claim, image, name)
     token = token_of(claim)
-    made = root.made()
+    told_anew = claim.image_hash and is_unread(root)
+    made = _tell_anew(proxy, place, claim, image, change, restored) if told_anew else root.made()
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
     fresh = fresh or (root.is_file_lost and not root.is_mounted)
-    refuse_to_replace(proxy, place.board, claim, fresh)
-    ready = not fresh and root.ready(image)
+    refuse_to_replace(proxy, place.board, claim, fresh, made)
+    ready = not fresh and root.ready(image, made)
     before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
     after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
     room, size = room_of(proxy), size_of(proxy, place.board, claim.flavor)

@@ -129,14 +129,18 @@ class Root:
         """Mount points in the root's folder."""
         return mounts_below(self.folder)
 
-    def ready(self, image):
-        """Whether the files of a root made from `image` are there to be exported."""
-        made = self.made()
+    def ready(self, image, told=None):
+        """Whether the files of a root made from `image` are there to be exported.
+
+        :param told: what its made.json is about to say, where that says nothing.
+        """
+        made = self.made() or told
         if made is None or made.image != image.hash or (not self.older and has_errors(self.file)):
             return False
-        return (self.older and made.kind == "copy") or self._overlaid(image)
+        return (self.older and made.kind == "copy") or self.is_over(image)
 
-    def _overlaid(self, image):
+    def is_over(self, image):
+        """Whether it is mounted, as an overlay of this image's files."""
         found = self.mounts()
         root = found.get(self.path)
         return root is not None and root.lower == self._lower(image) and self.layers not in found
@@ -162,7 +166,7 @@ class Root:
         lower = root_of(image)
         os.makedirs(self.folder, mode=0o700)
         os.chmod(os.path.dirname(self.folder), 0o700)
-        self._write_made(Made(claim, image.hash))
+        self.write(Made(claim, image.hash))
         room.take(self.file, size)
         make_empty(self.file)
         for folder in (self.layers, self.path):
@@ -187,7 +191,7 @@ class Root:
 
     def mark_whole(self):
         """All is in the root that belongs there; one that never came so far is made anew."""
-        self._write_made(Made(**dict(asdict(self.made()), whole=True)))
+        self.write(Made(**dict(asdict(self.made()), whole=True)))
 
     def unmount(self, deadline):
         """Unmount everything in the root's folder, the latest first; a file server lets go of it in milliseconds."""
@@ -235,7 +239,8 @@ class Root:
             what = f"overlay cannot be mounted ({os.strerror(number)})"
             raise HeteroError(what, self.path, "the kernel's reason: dmesg")
 
-    def _write_made(self, made):
+    def write(self, made):
+        """Have made.json say this."""
         write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)), 0o600)
 
     # ---- what is put in

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting
+from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, misfiled
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen
 from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import OTHER_KEY, OWN_KEY
@@ -125,7 +125,7 @@ def test_what_is_said_of_a_record_that_cannot_be_read(node, proxy):
     def tell(row, contradiction=None):
         with pytest.raises(HeteroError) as raised:
             proxy.store.kept(0)
-        return adopting.said_of(proxy, board, row, contradiction, raised.value)
+        return misfiled.said_of(proxy, board, row, contradiction, raised.value)
 
     write(node, replace(mine, board=7))
     text, by_word = tell(mine)
@@ -135,15 +135,15 @@ def test_what_is_said_of_a_record_that_cannot_be_read(node, proxy):
     assert text.endswith("nobody has board7")
     write(node, replace(mine, board=7), 7)
     text, by_word = tell(mine)
-    assert (by_word, text.endswith(adopting.WORD.format(name="jackie"))) == (True, True)
+    assert (by_word, text.endswith(misfiled.WORD.format(name="jackie"))) == (True, True)
     node.record(0).write_text("{")
     found = f"{node.record(0)}: what it says of a claim cannot be read"
-    assert tell(mine) == (f"{found}, {adopting.WORD.format(name='jackie')}", True)
+    assert tell(mine) == (f"{found}, {misfiled.WORD.format(name='jackie')}", True)
     for row, contradiction in ((None, None), (mine, Refused("x"))):
         text, by_word = tell(row, contradiction)
         assert (text.startswith(f"{found}: nothing of its board is touched"), by_word) == (True, False)
     made = replace(mine, image_hash=HASH)
-    assert tell(made) == (f"{found}, {adopting.NO_PROOF.format(name='jackie')}", False)
+    assert tell(made) == (f"{found}, {misfiled.NO_PROOF.format(name='jackie')}", False)
     node.root(0, made)
     assert tell(made)[1] is True
     text, by_word = tell(mine)

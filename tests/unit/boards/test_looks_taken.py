@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, looks, record_notes
+from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, looks, misfiled, record_notes
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
 from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen, not_adopted
 from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
@@ -168,9 +168,9 @@ def test_status_says_that_a_record_cannot_be_read(node, proxy):
     (mine,) = claimed(proxy)
     node.record(0).write_text("{")
     found = f"{node.record(0)}: what it says of a claim cannot be read"
-    assert told(proxy) == f"{found}, {adopting.NO_PROOF.format(name='jackie')}"
+    assert told(proxy) == f"{found}, {misfiled.NO_PROOF.format(name='jackie')}"
     node.root(0, mine)
-    assert told(proxy) == f"{found}: {adopting.ADOPT.format(name='jackie')}"
+    assert told(proxy) == f"{found}: {misfiled.ADOPT.format(name='jackie')}"
     node.root(0, mine, of="eve 1.0")
     assert told(proxy).startswith(f"{found}: nothing of its board is touched")
 

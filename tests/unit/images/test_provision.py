@@ -516,6 +516,9 @@ def test_a_root_of_which_nobody_can_tell_is_kept(site, proxy, provision, damage)
         made.mkdir()
     elif damage is not None:
         made.write_text(damage)
+    if damage != "folder":
+        shown = root_file(site, "etc/ssh/ssh_host_ed25519_key.pub")
+        shown.write_text(f"{' '.join(KEY.split()[:2])}\n")
     with pytest.raises(Refused, match=r"whom it was made for cannot be read.*rebuild or terminate"):
         provision()
     assert root_file(site, "data").read_text() == "the tenant's\n"

@@ -94,8 +94,7 @@ def test_a_root_whose_word_cannot_be_read_is_not_made_anew_by_an_older_database(
     forget(jackie, "UPDATE claims SET image_hash = NULL, host_key = NULL", "UPDATE boards SET state = 'power off'")
     forget_events(jackie)
     before = root_file(jackie).stat().st_ino, jackie.outlets()
-    text = next(result["msg"] for result in jackie.provision() if result.get("failed"))
-    assert "what it says of whom it was made for cannot be read" in text
+    assert not any(result.get("failed") for result in jackie.provision()), "her record and the key in it bear it out"
     assert (root_file(jackie).stat().st_ino, jackie.outlets()) == before
 
 
@@ -451,6 +450,5 @@ def test_a_stop_that_was_cut_off_and_a_lost_made_json_are_no_end(jackie):
     with jackie.proxy() as proxy:
         proxy.store._db.write("UPDATE boards SET state = 'shutting down' WHERE board = 0")
     (folder / "made.json").unlink()
-    text = next((result["msg"] for result in jackie.provision() if result.get("failed")), "")
-    assert "what it says of whom it was made for cannot be read" in text
+    assert not any(result.get("failed") for result in jackie.provision())
     assert root_file(jackie).stat().st_ino == before
