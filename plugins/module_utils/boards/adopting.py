@@ -30,6 +30,7 @@ from ..images.word import is_unread
 from ..owners import refuse_taken
 from ..plays import play
 from . import states
+from .lost_database import way_by_copy
 from .misfiled import ADOPT, WORD, said_of
 from .power_proof import PLUGS
 from .presence import OTHER_KEY, OWN_KEY
@@ -177,7 +178,8 @@ def propose(proxy, look, wanted):
         return
     if kept is None or kept.claim == row:
         if work.contradiction:
-            _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}")
+            way = way_by_copy(proxy, work.board.id)
+            _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}{way}")
         elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
             _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
         elif row is not None and kept is None and (row.instance in wanted or not _is_left_over(proxy, look)):

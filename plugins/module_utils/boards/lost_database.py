@@ -11,11 +11,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 from .. import lost_database
 from ..backups import copies, how_to_restore
 from ..errors import HeteroError
+from ..images.ownership import roots_there
 from ..images.roots import OLDER, ROOT_NAME, ROOTS
+from ..images.word import token_of
 from ..plays import play
 from ..proxy_node.config import read_config
 from ..this_node import THIS_NODE
@@ -77,25 +80,35 @@ def said_if_lost(params):
     return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN)
 
 
-def way_by_copy(database, board):
-    """The way out by the newest copy in which somebody has a board, to come after another one; empty without such."""
+def way_by_copy(proxy, board):
+    """The way out by the newest copy in which somebody has a board, to come after another one; empty without such.
+
+    Where made.json tells of just one claim, an older one of that name is none; nor is what the database in place says.
+
+    :param board: its number.
+    """
+    there = roots_there(proxy.config["state_folder"])
+    tokens = {made.claim for number, _folder, made in there if number == board and made}
+    known, database = proxy.store.record(board).claim, proxy.store.path
     for path in reversed(copies(database)):
-        instance = _who_has(path, board)
-        if instance:
+        claim = _who_has(path, board)
+        if claim and not (known and known.is_same(claim)) and (not tokens or token_of(claim) in tokens):
             way = how_to_restore(database, path)
-            adopt = play("reconcile", adopt=instance)
-            return f"; or, as the copy {path} says that it is {instance}'s: {way}; {adopt} then"
+            adopt = play("reconcile", adopt=claim.instance)
+            return f"; or, as the copy {path} says that it is {claim.instance}'s: {way}; {adopt} then"
     return ""
 
 
 def _who_has(copy, board):
-    """The instance that has a board by a copy of a database; None also where the copy cannot be read."""
+    """Who has a board by a copy of a database, as far as that tells one claim from another; None also where the copy
+    cannot be read.
+    """
     try:
         with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
-            rows = db.execute("SELECT instance FROM claims WHERE board = ?", (board,)).fetchall()
+            rows = db.execute("SELECT instance, created FROM claims WHERE board = ?", (board,)).fetchall()
     except sqlite3.DatabaseError:
         return None
-    return rows[0][0] if rows else None
+    return SimpleNamespace(instance=rows[0][0], created=rows[0][1]) if rows else None
 
 
 def _roots(state_folder):

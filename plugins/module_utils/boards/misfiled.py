@@ -34,7 +34,7 @@ def said_of(proxy, board, row, contradiction, error):
     if other is not None and not proxy.store.is_copy(error):
         return f"{found}, {MOVE.format(way=proxy.store.way_back(error.thing, other), number=other)}", False
     if row is None or contradiction:
-        return f"{error}{way_by_copy(proxy.store.path, board.id)}", False
+        return f"{error}{way_by_copy(proxy, board.id)}", False
     forgotten = forgotten_of(proxy, board, row)
     if forgotten:
         return f"{forgotten}: {FORGOTTEN}", False

@@ -27,6 +27,7 @@ from .boot_entry import ensure_entry, remove_entry
 from .discarding import discard, must_be_gone
 from .lifecycle import OUT_OF_USE, Options
 from .looks import PHASE, Look, Seen, not_adopted
+from .lost_database import way_by_copy
 from .outlet_power import outlet_power
 from .presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from .recorded import MAY_HAVE_RUN, UNWATCHED
@@ -265,7 +266,8 @@ def _nobodys(proxy, look, crossed):
         return
     whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
     if whose:
-        look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}")
+        way = way_by_copy(proxy, work.board.id)
+        look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}{way}")
         return
     if look.power == "on" and _lives(work):
         answers = power_proof.ANSWERS.format(ip=work.board.ip)

@@ -114,7 +114,7 @@ def _is_newer(created, known):
 def _told(proxy, instance, record, root):
     number = record[1].claim.board if record else root[0]
     seen = [f"its root {root[1]}"] if root else []
-    way = f"nothing is touched: {PUT_BACK}{way_by_copy(proxy.store.path, number)}"
+    way = f"nothing is touched: {PUT_BACK}{way_by_copy(proxy, number)}"
     if record:
         path, kept = record
         own = proxy.store.path_of_kept(number)

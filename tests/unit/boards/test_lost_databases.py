@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils import backups
 from ansible_collections.hetero.compute.plugins.module_utils.boards import lost_database
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -117,18 +120,42 @@ def test_what_reconcile_says_of_a_database_that_it_makes_anew(node, database):
 
 def test_the_newest_copy_in_which_somebody_has_a_board(node, database):
     """Lost: whose a board is, where the newest copies are those of a database that was begun anew."""
-    assert lost_database.way_by_copy(database, 0) == ""
-    knows = backups.make(database)
     with node.proxy() as proxy:
+        assert lost_database.way_by_copy(proxy, 0) == ""
+        knows = backups.make(database)
         proxy.store.release(1, proxy.store.claim_of("eve"))
-    later = backups.make(database)
-    (node.state / "backups" / "state-99990101T000000Z.db").write_text("this is no database at all")
-    way = lost_database.way_by_copy(database, 0)
-    assert way.startswith(f"; or, as the copy {later} says that it is jackie's: ")
-    assert way.endswith("ansible-playbook hetero.compute.reconcile -e adopt=jackie then")
-    assert f"cp -p {later} {database}" in way
-    assert lost_database.way_by_copy(database, 1).startswith(f"; or, as the copy {knows} says that it is eve's: ")
-    assert lost_database.way_by_copy(database, 2) == ""
+        later = backups.make(database)
+        (node.state / "backups" / "state-99990101T000000Z.db").write_text("this is no database at all")
+        assert lost_database.way_by_copy(proxy, 0) == "", "the database in place says that, too"
+        proxy.store.release(0, proxy.store.claim_of("jackie"))
+        way = lost_database.way_by_copy(proxy, 0)
+        assert way.startswith(f"; or, as the copy {later} says that it is jackie's: ")
+        assert way.endswith("ansible-playbook hetero.compute.reconcile -e adopt=jackie then")
+        assert f"cp -p {later} {database}" in way
+        assert lost_database.way_by_copy(proxy, 1).startswith(f"; or, as the copy {knows} says that it is eve's: ")
+        assert lost_database.way_by_copy(proxy, 2) == ""
+
+
+@pytest.mark.parametrize("of", ["root", "archive"])
+def test_only_a_copy_that_has_the_claim_of_what_was_made_for_a_board(node, database, of):
+    """Lost: a running instance, to a copy with an older one of its name, put back as the message said."""
+    with node.proxy() as proxy:
+        older = backups.make(database)
+        proxy.store.release(0, proxy.store.claim_of("jackie"))
+        (mine,) = claimed(proxy)
+        right = backups.make(database)
+        proxy.store.release(0, mine)
+        backups.make(database)
+        if of == "root":
+            node.root(0, mine)
+        else:
+            shutil.rmtree(node.state / "board-roots")
+            DiskFiles(proxy.folder("disks"), 0).create(b"own", Made(token_of(mine), "0" * 64, "0" * 64, "key"))
+        assert lost_database.way_by_copy(proxy, 0).startswith(f"; or, as the copy {right} says that it is jackie's: ")
+        Path(right).unlink()
+        assert lost_database.way_by_copy(proxy, 0) == ""
+        shutil.rmtree(node.state / ("board-roots" if of == "root" else "disks"))
+        assert f"the copy {older} says" in lost_database.way_by_copy(proxy, 0), "nothing tells that it is another"
 
 
 def test_one_that_is_made_meanwhile_is_not_lost(node, database, monkeypatch):
