@@ -31,7 +31,7 @@ from ..owners import refuse_taken
 from ..plays import play
 from . import states
 from .lost_database import way_by_copy
-from .misfiled import ADOPT, WORD, said_of
+from .misfiled import ADOPT, WORD, astray, said_of
 from .power_proof import PLUGS
 from .presence import OTHER_KEY, OWN_KEY
 from .states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
@@ -79,7 +79,7 @@ def unknown_lease(proxy, claim):
         return f"{error.thing}: {error.what}", WORD.format(name=claim.instance)
     if kept is not None or not is_record_lost(proxy, claim):
         return None
-    what, _colon, remedy = LOST.format(name=claim.instance).partition(": ")
+    what, _colon, remedy = (astray(proxy, claim) or LOST.format(name=claim.instance)).partition(": ")
     return what, remedy
 
 
@@ -212,8 +212,9 @@ def _is_left_over(proxy, look):
 def _lost(proxy, look, wanted):
     """A claim is in the database only; one without an end of its lease has none that may be too early."""
     row, doubt = look.work.claim, doubt_of(proxy, look.work.board, look.work.claim, look.power)
-    if doubt and row.instance not in wanted:
-        _leave(look, str(doubt))
+    there = astray(proxy, row)
+    if (there or doubt) and row.instance not in wanted:
+        _leave(look, there or str(doubt))
     elif row.expires is None or not is_record_lost(proxy, row):
         _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
     elif row.instance in wanted:

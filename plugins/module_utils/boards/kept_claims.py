@@ -67,10 +67,44 @@ class KeptClaims(Recorded):
             return False
 
     def way_back(self, path, board):
-        """What a person types to move a board's record from where it lies to its place; what lies there is kept."""
+        """What a person types to move a board's record from where it lies to its place; what lies there is kept.
+
+        Where each of some places has the record of the next of these boards, one command moves all of them.
+        """
+        ring, first = self.ring(path), self._misfiled_as(board)
+        if ring:
+            spare = f"{self.path_of_kept(ring[0])}.moved"
+            places = [self.path_of_kept(one) for one in ring]
+            moves = [(places[0], spare), *zip(places[:0:-1], [places[0], *places[:1:-1]]), (spare, places[1])]
+            return f"run on {THIS_NODE}: {' && '.join(_move(*move, keep=True) for move in moves)}"
         own = self.path_of_kept(board)
-        keep = "--backup=numbered " if os.path.lexists(own) else ""
-        return f"run on {THIS_NODE}: mv {keep}{shlex.quote(path)} {shlex.quote(own)}"
+        if first is not None:
+            return f"first see to {own}, which is a record of board{first}"
+        return f"run on {THIS_NODE}: {_move(path, own, keep=os.path.lexists(own))}"
+
+    def ring(self, path):
+        """Boards each of whose places has the record of the next one, and the last one's that of the first, the lowest
+        one first; empty where what lies at this path goes to a place that has no other board's record.
+        """
+        start = next(iter(self.place_of(path)), None)
+        found, board = [], start
+        while board is not None and board not in found:
+            found.append(board)
+            board = self._misfiled_as(board)
+        lowest = found.index(min(found)) if found and board == start else 0
+        return found[lowest:] + found[:lowest] if found and board == start else []
+
+    def place_of(self, path):
+        """The board in whose place a record lies, in a list; an empty one for what lies in no board's."""
+        return [board for board in self.kept_boards() if self.path_of_kept(board) == path]
+
+    def _misfiled_as(self, board):
+        """Whose record lies in a board's place instead of its own, and nowhere else; None where none does."""
+        try:
+            self.kept(board)
+        except HeteroError as error:
+            return None if self.is_copy(error) else error.facts.get("of")
+        return None
 
     def feed(self, board, fed):
         """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
@@ -198,3 +232,7 @@ class KeptClaims(Recorded):
         if kept is None:
             return self._records_of_claims is not None and claim.image_hash is not None
         return kept.claim.is_same(claim) and kept.ran
+
+
+def _move(path, to, keep):
+    return f"mv {'--backup=numbered ' if keep else ''}{shlex.quote(path)} {shlex.quote(to)}"

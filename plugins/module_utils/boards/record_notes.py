@@ -14,7 +14,7 @@ from ..errors import HeteroError
 from ..leases import until
 from ..plays import play
 from .adopting import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale
-from .misfiled import ADOPT, said_of
+from .misfiled import ADOPT, astray, said_of
 
 NEWER = f"the database is older than it: run {play('reconcile')}"
 
@@ -33,11 +33,15 @@ def told_of_record(proxy, board, record, lost):
         kept = proxy.store.kept(board.id)
     except HeteroError as error:
         text, by_word = said_of(proxy, board, claim, contradiction_of(proxy, board, claim), error)
-        return f"{error.thing}: {error.what}: {ADOPT.format(name=name)}" if by_word else text
+        brief = by_word and not astray(proxy, claim)
+        return f"{error.thing}: {error.what}: {ADOPT.format(name=name)}" if brief else text
     if kept:
         return _told_of_newer(proxy, board, kept.claim)
     if record.ending or board.id not in lost:
         return None  # an end that was cut off goes on
+    there = astray(proxy, claim)
+    if there:
+        return there
     doubt = doubt_of(proxy, board, claim, record.power or "off")
     if doubt:
         return f"{doubt.what}: {doubt.remedy}"

@@ -18,6 +18,7 @@ from ..images.exports import exporter
 from ..images.ownership import made_for
 from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE, Root
 from ..plays import play
+from . import misfiled
 from .gone import sign_of_life
 from .recorded import RELEASE_PHASE
 
@@ -101,7 +102,9 @@ def others(proxy, said):
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
     found = [_told(proxy, said, *left) for left in _left(proxy)]
-    found += [f"file {path}: {STRAY}" for path in proxy.store.strays()]
+    records = dict(proxy.store.kept_anywhere())
+    strays = [(path, records.get(path)) for path in proxy.store.strays()]
+    found += [f"file {path}: {misfiled.stray(proxy, path, kept) if kept else STRAY}" for path, kept in strays]
     found += [
         f"{told(root)}: {UNWANTED.format(number=number)}"
         for number in _numbers([*roots, proxy.folder("disks")])

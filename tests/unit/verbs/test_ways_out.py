@@ -146,7 +146,8 @@ def test_a_file_that_no_record_is_called_is_named(jackie):
     result = reconcile(jackie)
     assert found(result) == []
     assert [text for text in result["others"] if str(stray) in text] == [
-        f"file {stray}: no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
+        f"file {stray}: record of jackie's claim on board0 (lease without end), which nothing reads there: "
+        "its place has the same one: remove this one once nobody wants it"
     ]
     stray.unlink()
     (stray.parent / ".board0.json.1~").write_text("a writer's")
