@@ -25,7 +25,8 @@ from ..power.outlets import OutletsFailed, session, set_outlets
 from . import blame, presence, states
 from .board_work import BoardWork, locked, no_outlet
 from .claim_records import Fed
-from .feeding import Doubt, Feeds
+from .doubt import Doubt
+from .feeding import Feeds
 from .free import left_by
 from .pdu_loop import PDU
 from .recorded import SWITCH

@@ -11,7 +11,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards.cabling import OURS, SWITCH, Cabling
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Doubt, Feeds
+from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
 

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils.boards import doubt as doubt_module
 from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Doubt, Feeds
+from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils.boards.holding import named
 from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OWN_KEY
 from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
@@ -135,7 +137,7 @@ ADOPT = "reconcile -e adopt="
 def test_the_way_out_names_who_is_to_be_adopted(given, correct, adopted, more):
     """Lost: what an operator types; a wrong name has the board of somebody else switched."""
     remedy = doubt(**given).remedy
-    assert remedy.startswith(feeding.CORRECT) is correct
+    assert remedy.startswith(doubt_module.CORRECT) is correct
     assert (f"{ADOPT}{adopted} " in remedy) if adopted else (ADOPT not in remedy), remedy
     assert more in remedy
     assert "is not in the boards file" not in remedy

@@ -11,7 +11,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
 from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Doubt, Feeds
+from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
 
 #: Of which a name server says an address.
 NAMED = {"pdu-a.lab": ["10.0.100.1"], "pdu-b.lab": ["10.0.100.2"]}
