@@ -40,6 +40,7 @@ NO_ANSWER = ("was not provided by any", "Failed to connect to bus", "timed out",
 NO_SUCH_ID = "Export id not found"
 
 # Attr_Expiration_Time: what the proxy changes in a root must be seen at once. Access_Type None: for all but the client.
+# Protocols: NFSv4 would keep a descriptor of the server's for each open that a client says it has.
 TEXT = """EXPORT {{
   Export_Id = {id};
   Path = "{path}";
@@ -47,7 +48,7 @@ TEXT = """EXPORT {{
   Attr_Expiration_Time = 0;
   Access_Type = None;
   Squash = no_root_squash;
-  Protocols = 3, 4;
+  Protocols = 3;
   SecType = sys;
   FSAL {{ Name = VFS; }}
   CLIENT {{ Clients = {clients}; Access_Type = RW; }}
@@ -63,9 +64,7 @@ class Ganesha(Exporter):
     acls = False
 
     def add(self, export):
-        path = self.restore_file(export.pseudo)
-        os.makedirs(self.restore_folder, mode=0o700, exist_ok=True)
-        write_whole(path, self.text_of(export))
+        path = self._keep(export)
         found = self.get(export.id)
         if found == export:
             return
@@ -92,6 +91,9 @@ class Ganesha(Exporter):
         return {export.id: export for export in found if export is not None}
 
     def begin_with(self, exports, run_folder):
+        for export in exports:
+            if not self.restorable(export):  # an older release's, which nobody is to hear of again
+                self._keep(export)
         os.makedirs(run_folder, mode=0o700, exist_ok=True)
         write_whole(os.path.join(run_folder, START), "".join(self.text_of(export) for export in exports))
 
@@ -102,6 +104,12 @@ class Ganesha(Exporter):
         if '"' in export.path or "\n" in export.path:
             raise BadInput("may not hold quotes or line breaks", export.path, "choose another state_folder")
         return TEXT.format(id=export.id, path=export.path, pseudo=export.pseudo, clients=", ".join(export.clients))
+
+    def _keep(self, export):
+        os.makedirs(self.restore_folder, mode=0o700, exist_ok=True)
+        path = self.restore_file(export.pseudo)
+        write_whole(path, self.text_of(export))
+        return path
 
 
 def _address(text):

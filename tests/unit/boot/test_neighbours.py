@@ -56,6 +56,7 @@ def rendered(name, boards=BOARDS, **changes):
         tftp_proxy_dhcp_router="",
         tftp_proxy_dhcp_ra_prefix="",
         tftp_proxy_server="10.0.2.254",
+        tftp_proxy_run_folder="/run/hetero",
     )
     return jinja.get_template(name).render(**dict(names, **changes))
 

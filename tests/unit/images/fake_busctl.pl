@@ -17,7 +17,7 @@ my $EXPORT = qr/
     \ \ Attr_Expiration_Time\ =\ 0;\n
     \ \ Access_Type\ =\ None;\n
     \ \ Squash\ =\ no_root_squash;\n
-    \ \ Protocols\ =\ 3,\ 4;\n
+    \ \ Protocols\ =\ 3;\n
     \ \ SecType\ =\ sys;\n
     \ \ FSAL\ \{\ Name\ =\ VFS;\ \}\n
     \ \ CLIENT\ \{\ Clients\ =\ ([0-9.]+);\ Access_Type\ =\ RW;\ \}\n

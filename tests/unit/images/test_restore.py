@@ -114,6 +114,19 @@ def test_the_server_alone_was_restarted(site, provisioned):
     assert start_text(site) == wanted_text(site, 0, 1)
 
 
+def test_what_older_exports_allow_ends_with_the_servers_start(site, provisioned):
+    """Lost: everybody's files, to a tenant who opens its own by NFSv4 until the server has no descriptor left; or the
+    word that nothing changes, where each later request puts an older file right."""
+    files = [site.state / "exports" / f"fs_{board}.conf" for board in (0, 1)]
+    wanted = wanted_text(site, 0, 1)
+    assert wanted.count("Protocols = 3;") == 2
+    for file in files:
+        file.write_text(file.read_text().replace("Protocols = 3;", "Protocols = 3, 4;"))
+    assert restored(provisioned) == ([1, 2], [])
+    assert start_text(site) == wanted
+    assert wanted_text(site, 0, 1) == wanted
+
+
 def test_what_a_board_has_open_it_finds_again(site, provisioned):
     """A board knows a file by file system id and handle: either one changed, and it reads "stale file handle"."""
     changed, untouched = root(site, 0) / "etc" / "hostname", root(site, 0) / "bin" / "sh"
