@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import socket
 
 from ..deadline import Deadline
 from ..errors import HeteroError
@@ -21,7 +20,7 @@ from ..images.roots import Root
 from ..images.tftp import read_entry
 from ..plays import play
 from ..proxy_node.config import SET_UP
-from . import neighbours, phases, ssh, strangers, tftp_client
+from . import neighbours, nfs_client, phases, ssh, strangers, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
@@ -167,9 +166,9 @@ class Pxe(BootDriver):
 
     def _nfs_faults(self, board, server):
         try:
-            socket.create_connection((server, phases.NFS_PORT), timeout=SELF_TEST).close()
-        except OSError as error:
-            return [f"NFS {server}: port {phases.NFS_PORT} does not answer ({error}): is the NFS server running?"]
+            nfs_client.ask(server, phases.NFS_PORT, Deadline(SELF_TEST))
+        except HeteroError as error:
+            return [str(error)]
         return self._export_fault(board)
 
     def _root(self, board, system):

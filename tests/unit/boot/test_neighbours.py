@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import jinja2
@@ -47,6 +48,12 @@ def rendered(name, boards=BOARDS, **changes):
         _tftp_proxy_uboot=[1],
         _tftp_proxy_monitor_open=[2],
         _tftp_proxy_nfs_ports="2049, 20048",
+        _tftp_proxy_nfs_connections=16,
+        _tftp_proxy_nfs_connections_all=1024,
+        _tftp_proxy_ssh_ports="22",
+        _tftp_proxy_ssh_connections=2,
+        _tftp_proxy_ssh_connections_all=8,
+        _tftp_proxy_connect_rate="10/second burst 64 packets",
         _tftp_proxy_tftp_rate="10/second burst 64 packets",
         _tftp_proxy_tftp_transfers=128,
         _tftp_proxy_tftp_ports="28672:32767",
@@ -440,6 +447,99 @@ def test_a_boards_address_on_another_interface(network):
         assert [heard.count("10.0.2.1"), heard.count("10.9.0.66")] == [1, 3], heard
     finally:
         inside(proxy, "ip", "link", "del", "leg1")
+
+
+#: Services of the proxy that take what comes, and keep it.
+KEEPS = """
+    import selectors, socket
+    doors, kept = selectors.DefaultSelector(), []
+    for port in (22, 111, 2049, 20048):
+        family = dict(family=socket.AF_INET6, dualstack_ipv6=True)
+        doors.register(socket.create_server(("::", port), backlog=200, **family), selectors.EVENT_READ)
+    print("ready", flush=True)
+    while True:
+        for key, _mask in doors.select():
+            kept.append(key.fileobj.accept()[0])
+"""
+#: Somebody who opens connections from each of its addresses in turn, [(address, port, how many)], and keeps them too.
+OPENS = """
+    import json, selectors, socket, time
+    held, counts = [], []
+    for address, port, number in {asked!r}:
+        doors, opened = selectors.DefaultSelector(), 0
+        for _number in range(number):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            sock = socket.socket(family)
+            sock.setblocking(False)
+            sock.bind((address, 0))
+            sock.connect_ex(("fd00:1ab::1" if ":" in address else "10.0.2.254", port))
+            doors.register(sock, selectors.EVENT_WRITE)
+            held.append(sock)
+        # what is refused is not answered at all; the kernel asks again after a second
+        end = time.monotonic() + 0.8
+        while doors.get_map() and time.monotonic() < end:
+            for key, _mask in doors.select(0.1):
+                opened += not key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                doors.unregister(key.fileobj)
+        counts.append(opened)
+    print(json.dumps(counts))
+"""
+
+
+@contextmanager
+def services(proxy):
+    argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(KEEPS)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline() == "ready\n"
+            yield
+        finally:
+            server.kill()
+
+
+STRANGE, OWN_ADDRESS, ANOTHERS, IPV6 = "10.0.2.66", "10.0.2.1", "10.0.2.2", "fd00:1ab::66"
+
+
+@pytest.mark.parametrize(
+    ("asked", "opened"),
+    [
+        # one board, by one port or all; then another one
+        ([(OWN_ADDRESS, 2049, 30), (ANOTHERS, 2049, 2)], [16, 2]),
+        (
+            [(OWN_ADDRESS, 20048, 10), (OWN_ADDRESS, 111, 4), (OWN_ADDRESS, 2049, 9), (ANOTHERS, 20048, 2)],
+            [10, 4, 2, 2],
+        ),
+        # all who are no boards, by which address ever; then a board
+        ([(STRANGE, 2049, 20), (IPV6, 2049, 9), (OWN_ADDRESS, 2049, 2)], [16, 0, 2]),
+        # the controller's door: a board by its address, and by any other address with its MAC
+        ([(OWN_ADDRESS, 22, 9), (ANOTHERS, 22, 1)], [2, 1]),
+        ([(STRANGE, 22, 9), (IPV6, 22, 9)], [2, 6]),
+    ],
+)
+def test_connections_are_bounded(board0, tmp_path, asked, opened):
+    """Lost: every board's NFS, and the controller's login, to a board with a thousand silent connections."""
+    proxy, other = board0
+    boards = [dict(board, near=True) for board in BOARDS]
+    # another board is played by another address of this one's
+    (tmp_path / "rules").write_text(rendered("filter.nft.j2", boards, tftp_proxy_pinned=False))
+    inside(other, "ip", "address", "add", f"{ANOTHERS}/24", "dev", "eth0")
+    for name, address in ((proxy, "fd00:1ab::1"), (other, IPV6)):
+        inside(name, "ip", "address", "replace", f"{address}/64", "dev", "eth0", "nodad")
+    try:
+        inside(proxy, "nft", "--file", tmp_path / "rules")
+        with services(proxy):
+            assert python(other, OPENS.format(asked=asked)) == opened
+    finally:
+        inside(other, "ip", "address", "del", f"{ANOTHERS}/24", "dev", "eth0")
+        (tmp_path / "rules").write_text(rendered("filter.nft.j2"))
+        inside(proxy, "nft", "--file", tmp_path / "rules")
+
+
+def test_the_controllers_logins_are_not_counted(network):
+    """Lost: the way in, where a bound that is meant for boards takes the controller for one."""
+    proxy, other = network
+    with services(proxy):
+        assert python(other, OPENS.format(asked=[(STRANGE, 22, 80)])) == [80]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import tftp_client
+from ansible_collections.hetero.compute.plugins.module_utils.boot import phases, pxe, tftp_client
 from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
 from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
@@ -155,6 +155,61 @@ def test_a_near_board_is_told_the_proxys_mac(site):
             entry = Pxe(proxy).entry(proxy.board(0), System(Image()))[str(site.entry(0))]
         assert words in entry
         assert ("hetero.proxy" in entry) == bool(words)
+
+
+class NfsServer(threading.Thread):
+    """Takes connections as a server does, or as one that may have no more: `says` is written, None for waiting."""
+
+    def __init__(self, says):
+        super().__init__(daemon=True)
+        self.says, self.over = says, threading.Event()
+        self.sock = socket.create_server(("127.0.0.1", 0))
+        self.port = self.sock.getsockname()[1]
+        self.asked = b""
+
+    def run(self):
+        with self.sock, self.sock.accept()[0] as peer:
+            self.asked = peer.recv(200)
+            if self.says is None:
+                self.over.wait(5)
+            else:
+                peer.sendall(self.says)
+
+
+#: As nfs-ganesha 4.3 has answered.
+DONE = struct.pack("!7I", 0x80000018, 0x68657465, 1, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("says", "fault"),
+    [
+        (DONE, None),
+        (None, "does not answer (timed out)"),
+        (b"", "closes each connection"),
+        (b"HTTP/1.0 400 Bad Request", "answers, and not as an NFS server does"),
+    ],
+)
+def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(site, monkeypatch, says, fault):
+    """Lost: an image that is called one that does not boot, while a tenant holds all connections to NFS."""
+    server = NfsServer(says)
+    monkeypatch.setattr(phases, "NFS_PORT", server.port)
+    monkeypatch.setattr(pxe, "SELF_TEST", 0.5)
+    server.start()
+    try:
+        with site.proxy() as proxy:
+            faults = [text for text in Pxe(proxy).self_test(proxy.board(0)) if text.startswith("NFS 127.0.0.1: ")]
+    finally:
+        server.over.set()
+        server.join(5)
+    assert server.asked == struct.pack("!11I", 0x80000028, 0x68657465, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
+    assert (fault is None and faults == []) or (len(faults) == 1 and fault in faults[0])
+
+
+def test_an_nfs_server_is_asked_for_boards_that_mount_from_it_only(site, monkeypatch):
+    """Lost: boards whose root lies on their disks or in RAM, to an NFS server that they do not need."""
+    monkeypatch.setattr(pxe, "read_entry", lambda path: "kernel vmlinux_0 root=/dev/ram0")
+    with site.proxy() as proxy:
+        assert "NFS" not in "\n".join(Pxe(proxy).self_test(proxy.board(0)))
 
 
 def test_self_test_names_each_fault(site):
