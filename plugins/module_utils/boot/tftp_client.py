@@ -53,7 +53,7 @@ def ask(server, name, deadline, opcode=RRQ, port=69):
                 if len(said) < BLOCK + 4:
                     asker.sendto(packet, to)
                     return Answer(data=data)
-    remedy = "is xinetd running, with its tftp service?"
+    remedy = "is xinetd running, with its tftp service, or has another program its ports (ss -ulnp: 69, 28672-32767)?"
     raise TimedOut(f"no answer within {deadline.seconds:g} s", f"TFTP {server}:{name}", remedy)
 
 
