@@ -17,6 +17,7 @@ from ..errors import HeteroError, Refused, naming
 from ..instances import gibibytes
 from .choosing import check_arch, check_image, image_of
 from .disk_files import DiskFiles
+from .exporter import let_go
 from .exports import board_export, exporter
 from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
 from .personal import parse_key
@@ -60,9 +61,10 @@ class Place:
         return found if found is not None and found.pseudo == self.export.pseudo else None
 
     def unexport(self):
-        """End the board's export, where there is one."""
+        """End the board's export, where there is one, and the connections that its tenant left behind."""
         if self.exported():
             self.exporter.remove(self.export.id)
+            let_go(self.board.ip)
 
     def wanted_files(self, image):
         """{name in the board's folder: file in the store, None where it must not be}."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -19,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
 from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import let_go
 
 #: nfs-ganesha takes no access control lists: with them cp -a fails on each board.
 ROOT, OPTIONS = "root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_", "vers=3,tcp,nolock,noacl"
@@ -203,6 +205,25 @@ def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(sit
         server.join(5)
     assert server.asked == struct.pack("!11I", 0x80000028, 0x68657465, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
     assert (fault is None and faults == []) or (len(faults) == 1 and fault in faults[0])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another's connections need root: run as root")
+def test_what_a_tenant_left_open_to_nfs_goes_with_its_export():
+    """Lost: the boot of a board's next tenant, whose last one left as many connections as a board may have."""
+    kept = []
+    with socket.create_server(("127.0.0.1", 2049)) as nfs, socket.create_server(("127.0.0.1", 5000)) as other:
+        for server in (nfs, other):
+            kept += [socket.create_connection(server.getsockname(), 2), server.accept()[0]]
+        let_go("127.0.0.2")
+        kept[1].sendall(b"goes on")
+        assert kept[0].recv(99) == b"goes on"
+        let_go("127.0.0.1")
+        with pytest.raises(ConnectionError):
+            kept[0].recv(99)
+        kept[3].sendall(b"goes on")
+        assert kept[2].recv(99) == b"goes on"
+    for sock in kept:
+        sock.close()
 
 
 def test_an_nfs_server_is_asked_for_boards_that_mount_from_it_only(site, monkeypatch):
