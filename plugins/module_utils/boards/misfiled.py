@@ -43,16 +43,16 @@ ELSEWHERE = (
 STRAY = "record of {name}'s claim on board{number} (lease {lease}), which nothing reads there: "
 ENDED = "that claim has ended: remove it once nobody wants it"
 SAME = "its place has the same one: remove this one once nobody wants it"
-NEWER = "its place has a newer one (lease {lease}): remove this one once nobody wants it"
+NEWER = "its place has one that knows as much or more (lease {lease}): remove this one once nobody wants it"
 LATER = "its place has that of {other}'s later claim: remove this one once it is known that {name}'s claim has ended"
-OLDER = "its place has an older one ({other}'s, lease {lease}): {way}"
+OLDER = "its place has one that may know less ({other}'s, lease {lease}): {way}"
 
 
 def said_of(proxy, board, row, contradiction, error):
     """(what is said of a record that cannot be read, whether a word for the row's instance has it written anew)."""
     found, other = f"{error.thing}: {error.what}", error.facts.get("of")
     if other is not None and not proxy.store.is_copy(error):
-        return f"{found}, {MOVE.format(way=_way_of(proxy, board.id, error), number=other)}", False
+        return f"{found}, {MOVE.format(way=way_of(proxy, error.thing, other), number=other)}", False
     if row is None or contradiction:
         return f"{error}{way_by_copy(proxy, board.id)}", False
     forgotten = forgotten_of(proxy, board, row)
@@ -64,12 +64,12 @@ def said_of(proxy, board, row, contradiction, error):
     return (f"{found}; {there}" if there else f"{found}, {WORD.format(name=row.instance)}"), True
 
 
-def _way_of(proxy, board, error):
-    """How a record comes to its place from that of another board."""
-    ring = proxy.store.ring(error.thing)
-    if ring and ring[0] != board:
+def way_of(proxy, path, board):
+    """How a board's record comes to its place from where it lies; a command for several is said of one of them only."""
+    ring = proxy.store.ring(path)
+    if ring and proxy.store.path_of_kept(ring[0]) != path:
         return OTHERS.format(first=ring[0])
-    return proxy.store.way_back(error.thing, error.facts["of"])
+    return proxy.store.way_back(path, board)
 
 
 def astray(proxy, claim):
@@ -103,9 +103,13 @@ def stray(proxy, path, kept):
 
 
 def _is_newer(path, kept, here, own):
-    """Whether a record is newer than the one in its place: of a later claim, or, of the same one, written later."""
+    """Whether a record is newer than the one in its place: of a later claim, or, of the same one, written later; what
+    was written anew after it was lost is the older one.
+    """
     if not here.claim.is_same(kept.claim):
         return kept.claim.created > here.claim.created
+    if here.anew != kept.anew:
+        return here.anew
     return os.stat(path).st_mtime > os.stat(own).st_mtime
 
 

@@ -21,6 +21,7 @@ from ..this_node import THIS_NODE
 from .adopting import PUT_BACK
 from .lost_database import way_by_copy
 from .misfiled import ADOPT as BY_ITS_WORD
+from .misfiled import way_of
 from .states import POWER_OFF
 from .unnamed import LEFT, MOVED
 
@@ -121,7 +122,7 @@ def _told(proxy, instance, record, root):
         seen.append(f"the record of its claim {path} (by it {kept.state})")
         way = ADOPT.format(name=instance)
         if path != own:
-            way = f"{MOVED.format(way=proxy.store.way_back(path, number), number=number)}; then {way}"
+            way = f"{MOVED.format(way=way_of(proxy, path, number), number=number)}; then {way}"
         elif number not in proxy.boards:
             way = LEFT.format(name=instance)
     text = f"{NO_CLAIM}, and board{number} has {' and '.join(seen)}: {way}"

@@ -149,7 +149,7 @@ def _told(proxy, said, board, name, claim, error):
         return f"record of the claim of {name} on board{board}: {said.get(name) or LEFT.format(name=name)}"
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
-        moved = MOVED.format(way=proxy.store.way_back(error.thing, other), number=other)
+        moved = MOVED.format(way=misfiled.way_of(proxy, error.thing, other), number=other)
         way = COPY if proxy.store.is_copy(error) else moved
     return f"record on board{board}: {error.thing}: {error.what}: {way}"
 

@@ -123,6 +123,22 @@ def test_what_goes_to_a_place_that_is_another_s_waits_for_that(ten):
     assert ten.what_is_there() == ten.running(*NAMES)
 
 
+@pytest.mark.parametrize("named", [{0}, {1}, set()])
+def test_of_boards_that_the_file_does_not_name_one_command_is_said_too(ten, named):
+    """Lost: the same, where a second command that is the first once more takes it back."""
+    for name in NAMES[:2]:
+        assert not any(result.get("failed") for result in ten.provision(name))
+    before = [record(ten, board).read_text() for board in range(2)]
+    shift(ten, 2)
+    path = ten.folder / "tilera_boards"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for board, line in enumerate(lines) if board in named or board > 1))
+    (command,) = commands(texts(reconcile(ten)))
+    assert commands([ten.module("board_claim", instance=NAMES[1], state="absent").get("msg", "")]) == []
+    subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+    assert [record(ten, board).read_text() for board in range(2)] == before
+
+
 @pytest.fixture
 def lent(jackie):
     """jackie with a lease of a hundred hours, of which an older record and the database say one."""
@@ -134,7 +150,7 @@ def lent(jackie):
     return jackie, before
 
 
-@pytest.mark.parametrize("place", ["empty", "damaged", "older"])
+@pytest.mark.parametrize("place", ["empty", "damaged", "older", "anew"])
 def test_a_stray_that_is_the_newest_record_of_a_claim_is_moved_to_its_place(lent, place):
     """Lost: a lease, with a file of which was said that it is nobody's: remove it."""
     site, before = lent
@@ -142,18 +158,21 @@ def test_a_stray_that_is_the_newest_record_of_a_claim_is_moved_to_its_place(lent
     if place != "empty":
         record(site).write_text("{" if place == "damaged" else before)
         os.utime(record(site), (1, 1))
+    if place == "anew":
+        record(site).unlink()
+        reconcile(site, adopt=["jackie"])
     result = reconcile(site, check=True)
     (text,) = (text for text in result["others"] if str(stray) in text)
     assert text.startswith(f"file {stray}: record of jackie's claim on board0 (lease until ")
     assert "remove" not in text
-    if place != "older":
+    if place in ("empty", "damaged"):
         assert f"{stray} is one of that claim, by which its lease is until " in found(result)[0][0]
         assert str(stray) in site.module("board_info")["boards"][0]["note"]
     subprocess.run(["sh", "-ec", commands([text])[0]], check=True, timeout=60)
     reconcile(site)
     assert hours(site, "jackie") == 100
     left = reconcile(site)["others"]
-    if place == "older":
+    if place in ("older", "anew"):
         assert left[0].endswith(" 4 d left): remove this one once nobody wants it")
     assert len(left) == (place != "empty")
     assert site.what_is_there()["claims"] == {"jackie": 0}
