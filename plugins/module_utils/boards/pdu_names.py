@@ -174,7 +174,10 @@ def unresolved(pdus, fed, pdu, outlet):
 
 def _as_known(pdus, fed):
     """What was noted of an outlet; where no PDU is there now, as it would be noted of the PDU that has its name."""
-    if fed.pdu not in pdus or of(pdus, fed, is_same):
+    named = of(pdus, fed, is_same)
+    # an earlier release noted the PDU's host also where each outlet is an address
+    is_old = fed.pdu in named and is_by_address(pdus[fed.pdu])
+    if fed.pdu not in pdus or (named and not is_old):
         return fed
     return replace(fed, address=address(pdus[fed.pdu]))
 

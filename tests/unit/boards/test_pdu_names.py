@@ -295,6 +295,7 @@ MACHINES = dict(FENCE, agent_options={"port_as_ip": 1})
     [
         (Fed("bmcs-a", HOST, "/port_as_ip"), "bmcs-b", HOST, True, True),
         (Fed("bmcs-a", HOST), "bmcs-b", f"::ffff:{HOST}", True, True),
+        (Fed("bmcs-a", HOST, "10.0.100.8"), "bmcs-b", HOST, True, True),
         (Fed("bmcs-a", HOST, "/port_as_ip"), "bmcs-b", "pdu-named.lab", True, True),
         (Fed("bmcs-a", HOST, "/port_as_ip"), "bmcs-b", OTHER, False, False),
         (Fed("bmcs-a", HOST, "/port_as_ip"), "bmcs-b", "pdu-unknown.lab", False, True),
@@ -308,6 +309,12 @@ MACHINES = dict(FENCE, agent_options={"port_as_ip": 1})
 )
 def test_an_outlet_that_is_an_address_is_one_by_each_name(fed, pdu, outlet, sure, may_be):
     """Lost: a tenant's power, where two groups of BMCs name one of them."""
-    feeds = feeds_of({"bmcs-a": MACHINES, "bmcs-b": dict(MACHINES, host=OTHER), "bmc-c": dict(FENCE, host=HOST)})
+    feeds = feeds_of(
+        {
+            "bmcs-a": dict(MACHINES, host="10.0.100.8"),
+            "bmcs-b": dict(MACHINES, host=OTHER),
+            "bmc-c": dict(FENCE, host=HOST),
+        }
+    )
     assert feeds.is_at(fed, pdu, outlet) is sure
     assert feeds.may_be_at(fed, pdu, outlet) is may_be
