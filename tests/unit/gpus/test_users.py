@@ -34,7 +34,10 @@ def hides(monkeypatch):
     """What each look for hidden files finds, the last one for ever."""
     found = []
     monkeypatch.setattr(users, "pids_in", lambda cgroup: [31])
-    look = lambda pids, paths: found.pop(0) if len(found) > 1 else found[0]  # noqa: E731
+
+    def look(pids, paths):
+        return found.pop(0) if len(found) > 1 else found[0]
+
     monkeypatch.setattr(users.hidden, "hiding", look)
     monkeypatch.setattr(users, "Deadline", lambda seconds: Deadline(2))
     return found
