@@ -17,6 +17,7 @@ from ..images.disk_files import DiskFiles
 from ..images.exports import exporter
 from ..images.ownership import made_for
 from ..images.roots import OLDER, ROOT_NAME, ROOTS, SOURCE, Root
+from ..images.word import token_of
 from ..plays import play
 from . import misfiled
 from .gone import sign_of_life
@@ -49,7 +50,9 @@ def let_go(proxy, names, change, deadline):
     """
     ended, kept = [], {}
     for board, name, claim, _error in _left(proxy):
-        sign = sign_of_life(proxy, board, deadline) if name in names else None
+        sign = None
+        if name in names and not _is_anothers(proxy, board, claim):
+            sign = sign_of_life(proxy, board, deadline)
         if sign:
             kept[name] = ALIVE.format(what=sign[0], remedy=sign[1], name=name)
         elif name in names and change.note(name, {"board": f"board{board}"}, {}):
@@ -60,6 +63,18 @@ def let_go(proxy, names, change, deadline):
                 proxy.store.keep_anew(board)
                 proxy.store.event(board, RELEASE_PHASE, ENDED.format(name=name), instance=name)
     return ended, kept
+
+
+def _is_anothers(proxy, board, claim):
+    """Whether what lies here of a board was made for another claim: whatever has power there is not this one's.
+
+    :param claim: None for the one that its record has.
+    """
+    claim = claim or proxy.store.kept(board).claim
+    words = [
+        part.made() for part in (Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board))
+    ]
+    return any(made and made.claim != token_of(claim) for made in words)
 
 
 def not_ended(proxy, names, ended):

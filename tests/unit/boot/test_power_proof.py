@@ -110,8 +110,9 @@ def test_no_console_and_no_answer_before_is_said(site):
     )
 
 
-def test_a_console_that_goes_on_is_a_sign_of_life(site):
+def test_a_console_that_goes_on_is_a_sign_of_life(site, monkeypatch):
     """Lost: a board without ssh that runs on, taken for off."""
+    monkeypatch.setattr(power_proof, "LOOK", 1.0)  # on a busy machine it comes to write now and then
     site.claim(0)
     site.run("start", 0)
     over = threading.Event()

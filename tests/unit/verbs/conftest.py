@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import reconciling
+from ansible_collections.hetero.compute.plugins.module_utils.boards import gone, reconciling
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
@@ -69,6 +69,14 @@ class VerbSite(Site):
     def events(self, board, phase):
         with self.proxy() as proxy:
             return [event for event in proxy.store.events(boards=[board]) if event.phase == phase]
+
+
+@pytest.fixture(autouse=True)
+def answering(monkeypatch):
+    """Addresses at which a machine answers; what this machine's own network says of them is nobody's."""
+    found = set()
+    monkeypatch.setattr(gone.ssh, "alive", lambda ip, limit: ip in found)
+    return found
 
 
 def played(folder, monkeypatch, boards):

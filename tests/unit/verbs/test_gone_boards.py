@@ -17,20 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import gone
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_ways_out import tenants
 
 __all__ = ["tenants"]
-
-
-@pytest.fixture(autouse=True)
-def answering(monkeypatch):
-    """Addresses at which a machine answers; what this machine's own network says of them is nobody's."""
-    found = set()
-    monkeypatch.setattr(gone.ssh, "alive", lambda ip, limit: ip in found)
-    return found
 
 
 def gone_board(tenants):

@@ -252,6 +252,7 @@ def test_who_extends_a_lease_that_will_not_end_hears_of_it(jackie, how):
 def test_a_claim_that_was_ended_by_a_word_is_not_missed_the_second_time(tenants, known):
     """Lost: whoever runs what failed half-way again, and is told that nothing was ended."""
     deploy(tenants, {0})
+    tenants.cut(1)
     if known == "record":
         with tenants.proxy() as proxy:
             proxy.store._db.write("DELETE FROM claims WHERE board = 1")
