@@ -79,6 +79,11 @@ def doubtful(proxy, word):
     rows = proxy.folder / "tftpboot" / "tilera_boards"
     of_others = [row for row in rows.read_text().splitlines(True) if not row.startswith(f"{claim.board} ")]
     rows.write_text("".join(of_others))
+    pdu = proxy.folder / "etc" / "hetero" / "pdu.json"
+    found = json.loads(pdu.read_text())
+    pdu.write_text(json.dumps(dict(found, outlets=dict.fromkeys(found["outlets"], "off"))))
+    # what answers at its client's address, on the network of who runs these tests, is nobody's
+    (proxy.folder / "var" / "lib" / "hetero" / "ganesha.json").write_text("{}")
     return lambda: claims_of(proxy)
 
 
