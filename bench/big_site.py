@@ -15,18 +15,22 @@ import shlex
 import time
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import COLUMNS, parse, render
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
-from ansible_collections.hetero.compute.plugins.module_utils.boards.info import board_fields, claim_fields
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import board_fields, claim_fields
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import COLUMNS, parse, render
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 
 SAMPLE = Path(__file__).resolve().parents[1] / "roles" / "lab" / "files" / "tilera_boards"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
 ARM = {"vendor": "arm", "arch": "aarch64", "features": ["neon", "crc32"], "topology": {"cores": "16"}}
 #: Of 50 boards on a proxy the first ones are so, the next 18 are running, all others are off.
-TROUBLE = ((states.ERROR, "stalled at tftp after 41 s, twice"), (states.MAINTENANCE, "fan"), (states.BOOTING, ""))
+TROUBLE = (
+    (board_states.ERROR, "stalled at tftp after 41 s, twice"),
+    (board_states.MAINTENANCE, "fan"),
+    (board_states.BOOTING, ""),
+)
 RUNNING = range(len(TROUBLE), 21)
 GPUS = 4
 
@@ -56,7 +60,7 @@ def record(board, now):
     name = f"i-{board.ip.replace('.', '-')}"
     flavor = {"name": "tp64.8x8", "memory_mb": 16384}
     claim = Claim(board.id, name, name, "jackie", flavor, "debian-12", KEY, now - 7200, now + 7200, KEY)
-    return Record(board.id, states.RUNNING, now - 7190, power="on", power_seen=now - 3, claim=claim)
+    return Record(board.id, board_states.RUNNING, now - 7190, power="on", power_seen=now - 3, claim=claim)
 
 
 def proxy_answer(name, of_proxy, now):

@@ -20,11 +20,11 @@ sys.path.insert(0, "build")
 
 from goals import record
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import write as write_boards
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish, present
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import write as write_boards
 
 SAMPLE = Path("roles/lab/files/tilera_boards").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"

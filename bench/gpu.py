@@ -20,12 +20,12 @@ sys.path.insert(0, "build")
 from goals import record
 from lxd import Lxd
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, Machine
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import Boxes
 
@@ -58,15 +58,15 @@ class Ours:
         with Store(str(self.folder / "host.db"), "bench") as store:
             run_folder = str(self.folder / "run")
             found = self.machine.find()
-            site = attaching.Site(store, found, (self.boxes.lxcpath,), run_folder, self.machine.paths, self.host)
+            site = attachment.Site(store, found, (self.boxes.lxcpath,), run_folder, self.machine.paths, self.host)
             return work(site)
 
     def attach(self, box):
-        done = self.run(lambda site: attaching.attach(site, box, Wanted(1), Change(), Deadline(20)))
+        done = self.run(lambda site: attachment.attach(site, box, Wanted(1), Change(), Deadline(20)))
         assert [node["opens"] for node in done["nodes"]] == ["ENXIO"] * 5, done
 
     def detach(self, box):
-        done = self.run(lambda site: attaching.detach(site, box, (), Change(), Deadline(20)))
+        done = self.run(lambda site: attachment.detach(site, box, (), Change(), Deadline(20)))
         assert not any(node["after"]["allowed"] or node["after"]["node"] for node in done["nodes"]), done
 
     def measure(self, **config):

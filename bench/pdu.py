@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "build"))
 
 from goals import record  # noqa: E402
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline  # noqa: E402
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session, set_outlets  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session, set_outlets  # noqa: E402
 from ansible_collections.hetero.compute.tests.unit.power import test_foreign_clients as foreign  # noqa: E402
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu  # noqa: E402
 

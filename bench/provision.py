@@ -28,8 +28,8 @@ sys.path.insert(0, str(ROOT / "build"))
 
 from goals import record, say  # noqa: E402
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline  # noqa: E402
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session, set_outlets  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session, set_outlets  # noqa: E402
 
 LAB = Path(".lab")
 ANSIBLE = os.environ.get("ANSIBLE_PLAYBOOK", ".venv/bin/ansible-playbook")

@@ -19,11 +19,11 @@ sys.path.insert(0, "build")
 
 from goals import record, say
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.room import Room
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.room import Room
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hetero-compute"
 TIMES = 5

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from builds import shared
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSIBLE = Path(sys.executable).parent

@@ -14,9 +14,9 @@ import os
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
-from ansible_collections.hetero.compute.plugins.module_utils.whole_file import write_whole
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_address, is_known_host, is_word
 
 TEXT = """\

@@ -1,7 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.fits`: which instance types a board can serve. The rules are module_utils/flavors/fit.py's."""
+"""Filter `hetero.compute.fits`: which instance types a board can serve. The rules are
+module_utils/_hetero/scheduling/fit.py's.
+"""
 
 from __future__ import annotations
 

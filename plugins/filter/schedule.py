@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Filter `hetero.compute.schedule`: whom to ask for a flavor, in what order, and why nobody else. The rules are
-module_utils/flavors/schedule.py's.
+module_utils/_hetero/scheduling/schedule.py's.
 """
 
 from __future__ import annotations

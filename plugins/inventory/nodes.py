@@ -135,8 +135,8 @@ from ansible.errors import AnsibleParserError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
-from ..module_utils.boards.boards_file import COLUMNS, BoardsFileError, geometry, read
-from ..module_utils.plays import play
+from ..module_utils._hetero.core.plays import play
+from ..module_utils._hetero.site.boards_file import COLUMNS, BoardsFileError, geometry, read
 from ..plugin_utils import snapshots
 from ..plugin_utils.snapshots import UNKNOWN
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lookup `hetero.compute.boards_file`: the text of a boards file on the controller, or why there is none. What the text
-says is boards/boards_file.py's business.
+says is site/boards_file.py's business.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ import os
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.encoding import foreign_encoding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.encoding import foreign_encoding
 
 UNSET = "name the boards file on the controller"
 REMEDY = "save it as UTF-8"

@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments and result of testing which outlet feeds which board; the work is in module_utils/boards/cabling.py."""
+"""Arguments and result of testing which outlet feeds which board; the work is in
+module_utils/_hetero/boards/cabling/cabling.py.
+"""
 
 from __future__ import annotations
 
@@ -138,11 +140,11 @@ news:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards import cabling
-from ..module_utils.boards.job import in_background
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.boards.cabling import cabling
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work.job import in_background
+from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY + ArgumentSpec(
     dict(

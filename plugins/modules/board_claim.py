@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claim boards for an instance by flavor, or give them back. The rules are in module_utils/boards/claiming.py."""
+"""Claim boards for an instance by flavor, or give them back. The rules are in
+module_utils/_hetero/boards/work/board_claims.py.
+"""
 
 from __future__ import annotations
 
@@ -228,12 +230,12 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.claiming import Wish, absent, present
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work.board_claims import Wish, absent, present
+from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
     {

@@ -251,13 +251,13 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.board_images import absent, present, take_in
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.images.names import valid_image
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.boards.image.board_images import absent, present, take_in
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.site.image_names import valid_image
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(

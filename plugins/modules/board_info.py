@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show boards, who has them and what happened to them. What is shown is put together in module_utils/boards/info.py."""
+"""Show boards, who has them and what happened to them. What is shown is put together in
+module_utils/_hetero/boards/work/info.py.
+"""
 
 from __future__ import annotations
 
@@ -187,13 +189,13 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.info import information
-from ..module_utils.boards.outlet_power import outlet_power
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.boards.power.outlet_power import outlet_power
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work.info import information
+from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY + ArgumentSpec(
     {

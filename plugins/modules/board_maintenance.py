@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments and result of taking boards out of use and back; the rules are in module_utils/boards/maintenance.py."""
+"""Arguments and result of taking boards out of use and back; the rules are in
+module_utils/_hetero/boards/work/maintenance.py.
+"""
 
 from __future__ import annotations
 
@@ -113,12 +115,12 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards import maintenance
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work import maintenance
+from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY + ArgumentSpec(
     dict(

@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments and result of asking for another image or key; what that means is in module_utils/boards/rebuilding.py."""
+"""Arguments and result of asking for another image or key; what that means is in
+module_utils/_hetero/boards/image/rebuilds.py.
+"""
 
 from __future__ import annotations
 
@@ -123,12 +125,12 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.boards.rebuilding import rebuild
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.boards.image.rebuilds import rebuild
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(

@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments and result of comparing records with the truth; it is done in module_utils/boards/reconciling.py."""
+"""Arguments and result of comparing records with the truth; it is done in
+module_utils/_hetero/boards/verbs/reconciliation.py.
+"""
 
 from __future__ import annotations
 
@@ -184,12 +186,12 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.lost_database import said_if_lost
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.boards.reconciling import reconcile
-from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.boards.records.lost_database import said_if_lost
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY + ArgumentSpec(
     dict(

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wipe the disks of boards, proven, from a system in RAM.
 
-Arguments to wish and result only; boards/wiping.py does it.
+Arguments to wish and result only; boards/disk/wipes.py does it.
 """
 
 from __future__ import annotations
@@ -206,13 +206,13 @@ news:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.job import in_background
-from ..module_utils.boards.lifecycle import Options
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.boards.wipe_disk import METHODS, PROOFS
-from ..module_utils.boards.wiping import Wish, wipe
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
+from ..module_utils._hetero.boards.disk.wipes import Wish, wipe
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.verbs.lifecycle import Options
+from ..module_utils._hetero.boards.work.job import in_background
+from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(

@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Devices allowed and denied in a cgroup. How that is known and done is module_utils/cgroup's."""
+"""Devices allowed and denied in a cgroup. How that is known and done is module_utils/_hetero/devices/cgroup's."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ description:
     It goes with the cgroup, or when the rule is allowed again.
   - Nothing lasts longer than the cgroup. To keep a container's rules over a restart, write them into its configuration.
   - A process that has a device open keeps it open when the device is denied.
-requirements:
-  - root on the host, with C(CAP_SYS_ADMIN) outside of any user namespace for cgroup v2
-  - liblxc for O(container)
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host
+  - hetero.compute.cgroup
 attributes:
   check_mode:
     support: full
@@ -41,27 +39,6 @@ attributes:
   idempotent:
     support: full
 options:
-  cgroup:
-    description:
-      - A cgroup's directory, like V(/sys/fs/cgroup/system.slice/demo.service), or its name below the hierarchies, like
-        V(/system.slice/demo.service).
-      - On a host with cgroup v1 and v2 the cgroup of this name in the other hierarchy counts as well, where there is
-        one.
-    type: path
-  container:
-    description: A running LXC container.
-    type: str
-  lxcpath:
-    description: The folder of O(container).
-    type: path
-    default: /var/lib/lxc
-  rules:
-    description:
-      - Rules like V(c 195:0 rw). The kind is V(c) or V(b), V(*) stands for each number, and V(a) alone is all devices.
-      - V(r) and V(w) are for opening, both at once where both stand in the rule; V(m) is for making the node.
-    type: list
-    elements: str
-    required: true
   state:
     description:
       - V(allowed) allows all that the rules name.
@@ -70,6 +47,8 @@ options:
     type: str
     choices: [allowed, denied, exact]
     default: allowed
+seealso:
+  - module: hetero.compute.cgroup_info
 """
 
 EXAMPLES = r"""
@@ -89,13 +68,6 @@ EXAMPLES = r"""
     cgroup: /system.slice/dice.service
     rules: ["c 1:3 rw", "c 10:183 r"]
     state: exact
-
-- name: See what a container may open, and change nothing
-  hetero.compute.cgroup_devices:
-    container: ml-8
-    rules: ["c 195:* rw"]
-  check_mode: true
-  register: seen
 """
 
 RETURN = r"""
@@ -160,46 +132,21 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cgroup.changing import Changing
-from ..module_utils.cgroup.devices import of_container, of_path
-from ..module_utils.cgroup.rules import parse
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.errors import BadInput
-from ..module_utils.lxc.liblxc import Container
-from ..module_utils.module import run
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import CGROUP, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.devices.cgroup.rules import parse
+from ..module_utils._hetero.hypervisors.lxc.cgroup import LOCK_TIME, named
 
-#: Seconds to wait for another process that changes the same cgroup: mostly milliseconds, more where LXC is slow.
-LOCK_TIME = 30
-SPEC = ArgumentSpec(
-    dict(
-        cgroup=dict(type="path"),
-        container=dict(type="str"),
-        lxcpath=dict(type="path", default="/var/lib/lxc"),
-        rules=dict(type="list", elements="str", required=True),
-        state=dict(type="str", choices=["allowed", "denied", "exact"], default="allowed"),
-    ),
-    required_one_of=[("cgroup", "container")],
-    mutually_exclusive=[("cgroup", "container")],
+SPEC = CGROUP + ArgumentSpec(
+    dict(state=dict(type="str", choices=["allowed", "denied", "exact"], default="allowed")),
 )
-
-
-def find(params):
-    """The Changing of what the user named."""
-    if params["cgroup"]:
-        return Changing(of_path(params["cgroup"]))
-    container = Container(params["container"], params["lxcpath"])
-    pid = container.init_pid
-    if pid is None:
-        remedy = "start it, or write the rules into its configuration"
-        raise BadInput("does not run, so it has no cgroup", f"container {container.name}", remedy)
-    return Changing(of_container(pid, container.name), container)
 
 
 def work(params, check):
     rules, state, change = [parse(rule) for rule in params["rules"]], params["state"], Change(check)
-    changing = find(params)
+    changing = named(params)
     with changing.alone(Deadline(LOCK_TIME)):
         with change.step("look"):
             before = changing.seen(state, rules)
@@ -211,8 +158,7 @@ def work(params, check):
                     step.act()
                 after = changing.proven(state, rules)
     change.note(changing.cgroup.name, before, after)
-    proof = {str(rule): [side._asdict() for side in changing.cgroup.sides(rule)] for rule in rules}
-    words = [step.words for step in steps]
+    words, proof = [step.words for step in steps], changing.proof(rules)
     return dict(change.result, version=changing.cgroup.version, before=before, after=after, steps=words, proof=proof)
 
 

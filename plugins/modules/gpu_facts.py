@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set this machine's GPUs as facts; put together in module_utils/accelerator_host/gpu_facts.py."""
+"""Set this machine's GPUs as facts; put together in module_utils/_hetero/compute_host/gpu_facts.py."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ description:
   - Says of each what it is, its device nodes with the numbers that their drivers have now, whether it is healthy, and
     who has it.
   - GPUs of AMD and Intel are facts only; containers get none of them.
+  - Its facts are the GPUs. What holds for all of them together (RV(shared), RV(driver_version), RV(unsupported)) it
+    returns beside the facts, and it is seen in what a task registers.
   - Changes nothing. Role P(hetero.compute.gpu_lxc#role) installs the same as local fact
     C(ansible_local.hetero_gpus).
 extends_documentation_fragment:
@@ -162,10 +164,10 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.gpu_facts import look
-from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.spec import HOST, ArgumentSpec
+from ..module_utils._hetero.compute_host.gpu_facts import look
+from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.module import run
 
 SPEC = HOST + ArgumentSpec(dict(overrides=dict(type="dict", default={})))
 

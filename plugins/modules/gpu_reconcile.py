@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of GPUs against what containers can open. What is looked at is in module_utils/gpus/reconciling.py."""
+"""The table of GPUs against what containers can open. What is looked at is in
+module_utils/_hetero/hypervisors/lxc_gpus/gpu_reconciliation.py.
+"""
 
 from __future__ import annotations
 
@@ -116,15 +118,21 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.gpu_site import gpu_site
-from ..module_utils.accelerator_host.lost_database import begin, config_here, end, must_not_be_lost_here, said_if_lost
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.errors import HeteroError
-from ..module_utils.gpus.reconciling import reconcile
-from ..module_utils.gpus.restoring import begin_anew
-from ..module_utils.module import run
-from ..module_utils.spec import GPU_HOST, ArgumentSpec
+from ..module_utils._hetero.compute_host.gpu_site import gpu_site
+from ..module_utils._hetero.compute_host.lost_database import (
+    begin,
+    config_here,
+    end,
+    must_not_be_lost_here,
+    said_if_lost,
+)
+from ..module_utils._hetero.core.argument_spec import GPU_HOST, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.errors import HeteroError
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.hypervisors.lxc_gpus.gpu_reconciliation import reconcile
+from ..module_utils._hetero.hypervisors.lxc_gpus.restoration import begin_anew
 
 SPEC = GPU_HOST + ArgumentSpec(
     dict(repair=dict(type="bool", default=False), timeout=dict(type="float", default=30)),

@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show an accelerator host's GPUs, instances and capacity; put together in module_utils/accelerator_host/info.py."""
+"""Show a host's GPUs, instances and capacity; put together in module_utils/_hetero/compute_host/info.py."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ unclaimed:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.host import Host
-from ..module_utils.accelerator_host.info import information
-from ..module_utils.module import run
-from ..module_utils.spec import HOST, ArgumentSpec
+from ..module_utils._hetero.compute_host.host import Host
+from ..module_utils._hetero.compute_host.info import information
+from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
+from ..module_utils._hetero.core.module import run
 
 SPEC = HOST + ArgumentSpec(dict(instance=dict(type="str"), events=dict(type="int", default=0)))
 

@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's records of instances against what is true; looked at in module_utils/accelerator_host/reconciling.py."""
+"""A host's records of instances against the truth; looked at in module_utils/_hetero/compute_host/reconciliation.py."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.host import Host
-from ..module_utils.accelerator_host.lost_database import begin, config_here, end, said_if_lost
-from ..module_utils.accelerator_host.reconciling import reconcile
-from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.spec import HOST, ArgumentSpec
+from ..module_utils._hetero.compute_host.host import Host
+from ..module_utils._hetero.compute_host.lost_database import begin, config_here, end, said_if_lost
+from ..module_utils._hetero.compute_host.reconciliation import reconcile
+from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.module import run
 
 SPEC = HOST + ArgumentSpec(dict(timeout=dict(type="float", default=30)))
 

@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images of this node: import, list, remove. Arguments and result only; module_utils/node/images.py does it."""
+"""Images of this node: import, list, remove. Arguments and result; module_utils/_hetero/nodes/images.py does it."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.module import run
-from ..module_utils.node.images import work
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.nodes.images import work
 
 SPEC = ArgumentSpec(
     dict(

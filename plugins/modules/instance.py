@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances on boards, in containers and in guests, each verb as one call; module_utils/kinds.py knows who does it."""
+"""Instances on boards, in containers and in guests, each verb as one call;
+module_utils/_hetero/instances/kinds/registry.py knows who does it.
+"""
 
 from __future__ import annotations
 
@@ -265,17 +267,18 @@ news:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards.wipe_disk import METHODS, PROOFS
-from ..module_utils.kinds import kind_of
-from ..module_utils.module import run
-from ..module_utils.spec import INSTANCE, PROXY_CLAIMS, QUICK, ArgumentSpec
+from ..module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
+from ..module_utils._hetero.core.argument_spec import INSTANCE, PROXY_CLAIMS, QUICK, ArgumentSpec
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.instances.kinds.registry import kind_of
+from ..module_utils._hetero.site.kinds import KINDS
 
 SPEC = (
     PROXY_CLAIMS
     + INSTANCE
     + ArgumentSpec(
         dict(
-            kind=dict(type="str", choices=["board", "container", "guest"]),
+            kind=dict(type="str", choices=list(KINDS)),
             config=dict(type="path"),
             board=dict(type="int"),
             boot_source=dict(type="str", choices=["nfs", "disk"], default="nfs"),

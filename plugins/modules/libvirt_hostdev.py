@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Give PCI devices to a libvirt domain, or take them back; how is in module_utils/libvirt/attaching.py."""
+"""Give PCI devices to a libvirt domain, or take them back; how is in
+module_utils/_hetero/hypervisors/libvirt/attachment.py.
+"""
 
 from __future__ import annotations
 
@@ -139,16 +141,16 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.config import state_db_here
-from ..module_utils.accelerator_host.lost_database import must_not_be_lost_here
-from ..module_utils.accelerator_host.store import Store
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.libvirt.attaching import Asked, attach, detach
-from ..module_utils.libvirt.domain import Libvirt
-from ..module_utils.module import run
-from ..module_utils.pci.paths import Paths
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.claims.host.config import state_db_here
+from ..module_utils._hetero.claims.host.store import Store
+from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.devices.pci.paths import Paths
+from ..module_utils._hetero.hypervisors.libvirt.attachment import Asked, attach, detach
+from ..module_utils._hetero.hypervisors.libvirt.domain import Libvirt
 
 SPEC = ArgumentSpec(
     {

@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs given to a container and taken back. How that is done and proven is module_utils/gpus/attaching.py's."""
+"""GPUs given to a container and taken back. How that is done and proven is
+module_utils/_hetero/hypervisors/lxc_gpus/attachment.py's.
+"""
 
 from __future__ import annotations
 
@@ -213,14 +215,14 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.gpu_site import gpu_site
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.gpus.allocation import Wanted
-from ..module_utils.gpus.attaching import attach, detach
-from ..module_utils.lxc.liblxc import Container
-from ..module_utils.module import run
-from ..module_utils.spec import GPU_HOST, ArgumentSpec
+from ..module_utils._hetero.claims.host.allocation import Wanted
+from ..module_utils._hetero.compute_host.gpu_site import gpu_site
+from ..module_utils._hetero.core.argument_spec import GPU_HOST, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ..module_utils._hetero.hypervisors.lxc_gpus.attachment import attach, detach
 
 SPEC = GPU_HOST + ArgumentSpec(
     dict(

@@ -137,12 +137,20 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boot.uboot_script import script_image
-from ..module_utils.change import Change
-from ..module_utils.errors import HeteroError, naming
-from ..module_utils.module import failed, run
-from ..module_utils.node.files import check_file, keep_file, keep_folder, no_file, source_bytes, units_to_do, with_keys
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.errors import HeteroError, naming
+from ..module_utils._hetero.core.module import failed, run
+from ..module_utils._hetero.drivers.boot.uboot_script import script_image
+from ..module_utils._hetero.nodes.files import (
+    check_file,
+    keep_file,
+    keep_folder,
+    no_file,
+    source_bytes,
+    units_to_do,
+    with_keys,
+)
 
 FILE = ArgumentSpec(
     dict(

@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands of a node that run there without Ansible. How they get there, module_utils/node/tools.py knows."""
+"""Commands of a node that run there without Ansible. How they get there, module_utils/_hetero/nodes/tools.py knows."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ from contextlib import ExitStack
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.change import Change
-from ..module_utils.errors import BadInput
-from ..module_utils.module import run
-from ..module_utils.node.files import keep_file, keep_folder
-from ..module_utils.node.own_copy import in_turn, keep_copy, remove_others
-from ..module_utils.node.tools import script
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.errors import BadInput
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.nodes.files import keep_file, keep_folder
+from ..module_utils._hetero.nodes.own_copy import in_turn, keep_copy, remove_others
+from ..module_utils._hetero.nodes.tools import script
 
 #: Name of a command → the file of module_utils whose `main` runs it.
-COMMANDS = {"hetero": "node.hetero", "pdu_mgr": "proxy_node.pdu_mgr"}
+COMMANDS = {"hetero": "nodes.hetero", "pdu_mgr": "nodes.proxy.pdu_mgr"}
 SPEC = ArgumentSpec(
     dict(
         folder=dict(type="path", default="/usr/lib/hetero"),

@@ -110,11 +110,11 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.nova import block
-from ..module_utils.nova.parsing import FORMATS
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.openstack import block
+from ..module_utils._hetero.openstack.config_files import FORMATS
 
 SPEC = ArgumentSpec(
     dict(

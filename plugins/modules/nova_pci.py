@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI passthrough in the configuration of a Nova node. What goes where is in module_utils/nova/pci.py."""
+"""PCI passthrough in the configuration of a Nova node. What goes where is in module_utils/_hetero/openstack/pci.py."""
 
 from __future__ import annotations
 
@@ -156,10 +156,10 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.change import Change
-from ..module_utils.module import run
-from ..module_utils.nova import options, pci
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.openstack import options, pci
 
 SPEC = ArgumentSpec(
     dict(

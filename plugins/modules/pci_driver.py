@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Give PCI devices to a driver for guests, or back to the host's. How, module_utils/pci/changing.py knows."""
+"""Give PCI devices to a driver for guests, or back to the host's. How,
+module_utils/_hetero/devices/pci/binding_change.py knows.
+"""
 
 from __future__ import annotations
 
@@ -141,14 +143,14 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.config import state_db_here
-from ..module_utils.accelerator_host.lost_database import must_not_be_lost_here
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.module import run
-from ..module_utils.pci.changing import change_driver
-from ..module_utils.pci.paths import Paths
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.claims.host.config import state_db_here
+from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.devices.pci.binding_change import change_driver
+from ..module_utils._hetero.devices.pci.paths import Paths
 
 SPEC = ArgumentSpec(
     dict(

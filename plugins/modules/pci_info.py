@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show a host's PCI devices and who has them. What is shown is put together in module_utils/pci/info.py."""
+"""Show a host's PCI devices and who has them. What is shown is put together in
+module_utils/_hetero/devices/pci/info.py.
+"""
 
 from __future__ import annotations
 
@@ -157,11 +159,11 @@ from fnmatch import fnmatchcase
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.accelerator_host.config import state_db_here
-from ..module_utils.module import run
-from ..module_utils.pci.info import information
-from ..module_utils.pci.paths import Paths
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.claims.host.config import state_db_here
+from ..module_utils._hetero.core.argument_spec import ArgumentSpec
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.devices.pci.info import information
+from ..module_utils._hetero.devices.pci.paths import Paths
 
 SPEC = ArgumentSpec(
     dict(

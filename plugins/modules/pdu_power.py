@@ -2,7 +2,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outlets of one PDU on, off, cycled or told. How a PDU is spoken to and read back is module_utils/power's."""
+"""Outlets of one PDU on, off or cycled. How a PDU is spoken to and read back is drivers/power's of module_utils."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Turns outlets of a switched PDU on or off, cycles them, or tells their state.
+  - Turns outlets of a switched PDU on or off, or cycles them. Module M(hetero.compute.pdu_info) tells their states.
   - One login serves any number of outlets. Each outlet is read back until it shows its new state, and the module logs
     out in every case, because a PDU has one place and an open session locks everybody else out.
   - A PDU that somebody else uses is waited for until O(timeout). Of several runs on one machine, one at a time talks to
     a PDU.
   - An outlet that fails does not stop the others. The module then fails, and RV(outlets) says for each what happened.
-requirements:
-  - pexpect and a C(telnet) or C(ssh) client (driver V(apc))
-  - net-snmp's commands, Debian package C(snmp) (driver V(snmp))
-  - the fence agent (driver V(fence))
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
+  - hetero.compute.pdu
 attributes:
   check_mode:
     support: full
@@ -38,117 +35,12 @@ attributes:
     details:
       - O(state=cycled) cuts the power each time.
 options:
-  pdu:
-    description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
-    type: str
-  host:
-    description:
-      - Name or address of a PDU that is in no configuration.
-      - With O(driver=fake), the path of its file.
-    type: str
-  port:
-    description: Its port, where it is not the transport's usual one.
-    type: int
-  driver:
-    description:
-      - How it is spoken to. V(apc) is APC's switched PDUs, whose menus and command line are told apart at login.
-      - V(snmp) is APC's switched PDUs by SNMP, whose kind (rPDU2, rPDU, MasterSwitch Plus, MasterSwitch) is found out.
-        An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
-        others.
-      - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
-      - V(command) is a script of your own, O(script).
-      - V(fake) is a file that behaves as a PDU, for tests.
-      - Default is V(apc).
-    type: str
-    choices: [apc, command, fake, fence, snmp]
-  transport:
-    description:
-      - How it is reached. Default is V(telnet).
-      - With V(ssh) and without O(host_key), a PDU's first host key is taken and kept, in the proxy node's state or,
-        with O(host), in the user's C(known_hosts). Another key later on is an error.
-    type: str
-    choices: [telnet, ssh]
-  host_key:
-    description:
-      - With O(transport=ssh), the PDU's public host key, as C(ssh-keyscan) prints it behind the address; of several, a
-        line each. It gets its password only where it proves one of these.
-      - Without, RV(host_key) says so.
-    type: str
-  legacy_ssh:
-    description:
-      - With O(transport=ssh), also allow the old algorithms that cards of before 2014 offer, behind all better ones.
-      - These are C(diffie-hellman-group1-sha1), C(diffie-hellman-group14-sha1),
-        C(diffie-hellman-group-exchange-sha1), the host keys C(ssh-rsa) and C(ssh-dss), CBC ciphers, and MACs of SHA-1
-        and MD5.
-      - A host key of fewer than 1024 bits, or another one than before, is an error all the same.
-    type: bool
-  command_line:
-    description:
-      - Whether to use the command line that a PDU of AOS 3 has beside its menus, reached by C(-c) behind the password.
-        It switches many outlets in the time in which the menus switch one.
-      - V(true) asks for it at once, so that there is one login. V(false) stays in the menus.
-      - Without it, a login by telnet that finds the menus of AOS 3 and has several outlets to switch, but not all, logs
-        out and in again for the command line. It stays there if that shows the same outlets, and goes back otherwise.
-      - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
-    type: bool
-  username:
-    description: User name of O(host).
-    type: str
-  password:
-    description: Password of O(host). With SNMP version 3, the passphrase that the user is authenticated by.
-    type: str
-  snmp_version:
-    description: Version of SNMP. Default is V(1).
-    type: str
-    choices: ["1", 2c, "3"]
-  community:
-    description:
-      - Community that may read and write, for SNMP versions V(1) and V(2c).
-      - It reaches the SNMP commands by a file that only their user can read, for as long as they run, and a fence agent
-        by its standard input. What arguments a fence agent starts its own programs with is up to the agent;
-        C(fence_apc_snmp) shows the community to everybody on the machine, C(fence_ipmilan) the password until ipmitool
-        has hidden it.
-    type: str
-  auth_protocol:
-    description: How O(password) authenticates with SNMP version 3. Default is V(SHA).
-    type: str
-  privacy_password:
-    description: Passphrase that encrypts, with SNMP version 3. Without one nothing is encrypted.
-    type: str
-  privacy_protocol:
-    description: How O(privacy_password) encrypts. Default is V(AES).
-    type: str
-  agent:
-    description:
-      - Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
-      - An agent that switches one machine, like V(fence_ipmilan), has one outlet, by any name. Several are refused,
-        unless O(agent_options) has C(port_as_ip=1), with which each outlet is the address of a machine.
-    type: str
-  agent_options:
-    description:
-      - More options of the fence agent, as its C(-o metadata) names them. It gets them by its standard input, with the
-        credentials.
-      - They are not secret; O(password), O(community) and O(privacy_password) are.
-    type: dict
-  script:
-    description:
-      - Path of the script (driver V(command)), called as C(SCRIPT HOST OUTLET MODE), with mode 1 for on, 2 for off,
-        9 for status.
-      - It ends with 0 when it did what was asked. For mode 9 the last word of its output is V(on) or V(off); with
-        V(off) it may end with 2. Credentials are on its standard input, each a line like C(password=…).
-    type: path
-  outlets:
-    description:
-      - Outlets by number.
-      - For O(state=status) they may be left out, or be V(all). Without a list of its own (driver V(command), and some
-        fence agents) these are the outlets that feed boards, and with O(host) they must be named.
-    type: list
-    elements: str
   state:
     description:
       - What the outlets are to be.
       - V(cycled) is off, read back, and on, read back. An outlet that was off is on afterwards.
-      - V(status) changes nothing.
+      - V(status) changes nothing, and is deprecated. It goes with release 1.0.0, and so does the default; use module
+        M(hetero.compute.pdu_info).
     type: str
     choices: ["on", "off", cycled, status]
     default: status
@@ -159,14 +51,8 @@ options:
         not switch. The off of O(state=cycled) is read back all the same.
     type: bool
     default: true
-  timeout:
-    description: Seconds after which the module gives up, waiting for the PDU's other users included.
-    type: float
-    default: 60
-  config:
-    description: The proxy node's configuration, written by role P(hetero.compute.tftp_proxy#role).
-    type: path
-    default: /etc/hetero/proxy.json
+seealso:
+  - module: hetero.compute.pdu_info
 """
 
 EXAMPLES = r"""
@@ -175,11 +61,6 @@ EXAMPLES = r"""
     pdu: pdu-a
     outlets: [5, 6]
     state: cycled
-
-- name: See what is on
-  hetero.compute.pdu_power:
-    pdu: pdu-a
-  register: power
 
 - name: Turn an outlet off at a PDU that no configuration knows, from the controller
   hetero.compute.pdu_power:
@@ -271,117 +152,64 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.change import Change
-from ..module_utils.deadline import Deadline
-from ..module_utils.errors import BadInput
-from ..module_utils.module import run
-from ..module_utils.power.outlets import OutletsFailed, own_run_folder, session, set_outlets
-from ..module_utils.proxy_node.config import pdu, read_config
-from ..module_utils.spec import ArgumentSpec
+from ..module_utils._hetero.core.argument_spec import PDU, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.drivers.power.named import named, tell
+from ..module_utils._hetero.drivers.power.outlets import OutletsFailed, set_outlets
 
-SECRETS = ("username", "password", "community", "privacy_password")
-SETTINGS = (
-    "host",
-    "port",
-    "driver",
-    "transport",
-    "host_key",
-    "legacy_ssh",
-    "command_line",
-    "snmp_version",
-    "auth_protocol",
-    "privacy_protocol",
-    "agent",
-    "agent_options",
-    "script",
-)
-SPEC = ArgumentSpec(
+SPEC = PDU + ArgumentSpec(
     dict(
-        pdu=dict(type="str"),
-        host=dict(type="str"),
-        port=dict(type="int"),
-        driver=dict(type="str", choices=["apc", "command", "fake", "fence", "snmp"]),
-        transport=dict(type="str", choices=["telnet", "ssh"]),
-        host_key=dict(type="str", no_log=False),
-        legacy_ssh=dict(type="bool"),
-        command_line=dict(type="bool"),
-        username=dict(type="str"),
-        password=dict(type="str", no_log=True),
-        snmp_version=dict(type="str", choices=["1", "2c", "3"]),
-        community=dict(type="str", no_log=True),
-        auth_protocol=dict(type="str"),
-        privacy_password=dict(type="str", no_log=True),
-        privacy_protocol=dict(type="str"),
-        agent=dict(type="str"),
-        agent_options=dict(type="dict"),
-        script=dict(type="path"),
-        outlets=dict(type="list", elements="str"),
         state=dict(type="str", choices=["on", "off", "cycled", "status"], default="status"),
         verify=dict(type="bool", default=True),
-        timeout=dict(type="float", default=60),
-        config=dict(type="path", default="/etc/hetero/proxy.json"),
     ),
-    required_one_of=[("pdu", "host")],
-    mutually_exclusive=[("pdu", option) for option in SETTINGS + SECRETS],
-    required_if=[("state", state, ("outlets",)) for state in ("on", "off", "cycled")]
-    + [("driver", "fence", ("agent",)), ("driver", "command", ("script",))],
+    required_if=[("state", state, ("outlets",)) for state in ("on", "off", "cycled")],
 )
+#: What is said of `state=status`, which is its default as well.
+STATUS = "state=status of module hetero.compute.pdu_power: module hetero.compute.pdu_info tells them"
 
 
-def find(params):
-    """(name, settings, secrets, run folder) of the PDU."""
-    if params["pdu"] is not None:
-        config = read_config(params["config"])
-        return (params["pdu"], *pdu(config, params["pdu"]), config["run_folder"])
-    settings = {option: params[option] for option in SETTINGS if params[option] is not None}
-    outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
-    secrets = {option: params[option] for option in SECRETS}
-    return params["host"], dict(settings, path=params["host"], outlets=outlets), secrets, own_run_folder()
+def switched(opened, params, deadline, check):
+    """(outlets, what the result has beside them where some failed)."""
+    wanted = dict.fromkeys(params["outlets"], params["state"])
+    try:
+        return set_outlets(opened, wanted, deadline, check=check, verify=params["verify"]), {}
+    except OutletsFailed as error:
+        outlets = dict(error.results)
+        for outlet, reason in error.errors.items():
+            seen = dict(before=error.before.get(outlet), after=reason.facts.get("seen"), seconds=None)
+            outlets[outlet] = dict(seen, error=str(reason))
+        return outlets, dict(failed=True, msg=str(error), failure=error.failure)
 
 
-def tell(opened, outlets):
-    """The state of outlets (all, where none are named)."""
-    status = opened.status()
-    if not outlets or "all" in outlets:
-        outlets = list(status)
-    missing = [outlet for outlet in outlets if outlet not in status]
-    if missing:
-        raise BadInput(f"no outlet {', '.join(missing)} (it has {', '.join(status)})", opened.name, "correct outlets")
-    return {outlet: dict(before=status[outlet], after=status[outlet], seconds=0.0) for outlet in outlets}
+def shown(seen, state):
+    """What an outlet's diff says that it is now."""
+    if "error" in seen:
+        return seen["after"] or seen["before"]
+    if seen["after"] is None:
+        return f"{state}, not read back"
+    return "on, cycled" if state == "cycled" and seen["before"] == "on" else seen["after"]
 
 
 def work(params, check):
-    name, settings, secrets, run_folder = find(params)
-    state, change, deadline, failed = params["state"], Change(check), Deadline(params["timeout"]), {}
-    with change.step("session"), session(name, settings, secrets, deadline, run_folder) as opened:
-        try:
-            if state == "status":
-                outlets = tell(opened, params["outlets"])
-            else:
-                wanted = dict.fromkeys(params["outlets"], state)
-                outlets = set_outlets(opened, wanted, deadline, check=check, verify=params["verify"])
-        except OutletsFailed as error:
-            failed = dict(failed=True, msg=str(error), failure=error.failure)
-            outlets = error.results
-            for outlet, reason in error.errors.items():
-                seen = dict(before=error.before.get(outlet), after=reason.facts.get("seen"), seconds=None)
-                outlets[outlet] = dict(seen, error=str(reason))
+    pdu, state, change, deadline = named(params), params["state"], Change(check), Deadline(params["timeout"])
+    with change.step("session"), pdu.session(deadline) as opened:
+        if state == "status":
+            outlets, failed = tell(opened, params["outlets"]), {}
+        else:
+            outlets, failed = switched(opened, params, deadline, check)
         dialect = opened.dialect
     for outlet, seen in outlets.items():
-        after = seen["after"]
-        if "error" in seen:
-            after = after or seen["before"]
-        elif after is None:
-            after = f"{state}, not read back"
-        elif state == "cycled" and seen["before"] == "on":
-            after = "on, cycled"
-        change.note(f"{name} outlet {outlet}", dict(power=seen["before"]), dict(power=after))
-    key = ("pinned" if settings.get("host_key") else "first seen") if settings.get("transport") == "ssh" else None
-    return dict(change.result, outlets=outlets, dialect=dialect, host_key=key, **failed)
+        change.note(f"{pdu.name} outlet {outlet}", dict(power=seen["before"]), dict(power=shown(seen, state)))
+    return dict(change.result, outlets=outlets, dialect=dialect, host_key=pdu.host_key, **failed)
 
 
 def main():
-    run(AnsibleModule(**SPEC.kwargs), work)
+    module = AnsibleModule(**SPEC.kwargs)
+    if module.params["state"] == "status":
+        module.deprecate(STATUS, version="1.0.0", collection_name="hetero.compute")
+    run(module, work)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments, plan and result of bringing boards up and down; the work is done in module_utils/boards/lifecycle.py."""
+"""Arguments, plan and result of bringing boards up and down; the work is done in
+module_utils/_hetero/boards/verbs/lifecycle.py.
+"""
 
 from __future__ import annotations
 
@@ -296,11 +298,11 @@ from dataclasses import fields
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.boards import lifecycle
-from ..module_utils.boards.job import in_background
-from ..module_utils.boards.proxy import Proxy
-from ..module_utils.module import run
-from ..module_utils.spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.verbs import lifecycle
+from ..module_utils._hetero.boards.work.job import in_background
+from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
+from ..module_utils._hetero.core.module import run
 
 SPEC = PROXY_CLAIMS + ArgumentSpec(
     dict(

@@ -13,9 +13,14 @@ import ipaddress
 import math
 import re
 import time
+from typing import Any, Callable, Mapping
 
-from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
+
+#: Whether a value can be what it stands for; key of a mapping → what its value is to pass.
+Test = Callable[[Any], bool]
+Shape = Mapping[str, Test]
 
 NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
 #: What stands in a line that people paste into a shell: of boards, hosts and nodes.
@@ -26,23 +31,23 @@ KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [
 DAY = 86400.0
 
 
-def is_text(value):
+def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def is_number(value):
+def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def is_word(value):
+def is_word(value: Any) -> bool:
     return is_text(value) and bool(WORD.fullmatch(value))
 
 
-def is_instance(value):
+def is_instance(value: Any) -> bool:
     return is_text(value) and bool(INSTANCE.fullmatch(value))
 
 
-def is_address(value):
+def is_address(value: Any) -> bool:
     """Without a scope id: that is an interface of the node's, and Python takes any text for one ("fe80::1%$(id)")."""
     try:
         return is_text(value) and "%" not in value and bool(ipaddress.ip_address(value))
@@ -50,37 +55,37 @@ def is_address(value):
         return False
 
 
-def is_known_host(value):
+def is_known_host(value: Any) -> bool:
     return is_text(value) and bool(KNOWN_HOST.fullmatch(value))
 
 
-def are_known_hosts(value):
+def are_known_hosts(value: Any) -> bool:
     return is_text(value) and all(map(is_known_host, value.splitlines()))
 
 
-def is_made(value):
+def is_made(value: Any) -> bool:
     """When something was made: not before there was time, nor a day from now, whichever clock is wrong."""
     return is_number(value) and 0 < value < time.time() + DAY
 
 
-def maybe(test):
+def maybe(test: Test) -> Test:
     """Passes None as well; a key that is not there is None."""
     return lambda value: value is None or test(value)
 
 
-def is_mapping(value):
+def is_mapping(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def are_texts(value):
+def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
 
-def each(shape):
+def each(shape: Shape) -> Test:
     return lambda value: isinstance(value, list) and all(map(of(shape), value))
 
 
-def of(shape):
+def of(shape: Shape) -> Test:
     return lambda value: is_mapping(value) and wrong(value, shape) is None
 
 
@@ -156,12 +161,12 @@ SHAPES = {
 }
 
 
-def wrong(answer, shape):
+def wrong(answer: dict[str, Any], shape: Shape) -> str | None:
     """The first key of a mapping whose value is not as a shape says; None where all are."""
     return next((key for key, test in shape.items() if not test(answer.get(key))), None)
 
 
-def checked(result, module):
+def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
     """A module's result, or in its place a failure that says what of it cannot be."""
     shape = SHAPES.get(module, {})
     if result.get("failed") or result.get("unreachable"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from typing import Any, Sequence
 
 #: Between two columns.
 GAP = "  "
@@ -21,20 +22,20 @@ COMMAND = re.compile(
 UNBROKEN = "\xa0"
 
 
-def aligned(rows):
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of texts as lines, each column as wide as it needs."""
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
     return [GAP.join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
 
 
-def left_beside(rows, width=WIDTH):
+def left_beside(rows: Sequence[Sequence[str]], width: int = WIDTH) -> int:
     """How many columns are left to the right of rows of cells."""
     return width - sum(max(map(len, column)) + len(GAP) for column in zip(*rows))
 
 
-def wrapped(text, first=INDENT):
+def wrapped(text: str, first: str = INDENT) -> list[str]:
     """A text as lines, which break between words only, and not in what is to be typed."""
     whole = COMMAND.sub(lambda found: found[0].replace(" ", UNBROKEN), text)
-    indents = dict(initial_indent=first, subsequent_indent=INDENT)
+    indents: dict[str, Any] = dict(initial_indent=first, subsequent_indent=INDENT)
     lines = textwrap.wrap(whole, WIDTH, break_long_words=False, break_on_hyphens=False, **indents)
     return [line.replace(UNBROKEN, " ") for line in lines]

@@ -2,15 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A file of flavors by name, in YAML or JSON, and the place of everything in it. What is wrong with a flavor itself is
-known to module_utils/flavors/checking.py.
+known to module_utils/_hetero/scheduling/flavor_check.py.
 """
 
 from __future__ import annotations
 
+from typing import Any, Mapping, Tuple
+
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
+
+#: A line and a column; the keys that lead to a place.
+At = Tuple[int, int]
+Path = Tuple[Any, ...]
 
 #: The table may stand alone, or under the variable's name, as in a file of variables.
 VARIABLES = ("hetero_extra_instance_types", "hetero_instance_types")
@@ -23,12 +29,14 @@ DEEPEST = 20
 class FlavorsFile:
     """What a file says: `flavors` by name, and `defects` as lines `FILE:LINE:COLUMN: reason`, in its order."""
 
-    def __init__(self, path, defaults):
+    def __init__(self, path: str, defaults: Mapping[str, Any]) -> None:
         """
         :param defaults: the flavors that are there without this file.
         """
-        self.path, self.flavors = path, {}
-        self._places, self._found = {}, []
+        self.path = path
+        self.flavors: dict[Any, Any] = {}
+        self._places: dict[Path, At] = {}
+        self._found: list[tuple[At, str]] = []
         self._read()
         if not self._found:
             for name, defect in table_defects(self.flavors, defaults):
@@ -37,19 +45,19 @@ class FlavorsFile:
                 self._found.append((where, f"{thing}{defect.text}"))
 
     @property
-    def defects(self):
+    def defects(self) -> list[str]:
         said = []
         for (line, column), text in sorted(self._found, key=lambda one: one[0]):
             said.append(f"{self.path}:{line}:{column}: {text}" if line else f"{self.path}: {text}")
         return said
 
-    def _place(self, path):
+    def _place(self, path: Path) -> At:
         """(line, column) of a place, or of the next one above it that is in the file."""
         while path and path not in self._places:
             path = path[:-1]
         return self._places.get(path, (1, 1))
 
-    def _read(self):
+    def _read(self) -> None:
         try:
             with open(self.path, encoding="utf-8-sig") as file:
                 # JSON may be indented by tabs, YAML must not: to both they are white space of one column
@@ -74,7 +82,7 @@ class FlavorsFile:
         except RecursionError:
             self._found.append(((0, 0), "goes deeper than YAML's reader can follow"))
 
-    def _take(self, data, root):
+    def _take(self, data: Any, root: yaml.Node) -> None:
         """Keep the table; one that stands under a variable's name is taken out of it."""
         if not isinstance(data, dict):
             what = "is no mapping of flavors by name: write NAME: {memory_mb: …, vcpus: …, local_gb: …}"
@@ -86,7 +94,7 @@ class FlavorsFile:
         else:
             self.flavors = data
 
-    def _walk(self, node, path, depth):
+    def _walk(self, node: yaml.Node, path: Path, depth: int) -> None:
         """Note the place of each key, and keys that are there twice, of which YAML would keep the last one."""
         self._places.setdefault(path, _at(node.start_mark))
         if not isinstance(node, yaml.MappingNode):
@@ -94,7 +102,7 @@ class FlavorsFile:
         if depth > DEEPEST:
             self._found.append((_at(node.start_mark), f"goes deeper than {DEEPEST} mappings"))
             return
-        seen = {}
+        seen: dict[Any, At] = {}
         for key_node, value_node in node.value:
             if key_node.tag == MERGE:
                 continue
@@ -109,10 +117,10 @@ class FlavorsFile:
             self._walk(value_node, (*path, key), depth + 1)
 
 
-def _key(node):
+def _key(node: yaml.ScalarNode) -> Any:
     """The key as the loader will have it: 8 is a number, 8x8 a text."""
     return yaml.SafeLoader("").construct_object(node)
 
 
-def _at(mark):
+def _at(mark: Any) -> At:
     return (mark.line + 1, mark.column + 1)

@@ -10,14 +10,15 @@ Jinja2Loader). So these files hold what people read, and what computes lies in p
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any, Callable
 
 CODE = "ansible_collections.hetero.compute.plugins.plugin_utils.filters"
 
 
-def late(name):
+def late(name: str) -> Callable[..., Any]:
     """The function of that name in the file of that name below plugin_utils/filters, as one that imports it first."""
 
-    def imported(*arguments, **options):
+    def imported(*arguments: Any, **options: Any) -> Any:
         return getattr(import_module(f"{CODE}.{name}"), name)(*arguments, **options)
 
     return imported

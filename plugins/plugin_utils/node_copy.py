@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ansible
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import PACKAGE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import PACKAGE
 
 PLUGINS = Path(__file__).resolve().parent.parent
 ANSIBLE = Path(ansible.__file__).resolve().parent
@@ -21,7 +21,7 @@ ANSIBLE = Path(ansible.__file__).resolve().parent
 LEFT_OUT = ("facts", "powershell", "csharp")
 
 
-def code():
+def code() -> dict[str, bytes]:
     """{path below the copy: bytes} of all of it."""
     found = {
         f"{PACKAGE}/{folder}/{path.relative_to(PLUGINS / folder)}": path
@@ -38,7 +38,7 @@ def code():
     return {**empty, **{name: path.read_bytes() for name, path in found.items()}}
 
 
-def packed():
+def packed() -> bytes:
     """The same as a compressed tar."""
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w:gz", compresslevel=6) as tar:

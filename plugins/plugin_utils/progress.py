@@ -15,12 +15,17 @@ import json
 import shlex
 import signal
 import time
+from typing import Any, Iterable, Iterator
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.module_utils import following
-from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
+    one_line,
+    printable,
+    printable_data,
+)
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import NO_ANSWER, checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
@@ -40,7 +45,7 @@ class Silent(BaseException):
 class ShowsLines(ShortCalls):
     """Runs the module of the same name, then prints the `lines` of its result."""
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         show(result.get("lines"))
         return result
@@ -49,8 +54,8 @@ class ShowsLines(ShortCalls):
 class Checked(ShowsLines):
     """The same, and what the node answers is looked at first: plays compute with it (answers.py)."""
 
-    def run(self, tmp=None, task_vars=None):
-        module = self._task.action.rpartition(".")[2]
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        module = self.module.rpartition(".")[2]
         try:
             return checked(self._asked(tmp, task_vars), module)
         except AnsibleError:
@@ -58,7 +63,7 @@ class Checked(ShowsLines):
         except Exception as error:  # noqa: BLE001 - of whatever a node says in place of what it should
             return checked(dict(failed=True, msg=NO_ANSWER.format(module=module, error=one_line(repr(error)))), module)
 
-    def _asked(self, tmp, task_vars):
+    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         return super().run(tmp, task_vars)
 
 
@@ -68,7 +73,7 @@ class Follows(Checked):
     The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.
     """
 
-    def _asked(self, tmp, task_vars):
+    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         if self._task.check_mode:
             return super()._asked(tmp, task_vars)
         result = ActionBase.run(self, tmp, task_vars)
@@ -80,7 +85,7 @@ class Follows(Checked):
             show(result.get("lines"))
         return result
 
-    def _follow(self, job, news):
+    def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
         """Print events until the job ends; returns the module's result."""
         printed = set()
         end = time.monotonic() + job["limit"] + GRACE
@@ -101,20 +106,20 @@ class Follows(Checked):
                 )
             news = self._look(job)
 
-    def _look(self, job):
+    def _look(self, job: dict[str, Any]) -> dict[str, Any]:
         """What following.look finds on the node; by standard input where the connection can, without a terminal."""
-        program, by_input = inspect.getsource(following), self._connection.has_pipelining
+        program, by_input = inspect.getsource(job_watch), self._connection.has_pipelining
         words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
         command = " ".join(shlex.quote(word) for word in words)
         said = self._answer(command, program.encode() if by_input else None)
         if said["rc"] != 0:
-            words = printable(said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
+            why = printable(said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
             raise AnsibleActionFail(
-                f"cannot follow the work, which goes on in the background: {words}. Run this again to wait for it."
+                f"cannot follow the work, which goes on in the background: {why}. Run this again to wait for it."
             )
         return json.loads(said["stdout"].strip().splitlines()[-1])
 
-    def _answer(self, command, data):
+    def _answer(self, command: str, data: bytes | None) -> dict[str, Any]:
         """What the node says to a command, by a new connection where the one that there is has gone silent.
 
         :raises AnsibleConnectionFailure: it says nothing by a new one, either; its text says how to go on.
@@ -137,10 +142,10 @@ class Follows(Checked):
 
 
 @contextlib.contextmanager
-def within(limit):
+def within(limit: int) -> Iterator[None]:
     """End what is done within by Silent after `limit` seconds, as Ansible's own `timeout` of a task does it."""
 
-    def late(_signal, _frame):
+    def late(_signal: int, _frame: object) -> None:
         raise Silent
 
     start, handler, others = time.monotonic(), signal.signal(signal.SIGALRM, late), signal.alarm(limit)
@@ -153,7 +158,7 @@ def within(limit):
             signal.alarm(max(1, round(others - (time.monotonic() - start))))
 
 
-def outcome(text):
+def outcome(text: str) -> dict[str, Any]:
     """The result of a job that ended; one that was killed or broke left none."""
     lines = text.strip().splitlines()
     try:
@@ -169,13 +174,13 @@ def outcome(text):
     return printable_data(dict(failed=True, msg=what, said=text))
 
 
-def show(lines):
+def show(lines: Iterable[Any] | None) -> None:
     """Print lines, of a result or as they are."""
     for line in lines or ():
         tell(as_text(line))
 
 
-def as_text(line):
+def as_text(line: Any) -> str:
     """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4
     s").
 

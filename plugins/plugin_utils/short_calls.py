@@ -12,21 +12,27 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, FOLDER, name_of
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief, one_line, printable, printable_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
+    brief,
+    one_line,
+    printable,
+    printable_data,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER, name_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
 
-    PROFILE = ("legacy",)
+    PROFILE: tuple[str, ...] = ("legacy",)
     ENCODER = get_module_encoder(*PROFILE, Direction.CONTROLLER_TO_MODULE)
 except ImportError:
     from ansible.module_utils.common import json as older
@@ -45,7 +51,7 @@ COPY = f"{FOLDER}/{name_of(code())}"
 WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
 
 
-def only_data(result, own=None):
+def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict[str, Any]:
     """What a node said, without what Ansible obeys: whoever is root of one node is not to have the controller.
 
     Control characters are escaped as the modules do it, for these may not be ours there.
@@ -73,13 +79,25 @@ class ShortCalls(ActionBase):
 
     TRANSFERS_FILES = False
 
-    def run(self, tmp=None, task_vars=None):
+    @property
+    def module(self) -> str:
+        """Full name of the task's module; where the play calls it by a former name, the one that this leads to."""
+        return self._task.resolved_action or self._task.action
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         result.update(self._execute_module(task_vars=task_vars))
         return result
 
-    def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **how):
-        name, given = module_name or self._task.action, self._task.args if module_args is None else module_args
+    def _execute_module(
+        self,
+        module_name: str | None = None,
+        module_args: dict[str, Any] | None = None,
+        tmp: str | None = None,
+        task_vars: dict[str, Any] | None = None,
+        **how: Any,
+    ) -> dict[str, Any]:
+        name, given = module_name or self.module, self._task.args if module_args is None else module_args
         node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
         with told_while_it_lasts(f"{node}: {name.rpartition('.')[2]}"):
             said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
@@ -88,13 +106,13 @@ class ShortCalls(ActionBase):
         key, found = self._discovered_interpreter_key, self._discovered_interpreter
         return only_data(said, {key: found} if key else None)
 
-    def _can_be_short(self):
+    def _can_be_short(self) -> bool:
         """Whether the connection takes standard input, and nothing was asked for that only Ansible's own way has."""
         by_terminal = self._connection.become is not None and self._connection.become.name == "su"
         asked = self._task.async_val or constants.DEFAULT_KEEP_REMOTE_FILES
         return self._connection.has_pipelining and not by_terminal and not asked
 
-    def _by_copy(self, name, args, task_vars):
+    def _by_copy(self, name: str, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any] | None:
         """The module's result; None where the node has no copy of this release, and nothing was run."""
         self._update_module_args(name, args, task_vars)
         arguments = json.dumps(dict(ANSIBLE_MODULE_ARGS=args), cls=ENCODER)
@@ -111,7 +129,7 @@ class ShortCalls(ActionBase):
         data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)
         return data if isinstance(data, dict) else data.as_result_dict(for_round_trip=True)  # since ansible-core 2.21
 
-    def _why_not(self, said, task_vars):
+    def _why_not(self, said: dict[str, Any], task_vars: dict[str, Any]) -> str:
         """Why the node's copy did not run, in words; most often as another release's set-up was the last there."""
         why = "".join((said["stderr"] or said["stdout"]).strip().splitlines()[-1:])
         if f"{COPY}/{CALL}" in why and "No such file" in why:
@@ -119,7 +137,7 @@ class ShortCalls(ActionBase):
             return f"{node} has no copy of this release: set it up again"
         return f"{COPY} cannot run it ({one_line(brief(why))})"
 
-    def _python(self, task_vars):
+    def _python(self, task_vars: dict[str, Any]) -> str:
         delegated = task_vars.get("ansible_delegated_vars", {}).get(self._task.delegate_to, task_vars)
         named = self._templar.template(delegated.get("ansible_python_interpreter") or "")
         return PYTHON if not named or named.startswith("auto") else named

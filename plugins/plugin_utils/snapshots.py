@@ -12,11 +12,12 @@ import json
 import re
 import time
 from datetime import datetime, timezone
+from typing import Any
 
 UNKNOWN = "unknown"
 
 
-def states(text, max_age):
+def states(text: str, max_age: float) -> dict[str, dict[str, Any]]:
     """Board id → what is said of it; nothing where the snapshot is older than `max_age` seconds (0: any age).
 
     :raises ValueError: this is no snapshot of boards.
@@ -25,7 +26,7 @@ def states(text, max_age):
     return {str(board["id"]): board for board in boards} if fresh else {}
 
 
-def gpus(text, max_age):
+def gpus(text: str, max_age: float) -> dict[str, Any]:
     """Variables of an accelerator host; none where it could not be asked.
 
     Which GPUs are in it is true of an old snapshot, too; who has them is not.
@@ -48,14 +49,14 @@ def gpus(text, max_age):
     )
 
 
-def devices(seen):
+def devices(seen: dict[str, Any]) -> list[dict[str, Any]]:
     """What a host gives away, of its snapshot: its GPUs, but for those that its aliases keep for guests, and these."""
     kept = seen.get("devices") or []
     named = {one["address"] for one in kept}
     return [gpu for gpu in seen["gpus"] if gpu.get("address") not in named] + kept
 
 
-def _items(text, max_age, what, key):
+def _items(text: str, max_age: float, what: str, key: str) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """(the snapshot, its list `what` of dicts that have `key`, whether it is young enough)."""
     snapshot = json.loads(text)
     items = snapshot.get(what) if isinstance(snapshot, dict) else None
@@ -65,7 +66,7 @@ def _items(text, max_age, what, key):
     return snapshot, items, not max_age or abs(time.time() - _timestamp(snapshot.get("taken_at"))) <= max_age
 
 
-def _timestamp(taken_at):
+def _timestamp(taken_at: object) -> float:
     """Unix seconds of a snapshot's taken_at, which is a number or ISO 8601 (in UTC where it names no zone)."""
     if isinstance(taken_at, (int, float)) and not isinstance(taken_at, bool):
         return taken_at

@@ -11,6 +11,7 @@ import select
 import stat
 import threading
 import time
+from typing import Iterator
 
 from ansible.utils.display import Display
 
@@ -21,11 +22,11 @@ QUIET = 5.0
 
 
 @contextlib.contextmanager
-def told_while_it_lasts(what):
+def told_while_it_lasts(what: str) -> Iterator[None]:
     """In the block, "`what` has taken 5 s so far" each QUIET seconds: a node whose PDU hangs answers after a minute."""
     began, over = time.monotonic(), threading.Event()
 
-    def goes_on():
+    def goes_on() -> None:
         while not over.wait(QUIET):
             tell(f"{what} has taken {time.monotonic() - began:.0f} s so far")
 
@@ -38,7 +39,7 @@ def told_while_it_lasts(what):
         teller.join()
 
 
-def tell(text):
+def tell(text: str) -> None:
     """Print a line while somebody reads. Ansible's own process writes it, by the thread that takes the results of
     tasks, and that thread ends at a broken pipe (`| head`): the play would wait for ever.
     """
@@ -46,7 +47,7 @@ def tell(text):
         display.display(text)
 
 
-def nobody_reads():
+def nobody_reads() -> bool:
     """Whether the standard output of Ansible's process, whose child a task is, is a pipe that nobody reads any more."""
     path = f"/proc/{os.getppid()}/fd/1"
     try:

@@ -1,14 +1,14 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test `hetero.compute.satisfies`: one requirement of extra_specs. Its rules are in flavors/extra_specs.py."""
+"""Test `hetero.compute.satisfies`: one requirement of extra_specs. Its rules are in scheduling/extra_specs.py."""
 
 from __future__ import annotations
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.errors import BadInput
-from ..module_utils.flavors.extra_specs import satisfies as satisfied
+from ..module_utils._hetero.core.errors import BadInput
+from ..module_utils._hetero.scheduling.extra_specs import satisfies as satisfied
 
 DOCUMENTATION = r"""
 name: satisfies

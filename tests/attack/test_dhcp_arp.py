@@ -41,7 +41,7 @@ def test_a_flood_of_clients_that_nobody_knows(up):
     """Lost: every boot, for as long as one neighbour sends requests as fast as it can."""
     with neighbour(up, "discovers", seconds=4) as sent:
         start = time.monotonic()
-        asked = up.module("proxy_check", stage="services", server=PROXY, dhcp=True, exports="auto")
+        asked = up.module("proxy_check_info", stage="services", server=PROXY, dhcp=True, exports="auto")
         assert asked["seconds"]["dhcp"] < 2, time.monotonic() - start
     assert sent[0] > 1000
     assert int(up.on_proxy("journalctl -u hetero-dhcp -q -o cat | grep -c 02:00:00:00 || true")) == 0
@@ -52,7 +52,7 @@ def test_another_dhcp_server_and_another_holder_of_the_proxys_address(lab):
     rogue = dict(own=ROGUE, given="10.0.2.199", real=EVIL)
     takes = dict(address=PROXY, mac=EVIL, target=EVERYONE, seconds=120)
     with neighbour(lab, "server", **rogue), neighbour(lab, "takes", **takes):
-        notes = lab.module("proxy_check", stage="services", server=PROXY, interface="eth0", dhcp=True)["notes"]
+        notes = lab.module("proxy_check_info", stage="services", server=PROXY, interface="eth0", dhcp=True)["notes"]
         assert any(ROGUE in note and EVIL in note for note in notes), notes
         played = lab.provision("dave", expect=2, board=FREE, hetero_boot_timeout=8)
     assert f"another DHCP server answers boards: {ROGUE} ({EVIL})" in played.output

@@ -4,7 +4,7 @@
 """A neighbour took the address of a board, a container or a guest, and says what the proof of its host key looks for.
 
 It has no key, or a key of its own; it knows all words of OpenSSH's client and the true public key, which is no secret.
-All three kinds of instances are proven by the same call (boot/ssh.py), which the attacks here are made against.
+All three kinds of instances are proven by the same call (drivers/boot/ssh.py), which the attacks here are made against.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh, ssh_reboot
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.reboot_key import MARK
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import ssh, ssh_reboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.reboot_key import MARK
 
 HOST = "127.0.0.1"
 VERSION = b"SSH-2.0-OpenSSH_9.2\r\n"
@@ -173,7 +173,7 @@ def test_an_impostor_in_place_of_a_container_or_guest_is_no_answer(impostor, tmp
         address = HOST
         _key, host_key = keygen(tmp_path, "true")
 
-    monkeypatch.setattr(reconciling, "PATIENCE", 1.0)
+    monkeypatch.setattr(reconciliation, "PATIENCE", 1.0)
     answers = ssh.answers
     for text in (PROVEN, *WRONG):
         liar = impostor(PLACES["line of a disconnect"](text))
@@ -182,7 +182,7 @@ def test_an_impostor_in_place_of_a_container_or_guest_is_no_answer(impostor, tmp
             return answers(ip, host_key, deadline, cancelled, port)
 
         monkeypatch.setattr(ssh, "answers", here)
-        assert reconciling._whose_key(Claim) == reconciling.SILENT
+        assert reconciliation._whose_key(Claim) == reconciliation.SILENT
         assert liar.spoke
 
 

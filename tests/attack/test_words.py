@@ -160,7 +160,7 @@ def pdu():
 def test_a_pdus_screen_is_shown_and_not_obeyed(pdu, tmp_path):
     """Lost: the operator's terminal, to the name that somebody gave an outlet."""
     words = " 1- Outlet \x1b[2J\x9b2J\u202e\u2066name"
-    result, printed = run(tmp_path, **pdu(words.encode()), timeout=15)
+    result, printed = run(tmp_path, module="pdu_info", **pdu(words.encode()), timeout=15)
     assert raw(json.dumps(result, ensure_ascii=False) + printed) == []
     assert r"\u202e\u2066name" in result["msg"]
 
@@ -168,7 +168,7 @@ def test_a_pdus_screen_is_shown_and_not_obeyed(pdu, tmp_path):
 def test_a_pdu_that_floods_is_left(pdu, tmp_path):
     """Lost: the proxy's memory, for as long as the module waits for a screen."""
     start = time.monotonic()
-    result, _printed = run(tmp_path, **pdu(b"all work and no play\r\n" * 1000, True), timeout=50)
+    result, _printed = run(tmp_path, module="pdu_info", **pdu(b"all work and no play\r\n" * 1000, True), timeout=50)
     assert "says more than 262144 characters and no screen that is known" in result["msg"]
     assert len(json.dumps(result)) < 20000
     assert time.monotonic() - start < 40

@@ -13,8 +13,8 @@ import os
 import socket
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 
 #: Parts of the host that programs need; what is a link on the host is the same link inside.
 SHARED = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "opt")

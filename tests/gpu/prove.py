@@ -83,7 +83,7 @@ def a_gpu(found):
 
 def prove(folder):
     collection(folder)
-    from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 
     found = discovery.find()
     gpu = a_gpu(found)
@@ -100,27 +100,27 @@ def prove(folder):
 def given_and_taken_back(folder, found, gpu):
     from container import Proof
 
-    from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-    from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-    from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-    from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
-    from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
 
     print(f"{gpu.address} {gpu.model} ({gpu.arch}), driver {found.driver_version}")
     with Store(os.path.join(folder, "host.db"), "proof") as store, Proof(folder) as proof:
-        site = attaching.Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
+        site = attachment.Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
         expect(proof, gpu, False, "before")
         given = Change()
         wanted = Wanted(gpus=(gpu.address,))
-        result = attaching.attach(site, proof.container, wanted, given, Deadline(LIMIT), persistent=False)
+        result = attachment.attach(site, proof.container, wanted, given, Deadline(LIMIT), persistent=False)
         print(f"given:      {', '.join(node['path'] for node in result['nodes'])}; {given.seconds}")
         expect(proof, gpu, True, "with it")
         again = Change()
-        attaching.attach(site, proof.container, wanted, again, Deadline(LIMIT), persistent=False)
+        attachment.attach(site, proof.container, wanted, again, Deadline(LIMIT), persistent=False)
         if again.changed:
             sys.exit(f"FAILED: given again, it changed {again.diff}")
         taken = Change()
-        attaching.detach(site, proof.container, [gpu.address], taken, Deadline(LIMIT))
+        attachment.detach(site, proof.container, [gpu.address], taken, Deadline(LIMIT))
         print(f"taken back: {taken.seconds}")
         expect(proof, gpu, False, "after")
     return f"{gpu.model}: fails before, works with it, fails after"
@@ -128,9 +128,9 @@ def given_and_taken_back(folder, found, gpu):
 
 def expect(proof, gpu, wanted, when):
     """Run the program inside, and open the GPU there by its number alone; end with 1 where one is not as it should."""
-    from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import open_trial
 
-    (number,) = opening.reaches(proof.container, [gpu.nodes[0].number]).values()
+    (number,) = open_trial.reaches(proof.container, [gpu.nodes[0].number]).values()
     works, said = proof.run()
     opened = errno.errorcode.get(number, "opens")
     print(f"{when + ':':11} {'works' if works else 'fails'}: {said}; by number: {opened}")

@@ -4,10 +4,10 @@
 """Would the unit tests notice a small fault? A sample of mutants of the code that boards, outlets and GPUs hang on.
 
 `make test-mutants`, or, once that has recorded which test runs which line, by hand:
-`PYTHONPATH=tests .venv/bin/python -m mutants.run --seed 7 --mutants 20 --only power/snmp.py`. Each mutant is put into a
-copy of the project, and the tests that ran its line are run there, the quickest first, until one fails or hangs. Ends
-with 1 where SURVIVE or more of them live on. A mutant that changes nothing for anybody stands in equivalent.toml, with
-the reason.
+`PYTHONPATH=tests .venv/bin/python -m mutants.run --seed 7 --mutants 20 --only drivers/power/snmp.py`. Each mutant is
+put into a copy of the project, and the tests that ran its line are run there, the quickest first, until one fails or
+hangs. Ends with 1 where SURVIVE or more of them live on. A mutant that changes nothing for anybody stands in
+equivalent.toml, with the reason.
 """
 
 from __future__ import annotations
@@ -31,9 +31,20 @@ import tomllib
 from . import choosing, sampling
 
 ROOT = Path(__file__).resolve().parents[2]
-UTILS = "plugins/module_utils"
-#: What is looked at, below UTILS.
-PACKAGES = ("flavors", "boards", "power", "gpus", "cgroup")
+UTILS = "plugins/module_utils/_hetero"
+#: What is looked at, below UTILS: folders, and files of others.
+PACKAGES = (
+    "scheduling/",
+    "boards/",
+    "site/boards_file.py",
+    "site/board_states.py",
+    "drivers/power/",
+    "drivers/boot/blame.py",
+    "claims/host/allocation.py",
+    "devices/gpus/",
+    "devices/cgroup/",
+    "hypervisors/lxc_gpus/",
+)
 #: This share of the sample, and the run has failed.
 SURVIVE = 0.05
 #: More tests than this that fail without a mutant, and the run has failed: what they know was not asked.
@@ -165,7 +176,8 @@ def candidates(root, only):
     measured = {
         str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted((root / UTILS).rglob("*.py"))
     }
-    chosen = {path: source for path, source in measured.items() if path.split("/")[2] in PACKAGES}
+    looked_at = tuple(f"{UTILS}/{package}" for package in PACKAGES)
+    chosen = {path: source for path, source in measured.items() if path.startswith(looked_at)}
     return {path: source for path, source in chosen.items() if path.startswith(f"{UTILS}/{only}")}, measured
 
 
@@ -174,7 +186,7 @@ def main(argv=None):
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--seed", type=int, default=int(today))
     arguments.add_argument("--mutants", type=int, default=300)
-    arguments.add_argument("--only", metavar="FILE", default="", help="such as power/snmp.py, or power")
+    arguments.add_argument("--only", metavar="FILE", default="", help="such as drivers/power/snmp.py, or power")
     arguments.add_argument("--root", type=Path, default=ROOT, help="the project")
     arguments.add_argument("--recorded", type=Path, help="build/recording in it")
     arguments.add_argument("--patience", type=float, default=20, help="seconds until a test that was quick hangs")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import configuration
 
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
 from ansible_collections.hetero.compute.tests.turns import DAY, mark_all_but_todays, mark_other_days

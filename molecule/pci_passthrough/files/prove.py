@@ -13,12 +13,12 @@ import subprocess
 import sys
 import time
 
-from hetero.change import Change
-from hetero.deadline import Deadline
-from hetero.errors import Refused, StepFailed
-from hetero.pci import info, sysfs
-from hetero.pci.changing import change_driver
-from hetero.pci.paths import Paths
+from hetero.core.changes import Change
+from hetero.core.deadline import Deadline
+from hetero.core.errors import Refused, StepFailed
+from hetero.devices.pci import info, sysfs
+from hetero.devices.pci.binding_change import change_driver
+from hetero.devices.pci.paths import Paths
 
 CARD = ["0000:01:00.0", "0000:01:00.1", "0000:01:00.2"]
 ALONE = ["0000:85:00.0", "0000:86:00.0"]

@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any, Iterator
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import CONTROL, SECRETS
-from ansible_collections.hetero.compute.plugins.module_utils.typed import is_text
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.typed_keys import is_text
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import CONTROL
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import SECRETS
 
 #: What a driver logs in with; other keys are options of a fence agent or script, which may be empty.
 KNOWN = ("username", *SECRETS)
 QUOTES = "put it in quotes"
 
 
-def credential_mistakes(credentials, variable="tftp_proxy_pdu_credentials"):
+def credential_mistakes(credentials: Any, variable: str = "tftp_proxy_pdu_credentials") -> list[dict[str, str]]:
     if not isinstance(credentials, dict):
         raise AnsibleFilterError("hetero.compute.credential_mistakes needs a mapping of PDUs before the bar")
     found = []
@@ -29,7 +31,7 @@ def credential_mistakes(credentials, variable="tftp_proxy_pdu_credentials"):
     return found
 
 
-def _mistakes(key, secret):
+def _mistakes(key: str, secret: Any) -> Iterator[tuple[str, str]]:
     """What is wrong with one of them, and what to do; nothing that shows it."""
     if secret is None or (secret == "" and key in KNOWN):
         yield "is empty", "give it, or leave its key out"
@@ -48,6 +50,6 @@ def _mistakes(key, secret):
         yield "is no text", QUOTES
 
 
-def _plain(secret):
+def _plain(secret: Any) -> Any:
     """A secret as it will be written: Ansible before 2.19 has what is from a vault as an object that is no text."""
     return str(secret) if getattr(secret, "__ENCRYPTED__", False) else secret

@@ -1,18 +1,22 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.fits`: which instance types a board can serve. The rules are module_utils/flavors/fit.py's."""
+"""Filter `hetero.compute.fits`: which instance types a board can serve. The rules are
+module_utils/_hetero/scheduling/fit.py's.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import TOLERANCE, rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import TOLERANCE, rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import validate
 
 
-def fits(instance_types, board, tolerance=TOLERANCE):
+def fits(instance_types: Any, board: Any, tolerance: Any = TOLERANCE) -> list[str]:
     if not isinstance(instance_types, dict):
         raise AnsibleFilterError("hetero.compute.fits needs a mapping of instance types by name before the bar")
     if not isinstance(board, dict):

@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import table_defects
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
 from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
 
 VARIABLE = "hetero_extra_instance_types"
 
 
-def flavors(defaults, own=None, file=None):
+def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[str, Any]]:
     own = own or {}
     for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
         if not isinstance(table, dict):
@@ -34,5 +35,5 @@ def flavors(defaults, own=None, file=None):
     return {name: dict(flavor, name=name) for name, flavor in found.items()}
 
 
-def _of(name):
+def _of(name: object) -> str:
     return f"flavor {brief(name)}: " if isinstance(name, str) else ""

@@ -1,16 +1,22 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.holders`: which owners have an instance, or the parts of one. See module_utils/owners.py."""
+"""Filter `hetero.compute.holders`: which owners have an instance, or the parts of one. See
+module_utils/_hetero/site/owners.py.
+"""
 
 from __future__ import annotations
 
+from typing import Any, Container
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 
 
-def holders(results, name, count=None, owner=None, keep=None):
+def holders(
+    results: Any, name: str, count: int | None = None, owner: str | None = None, keep: Container[str] | None = None
+) -> dict[str, Any]:
     if isinstance(results, (str, dict)) or not all("claims" in one and "item" in one for one in results):
         raise AnsibleFilterError(
             "hetero.compute.holders needs results of board_info and host_info of a loop over owners"

@@ -7,14 +7,16 @@ takes them without a word, and the play goes on as if nothing had been said.
 
 from __future__ import annotations
 
+from typing import Any, Collection, Iterator, Mapping
+
 from ansible import context
 from ansible.errors import AnsibleFilterError
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.splitter import parse_kv, split_args
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.hetero.compute.plugins.module_utils.near import SHORT, meant_by
-from ansible_collections.hetero.compute.plugins.module_utils.printable import brief, one_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import SHORT, meant_by
 
 #: What Ansible's parser calls the words that belong to no NAME=.
 LEFT_OVER = "_raw_params"
@@ -22,7 +24,7 @@ LEFT_OVER = "_raw_params"
 SECRET = ("community", "credential", "key", "pass", "secret", "token")
 
 
-def misspelt(options, rest=None, vain=None):
+def misspelt(options: Any, rest: str | None = None, vain: Mapping[str, str] | None = None) -> str:
     """In words, what is wrong with the extra variables that were given; nothing where all is well.
 
     :param vain: {name: what is said of it} of options of other playbooks; in an inventory they are anybody's variables.
@@ -35,11 +37,11 @@ def misspelt(options, rest=None, vain=None):
     # of -e --check=true nothing is an option of ours
     dashed = [one_line(brief(name)) for name, option in meant.items() if name.startswith("-") and not option]
     said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
-    said += [f"{name} {vain[name]}" for name in meant if name in (vain or {})]
+    said += [f"{name} {vain[name]}" for name in meant if vain and name in vain]
     return "; ".join([*said, *_left_over(rest)])
 
 
-def _meant(name, options):
+def _meant(name: str, options: Collection[str]) -> str | None:
     """The option that a variable's name is meant to be, as --hours and Hours are hours; None for another name."""
     bare = name.lstrip("-")
     alike = bare.replace("-", "_").lower()
@@ -47,7 +49,7 @@ def _meant(name, options):
     return alike if known else meant_by(bare, options)
 
 
-def _left_over(rest):
+def _left_over(rest: str | None) -> Iterator[str]:
     """In words, what each -e holds besides NAME=VALUE: all is lost to who wrote `hours = 2`.
 
     :param rest: an option that goes on over blanks, where it is the last one.
@@ -67,8 +69,8 @@ def _left_over(rest):
         )
 
 
-def _goes_on(text, option):
+def _goes_on(text: str, option: str | None) -> bool:
     """Whether all that is no NAME=VALUE stands behind this option, and nothing else does."""
-    words = [word.partition("=")[::2] if "=" in word else None for word in split_args(text)]
+    words: list[Any] = [word.partition("=")[::2] if "=" in word else None for word in split_args(text)]
     named = [at for at, word in enumerate(words) if word is not None]
     return bool(option and named) and words[named[-1]][0] == option and named == list(range(len(named)))

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned
@@ -12,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.columns import alig
 HEADING = ("ADDRESS", "DRIVER", "GROUP", "NUMA", "TYPE", "STATE", "HOLDERS", "DEVICE")
 
 
-def row(device):
+def row(device: dict[str, Any]) -> list[str]:
     """A device's cells, as text."""
     cells = [device["address"]]
     cells += [device[name] for name in ("driver", "iommu_group", "numa_node", "type", "state")]
@@ -20,7 +22,7 @@ def row(device):
     return [*("-" if cell is None else str(cell) for cell in cells), ", ".join(who) or "-", device["description"]]
 
 
-def pci_table(devices):
+def pci_table(devices: Any) -> list[str]:
     if isinstance(devices, (str, dict)) or not all(isinstance(one, dict) and "description" in one for one in devices):
         raise AnsibleFilterError(
             "hetero.compute.pci_table needs a list of devices, as pci_info returns them, before the bar"

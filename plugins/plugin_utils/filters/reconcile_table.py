@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+from typing import Any, Iterator, Sequence
+
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import OF_HOSTS
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import GAP, aligned, left_beside, wrapped
 
 HEADING = ("NODE", "RECORD", "INSTANCE", "OUTLET", "SSH", "FOUND", "DONE")
-KINDS = {"lxc": "containers", "kvm": "guests"}
 AS_RECORDED = [{"found": "as recorded", "done": ""}]
 WOULD = "would be "
 UNNAMED = "of no board in the boards file"
 
 
-def rows_of(board, check=False):
+def rows_of(board: dict[str, Any], check: bool = False) -> Iterator[tuple[str, ...]]:
     """A row for each thing found of a board; the board itself stands in the first."""
     first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
     for number, found in enumerate(board["found"] or AS_RECORDED):
@@ -28,7 +30,9 @@ def rows_of(board, check=False):
         yield (*own, found["found"], done)
 
 
-def summed_up(kind, records, check=False, others=()):
+def summed_up(
+    kind: str, records: Sequence[dict[str, Any]], check: bool = False, others: Sequence[str] = ()
+) -> list[str]:
     """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none.
 
     One of which something was mended, and something else is to be looked at, counts in both.
@@ -44,7 +48,7 @@ def summed_up(kind, records, check=False, others=()):
     return ["; ".join([*sums, *others])] if sums or others else []
 
 
-def fitted(rows):
+def fitted(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Rows as lines of at most WIDTH columns, unless a word is longer; the last two cells of a long one come below."""
     left = left_beside([row[:-2] for row in rows])
     short = [row for row in rows if len(GAP.join(row[-2:])) <= left]
@@ -58,18 +62,18 @@ def fitted(rows):
             yield from wrapped(": ".join(filter(None, row[-2:])))
 
 
-def _counted(found, what):
+def _counted(found: Sequence[str], what: str) -> list[str]:
     """[`2 of no instance`]; nothing where there is none."""
     return [f"{len(found)} {what}"] if found else []
 
 
-def _called(instances):
+def _called(instances: Sequence[dict[str, Any]]) -> str:
     """What people call them."""
     kinds = {instance["kind"] for instance in instances}
-    return " and ".join(KINDS[kind] for kind in sorted(kinds, reverse=True))
+    return " and ".join(OF_HOSTS[kind].several for kind in sorted(kinds, reverse=True))
 
 
-def gpu_rows(results):
+def gpu_rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """A row for each thing that gpu_reconcile found."""
     for result in results:
         for one in result["findings"]:
@@ -78,7 +82,7 @@ def gpu_rows(results):
             yield (node, "-", one["container"] or "-", "-", "-", f"{one['kind']}: {one['found']}", done)
 
 
-def domain_rows(results):
+def domain_rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """A row for each device that host_reconcile found at a domain of no instance, or at none."""
     for result in results:
         for one in result["domains"]:
@@ -86,7 +90,7 @@ def domain_rows(results):
             yield (f"{result['item']} {one['address']}", "-", one["domain"], "-", "-", one["found"], done)
 
 
-def reconcile_table(results, hosts=(), gpus=(), check=False):
+def reconcile_table(results: Any, hosts: Any = (), gpus: Any = (), check: bool = False) -> list[str]:
     if isinstance(results, (str, dict)) or not all(
         isinstance(one, dict) and "others" in one for one in [*results, *hosts]
     ):

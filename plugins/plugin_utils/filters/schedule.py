@@ -2,25 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Filter `hetero.compute.schedule`: whom to ask for a flavor, in what order, and why nobody else. The rules are
-module_utils/flavors/schedule.py's.
+module_utils/_hetero/scheduling/schedule.py's.
 """
 
 from __future__ import annotations
 
+from typing import Any, Collection, Iterable, Sequence
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import TOLERANCE
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import verdicts
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import TOLERANCE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import validate
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import Verdict, verdicts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import (
     SPREAD,
     Schedule,
     missing_of,
     plan,
     refusals,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.owners import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import (
     as_text,
     holders,
     mixed,
@@ -31,19 +33,19 @@ from ansible_collections.hetero.compute.plugins.module_utils.owners import (
 
 
 def schedule(
-    nodes,
-    flavor,
-    name=None,
-    count=1,
-    partial=False,
-    strategy=SPREAD,
-    board=None,
-    boot_source="nfs",
-    image=None,
-    owner=None,
-    refused=(),
-    tolerance=TOLERANCE,
-):
+    nodes: Any,
+    flavor: dict[str, Any],
+    name: str | None = None,
+    count: int = 1,
+    partial: bool = False,
+    strategy: str = SPREAD,
+    board: Any = None,
+    boot_source: str = "nfs",
+    image: str | None = None,
+    owner: str | None = None,
+    refused: Iterable[dict[str, Any]] = (),
+    tolerance: float = TOLERANCE,
+) -> dict[str, Any]:
     if isinstance(nodes, (str, dict)):
         raise AnsibleFilterError("hetero.compute.schedule needs a list of results of board_info and host_info")
     try:
@@ -74,7 +76,7 @@ def schedule(
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
 
 
-def _mixed(asked, who, count, owner, missing):
+def _mixed(asked: Sequence[dict[str, Any]], who: str, count: int, owner: str | None, missing: Collection[str]) -> str:
     """Why a name of one instance and of several is refused, as text; empty where it is not, and where all is there."""
     names = names_of(who, count)
     ours = [claim for one in asked for claim in one["claims"] if claim["owner"] == owner]
@@ -82,9 +84,9 @@ def _mixed(asked, who, count, owner, missing):
     return "{}: {}: {}".format(*found) if found else ""
 
 
-def _rejected(node, reasons, never):
+def _rejected(node: Verdict, reasons: Iterable[str], never: bool) -> dict[str, Any]:
     return _shown(node, reasons=list(reasons), never=never)
 
 
-def _shown(node, **more):
+def _shown(node: Verdict, **more: Any) -> dict[str, Any]:
     return dict(owner=node.owner, kind=node.kind, name=node.name, **more)

@@ -9,6 +9,7 @@ Playbook status prints it as JSON, writes it for the inventory plugin, and makes
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
@@ -27,7 +28,7 @@ OF_HOST = {
 }
 
 
-def snapshots(results, hosts=False):
+def snapshots(results: Any, hosts: bool = False) -> dict[str, dict[str, Any]]:
     if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
         raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
     taken_at = round(time.time(), 3)

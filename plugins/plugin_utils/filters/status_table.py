@@ -7,19 +7,23 @@ host_info.
 
 from __future__ import annotations
 
+from typing import Any, Iterator, Mapping, Sequence, Tuple
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.hosts import rejections
-from ansible_collections.hetero.compute.plugins.module_utils.images.serving import Promises
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age, gibibytes, left
-from ansible_collections.hetero.compute.plugins.module_utils.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import Promises
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.compute_hosts import rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 
+#: A node's cells; the last are the parts of its note.
+Row = Tuple[Any, ...]
+
 HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
-#: What a host is called in the table, by what it runs.
-KINDS = {"LXC": "gpu", "KVM": "kvm"}
 #: State of what somebody has and the boards file of its proxy does not name; what to do about it.
 UNNAMED = "not in the boards file"
 WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
@@ -27,7 +31,7 @@ WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile'
 WIDEST = 120
 
 
-def row(board, fits, proxy=None):
+def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None) -> Row:
     """A board's cells, as text, and the parts of its note; its name with its proxy's where that is given."""
     since = board.get("since_seconds")
     return (
@@ -42,7 +46,7 @@ def row(board, fits, proxy=None):
     )
 
 
-def unnamed_rows(seen, proxy=None):
+def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row]:
     """The same for each claim whose board the boards file of its proxy does not name, or not any more."""
     named = {board.get("id") for board in seen["boards"]}
     for claim in seen.get("claims") or ():
@@ -52,13 +56,13 @@ def unnamed_rows(seen, proxy=None):
             yield (name, "board", "-", "-", UNNAMED, claim["instance"], "-", ("", note))
 
 
-def host_rows(name, host, fits):
+def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Iterator[Row]:
     """A host's cells, as a board's: a line for each instance, the host itself in the first; last what nobody gets."""
     gpus = devices(host)
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
         name,
-        ", ".join(KINDS[one] for one in host.get("hypervisors") or [host.get("hypervisor") or "LXC"]),
+        ", ".join(BY_HYPERVISOR[one].row for one in host.get("hypervisors") or [host.get("hypervisor") or "LXC"]),
         architectures(gpus),
         ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
         f"{free} of {len(gpus)} free",
@@ -71,36 +75,36 @@ def host_rows(name, host, fits):
         yield (*(own if number == 0 else [""] * len(own)), *cells)
 
 
-def is_free(gpu):
+def is_free(gpu: dict[str, Any]) -> bool:
     return not (gpu["holder"] or gpu["unsupported"]) and gpu["healthy"]
 
 
-def architectures(gpus):
+def architectures(gpus: Sequence[dict[str, Any]]) -> str:
     """ "fermi ×4", or of several kinds "fermi ×2, kepler ×1" """
     archs = [gpu["arch"] or "unknown" for gpu in gpus]
     return ", ".join(f"{arch} ×{archs.count(arch)}" for arch in sorted(set(archs))) or "-"
 
 
-def said_of(instance):
+def said_of(instance: dict[str, Any]) -> str:
     """Its GPUs, and its state where that is not running."""
     state = "" if instance["state"] == "running" else ": ".join(filter(None, (instance["state"], instance["note"])))
     return "; ".join(filter(None, (", ".join(instance["gpus"]), state)))
 
 
-def trouble(gpu):
+def trouble(gpu: dict[str, Any]) -> str | None:
     """Why a GPU that none of our instances has is not free; none where it is."""
     if gpu["unsupported"] or not gpu["healthy"]:
         return gpu["unsupported"] or gpu["why_unhealthy"]
     return f"{gpu['holder']} has it" if gpu["holder"] and not gpu["instance"] else None
 
 
-def lease(board):
+def lease(board: dict[str, Any]) -> str:
     """What is left of a board's lease ("lease 3 h left"), nothing where it has no end."""
     seconds = board.get("lease_seconds")
     return "" if seconds is None else f"lease {left(seconds)}"
 
 
-def status_table(boards, fits=None, hosts=None):
+def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any = None) -> list[str]:
     by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
     listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
     if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):
@@ -120,7 +124,7 @@ def status_table(boards, fits=None, hosts=None):
     return _lines(rows) + promises
 
 
-def _lines(rows):
+def _lines(rows: Sequence[Row]) -> list[str]:
     """Rows as a table; a note that has no room in its row stands below it, but for what is left of a lease."""
     room = left_beside([HEADING[:-1], *(cells for *cells, _note in rows)], WIDEST)
     beside, below = [HEADING], []
@@ -133,7 +137,7 @@ def _lines(rows):
     return [heading, *(text for line, more in zip(lines, below) for text in (line, *more))]
 
 
-def roots(proxy, fields):
+def roots(proxy: str | None, fields: dict[str, Any]) -> str:
     """What the roots on a proxy are promised, as a line."""
     promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
     over = f", over-commit {fields['overcommit']:g}" if fields["overcommit"] > 1 else ""
@@ -142,9 +146,9 @@ def roots(proxy, fields):
     return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"
 
 
-def _promises(seen):
+def _promises(seen: Any) -> bool:
     return isinstance(seen, dict) and bool((seen.get("roots") or {}).get("promised"))
 
 
-def _is_board(board):
+def _is_board(board: object) -> bool:
     return isinstance(board, dict) and "state" in board

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.near import like, meant_by
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like, meant_by
 
 
-def unknown_variables(given, known, prefix="", slips=False):
+def unknown_variables(given: Any, known: Any, prefix: str = "", slips: bool = False) -> list[dict[str, str]]:
     for what, names in (("before the bar", given), ("in brackets", known)):
         if isinstance(names, str):
             raise AnsibleFilterError(f"hetero.compute.unknown_variables needs a list of names {what}")

@@ -5,28 +5,30 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import states
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age
+from typing import Any, Iterator, Mapping
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance_states
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
 from ..snapshots import devices
-from .html import join, tag
+from .html import Html, join, tag
 from .timeline import is_seconds
 
 #: State of a container → how the page shows it (keys of rack.LOOKS); any other is an error.
 LOOKS = {
-    states.CLAIMED: "booting",
-    states.BUILDING: "booting",
-    states.REBUILDING: "booting",
-    states.STARTING: "booting",
-    states.RUNNING: "running",
-    states.STOPPING: "leaving",
-    states.STOPPED: "free",
+    instance_states.CLAIMED: "booting",
+    instance_states.BUILDING: "booting",
+    instance_states.REBUILDING: "booting",
+    instance_states.STARTING: "booting",
+    instance_states.RUNNING: "running",
+    instance_states.STOPPING: "leaving",
+    instance_states.STOPPED: "free",
 }
 #: How a GPU is shown → in words.
 SAID = {"free": "free", "running": "in use", "error": "not to be given"}
 
 
-def containers(hosts):
+def containers(hosts: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The instances of GPU hosts in the words that the page has for boards."""
     return [
         dict(one, proxy=name, node=name, look=LOOKS.get(one.get("state"), "error"))
@@ -35,7 +37,7 @@ def containers(hosts):
     ]
 
 
-def strips(hosts):
+def strips(hosts: Mapping[str, dict[str, Any]]) -> Html | None:
     """A card for each host that answered, with its GPUs; nothing where there is none."""
     cards = [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
     return (
@@ -48,7 +50,7 @@ def strips(hosts):
     )
 
 
-def _card(name, seen):
+def _card(name: str, seen: dict[str, Any]) -> Html:
     gpus = devices(seen)
     free = sum(1 for gpu in gpus if _look(gpu) == "free")
     left = ", ".join(
@@ -62,13 +64,13 @@ def _card(name, seen):
     return tag("section", head, why, cells if gpus else None, class_="card rack")
 
 
-def _look(gpu):
+def _look(gpu: dict[str, Any]) -> str:
     if gpu.get("unsupported") or not gpu.get("healthy"):
         return "error"
     return "running" if gpu.get("holder") else "free"
 
 
-def _cell(gpu):
+def _cell(gpu: dict[str, Any]) -> Html:
     name = _look(gpu)
     why = gpu.get("unsupported") or gpu.get("why_unhealthy")
     more = [f"{what}: {gpu[what]}" for what in ("model", "uuid", "driver", "numa_node", "holder") if gpu.get(what)]
@@ -82,7 +84,7 @@ def _cell(gpu):
     )
 
 
-def to_look_at(hosts):
+def to_look_at(hosts: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, str, Any, Any]]:
     """(node, state, where, why) of what a person has to do something about: no answer, GPUs, containers."""
     for name, seen in hosts.items():
         if seen.get("error"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import unicodedata
 
-from ansible_collections.hetero.compute.plugins.module_utils.printable import printable
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable
 
 #: Elements without an end tag (HTML standard, void elements) that are used here.
 VOID = {"meta"}
@@ -28,7 +28,7 @@ class Html(str):
     __slots__ = ()
 
 
-def clean(value, most=MOST):
+def clean(value: object, most: int = MOST) -> str:
     """Any value as text that can be shown: cut where it is long, with characters that do something escaped."""
     text = printable(str(value))
     if len(text) > most:
@@ -40,9 +40,9 @@ def clean(value, most=MOST):
     )
 
 
-def join(*children):
+def join(*children: object) -> Html:
     """Children one after the other: elements as they are, text escaped, lists flattened, None left out."""
-    parts = []
+    parts: list[str] = []
     for child in children:
         if isinstance(child, Html):
             parts.append(child)
@@ -53,7 +53,7 @@ def join(*children):
     return Html("".join(parts))
 
 
-def tag(name, /, *children, **attributes):
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """An element. `class_` is class, an underscore in between is a hyphen; an attribute that is None is left out."""
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(clean(value))}"'

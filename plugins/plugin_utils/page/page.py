@@ -9,9 +9,10 @@ Data is what playbook status asked of the owners. One file, without scripts and 
 from __future__ import annotations
 
 import datetime
+from typing import Any, Mapping, Sequence
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
 from . import timeline
 from .hosts import containers, strips, to_look_at
@@ -27,7 +28,9 @@ MOST_TEXT = 200
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def status_page(snapshots, title="Boards", hosts=None):
+def status_page(
+    snapshots: Mapping[str, dict[str, Any]], title: str = "Boards", hosts: Mapping[str, dict[str, Any]] | None = None
+) -> str:
     """The page as text.
 
     :param snapshots: {proxy: {taken_at, boards, claims, error}}, as filter `snapshots` makes them.
@@ -64,7 +67,7 @@ def status_page(snapshots, title="Boards", hosts=None):
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
 
 
-def moment(seconds, form="%d %b %H:%M:%S"):
+def moment(seconds: Any, form: str = "%d %b %H:%M:%S") -> Html:
     """A time in this machine's zone; a dash for what is none."""
     if not timeline.is_seconds(seconds):
         return tag("span", "-")
@@ -75,22 +78,22 @@ def moment(seconds, form="%d %b %H:%M:%S"):
     return tag("time", then.strftime(form), datetime=then.isoformat(timespec="seconds"))
 
 
-def _table(heading, rows):
+def _table(heading: Sequence[str], rows: list[Html]) -> Html:
     head = tag("thead", tag("tr", [cell if isinstance(cell, Html) else tag("th", cell) for cell in heading]))
     return tag("div", tag("table", head, tag("tbody", rows)), class_="card wide")
 
 
-def _node(board, several):
+def _node(board: dict[str, Any], several: bool) -> Any:
     if "node" in board:
         return board["node"]
     return f"{board['proxy']} {board.get('name')}" if several else board.get("name")
 
 
-def _state(board):
+def _state(board: dict[str, Any]) -> Html:
     return tag("span", board.get("state"), class_=f"state {look(board)}")
 
 
-def _text(text, most=MOST_TEXT):
+def _text(text: Any, most: int = MOST_TEXT) -> str:
     """The first line of a text; all of it behind a click where there is more."""
     text = clean(text if text is not None else "")
     first = text.split("\n", 1)[0]
@@ -100,7 +103,12 @@ def _text(text, most=MOST_TEXT):
     return join(shown, tag("details", tag("summary", "all of it"), tag("pre", text)))
 
 
-def _needs_a_look(snapshots, boards, several, hosts):
+def _needs_a_look(
+    snapshots: Mapping[str, dict[str, Any]],
+    boards: list[dict[str, Any]],
+    several: bool,
+    hosts: Mapping[str, dict[str, Any]],
+) -> Html | None:
     """What a person has to do something about."""
     rows = [
         tag("tr", tag("th", name), tag("td", tag("span", "no answer", class_="state error")), tag("td"),
@@ -116,8 +124,8 @@ def _needs_a_look(snapshots, boards, several, hosts):
         tail = tag("details", tag("summary", "console"), tag("pre", "\n".join(lines[1:]))) if lines[1:] else None
         outlet = f"{board['pdu']} outlet {board.get('outlet')}" if board.get("pdu") else "-"
         since = board.get("since_seconds")
-        state = tag("td", _state(board), tag("small", age(since)) if timeline.is_seconds(since) else None)
-        note = tag("td", _text(board.get("note")) or "-", tail, class_="text")
+        state: str = tag("td", _state(board), tag("small", age(since)) if timeline.is_seconds(since) else None)
+        note: str = tag("td", _text(board.get("note")) or "-", tail, class_="text")
         rows.append(tag("tr", tag("th", _node(board, several)), state, tag("td", outlet, class_="name"), note))
     known = {(board["proxy"], board.get("id")) for board in boards}
     for name, seen in snapshots.items():
@@ -133,7 +141,7 @@ def _needs_a_look(snapshots, boards, several, hosts):
     return join(tag("h2", "Needs a look"), _table(("Node", "State", "Where", "Why"), rows))
 
 
-def _instances(boards, several):
+def _instances(boards: list[dict[str, Any]], several: bool) -> Html:
     """Who has what, and how each running instance booted."""
     taken = sorted((board for board in boards if board.get("instance")), key=lambda board: str(board["instance"]))
     if not taken:
@@ -145,7 +153,7 @@ def _instances(boards, several):
         since = board.get("since_seconds")
         if board.get("gpus"):
             shown = tag("span", ", ".join(board["gpus"]))
-        elif board.get("state") != states.RUNNING:
+        elif board.get("state") != board_states.RUNNING:
             shown = tag("span", board.get("note") or "-", class_="soft")
         elif boot:
             shown = join(timeline.picture(boot, scale), tag("small", timeline.words(boot)))
@@ -165,7 +173,7 @@ def _instances(boards, several):
     return join(tag("h2", "Instances"), _table(heading, rows))
 
 
-def _leases(boards, now):
+def _leases(boards: list[dict[str, Any]], now: float) -> Html | None:
     """Which claims end, the soonest first."""
     taken = [board for board in boards if board.get("instance")]
     ending = sorted(
@@ -185,7 +193,7 @@ def _leases(boards, now):
     return join(tag("h2", "Leases"), table, rest)
 
 
-def _events(boards, several):
+def _events(boards: list[dict[str, Any]], several: bool) -> Html | None:
     """What happened last, the newest first."""
     found = [(event, board) for board in boards for event in board.get("events") or ()]
     found = [pair for pair in found if timeline.is_seconds(pair[0].get("time"))]

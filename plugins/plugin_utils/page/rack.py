@@ -3,32 +3,33 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The boards as they hang on their PDUs: a strip of outlets for each PDU, a rack for each proxy node.
 
-Which states there are is known to module_utils/boards/states.py; here is how they are shown.
+Which states there are is known to module_utils/_hetero/site/board_states.py; here is how they are shown.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any, Iterable, Sequence
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
-from .html import tag
+from .html import Html, tag
 from .timeline import is_seconds
 
 #: How a board is shown → its states; what is in none of them is shown as an error, for nobody can use it.
 LOOKS = {
-    "running": ("running", {states.RUNNING}),
-    "booting": ("booting", {states.BOOTING}),
-    "leaving": ("shutting down", {states.SHUTTING_DOWN}),
-    "free": ("free", {states.POWER_OFF}),
-    "error": ("error", {states.ERROR}),
-    "away": ("maintenance", {states.MAINTENANCE}),
+    "running": ("running", {board_states.RUNNING}),
+    "booting": ("booting", {board_states.BOOTING}),
+    "leaving": ("shutting down", {board_states.SHUTTING_DOWN}),
+    "free": ("free", {board_states.POWER_OFF}),
+    "error": ("error", {board_states.ERROR}),
+    "away": ("maintenance", {board_states.MAINTENANCE}),
 }
 NO_PDU = "no PDU"
 
 
-def look(board):
+def look(board: dict[str, Any]) -> str:
     """A key of LOOKS. A board that is off and claimed waits for its boot; a container brings its own."""
     if "look" in board:
         return board["look"]
@@ -38,7 +39,7 @@ def look(board):
     return "error"
 
 
-def counted(boards):
+def counted(boards: Iterable[dict[str, Any]]) -> dict[str, int]:
     """{key of LOOKS: how many boards}"""
     count = dict.fromkeys(LOOKS, 0)
     for board in boards:
@@ -46,18 +47,18 @@ def counted(boards):
     return count
 
 
-def in_words(boards):
+def in_words(boards: Sequence[dict[str, Any]]) -> str:
     """ "10 boards: 2 running, 8 free" """
     said = ", ".join(f"{number} {LOOKS[name][0]}" for name, number in counted(boards).items() if number)
     return f"{len(boards)} board{'' if len(boards) == 1 else 's'}{': ' if said else ''}{said}"
 
 
-def natural(text):
+def natural(text: object) -> list[tuple[int, int, str]]:
     """Sorts outlet 10 behind outlet 9."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"[0-9]+|[^0-9]+", str(text))]
 
 
-def tiles(boards):
+def tiles(boards: Sequence[dict[str, Any]]) -> Html:
     """How many boards there are of each kind, and in all."""
     rows = [("all", "boards", len(boards))]
     rows += [(name, LOOKS[name][0], number) for name, number in counted(boards).items()]
@@ -71,9 +72,9 @@ def tiles(boards):
     )
 
 
-def rack(name, boards):
+def rack(name: str, boards: Sequence[dict[str, Any]]) -> Html:
     """A proxy node with its PDUs, each with its boards in the order of its outlets."""
-    pdus = {}
+    pdus: dict[str, list[dict[str, Any]]] = {}
     for board in boards:
         pdus.setdefault(board.get("pdu") or NO_PDU, []).append(board)
     strips = [_strip(pdu, pdus[pdu]) for pdu in sorted(pdus, key=lambda pdu: (pdu == NO_PDU, natural(pdu)))]
@@ -81,14 +82,14 @@ def rack(name, boards):
     return tag("section", head, strips, class_="card rack")
 
 
-def _strip(pdu, boards):
+def _strip(pdu: str, boards: Sequence[dict[str, Any]]) -> Html:
     boards = sorted(boards, key=lambda board: (natural(board.get("outlet") or ""), natural(board.get("id"))))
     count = f"{len(boards)} outlet{'' if len(boards) == 1 else 's'}" if pdu != NO_PDU else in_words(boards)
     cells = tag("ul", [_cell(board) for board in boards], class_="outlets")
     return tag("div", tag("div", pdu, tag("small", count, class_="soft")), cells, class_="pdu")
 
 
-def _cell(board):
+def _cell(board: dict[str, Any]) -> Html:
     name, since = look(board), board.get("since_seconds")
     shown, own = LOOKS[name]
     state = "free" if name == "free" else board.get("state")
@@ -104,7 +105,7 @@ def _cell(board):
     )
 
 
-def _more(board):
+def _more(board: dict[str, Any]) -> str:
     """What a cell has no room for."""
     said = [f"{board.get('name')}: {board.get('state')}"]
     for what in ("instance", "owner", "ip", "mac", "arch", "pdu", "outlet", "power", "note"):

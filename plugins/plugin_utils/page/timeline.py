@@ -3,14 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The boot of an instance as a picture: an SVG bar with a piece for each phase, from the board's events.
 
-The seconds of event `power` are what switching took; those of the others count from power on (boards/booting.py).
+The seconds of event `power` are what switching took; those of the others count from power on
+(boards/boot/boot_progress.py).
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Iterable, List, Tuple
 
-from .html import tag
+from .html import Html, tag
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+#: A boot: its phases, as their events name them, each with its seconds.
+Boot = List[Tuple[Any, float]]
 
 BEGINS, ENDS = "power", "running"
 #: Phases that have a colour of their own; those of other boot drivers share one.
@@ -22,16 +30,17 @@ LETTER = 5.8
 LINES = 6
 
 
-def is_seconds(value):
+def is_seconds(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
-def last_boot(events, instance):
-    """[(phase, seconds)] of the newest boot of an instance that ended in running; [] where the events do not hold it.
+def last_boot(events: Iterable[dict[str, Any]], instance: str) -> Boot:
+    """The newest boot of an instance that ended in running; [] where the events do not hold it.
 
     :param events: the oldest first.
     """
-    found, boot = [], []
+    found: Boot = []
+    boot: Boot = []
     for event in events:
         phase, seconds = event.get("phase"), event.get("seconds")
         if event.get("instance") != instance or not is_seconds(seconds):
@@ -48,18 +57,18 @@ def last_boot(events, instance):
 class Scale:
     """Seconds as places on all bars of a page: power on is at the same place, switching lies left of it."""
 
-    def __init__(self, boots):
+    def __init__(self, boots: Iterable[Boot]) -> None:
         boots = [boot for boot in boots if boot]
         self.before = max((boot[0][1] for boot in boots), default=0.0)
         self.after = max((boot[-1][1] for boot in boots), default=0.0)
         self._unit = WIDTH / max(self.before + self.after, 0.001)
 
-    def at(self, seconds):
+    def at(self, seconds: float) -> float:
         """The place of a moment, in seconds since power on."""
         return (self.before + seconds) * self._unit
 
     @property
-    def lines(self):
+    def lines(self) -> list[float]:
         """Round numbers of seconds since power on for gridlines."""
         sizes = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
         size = next((size for size in sizes if self.after <= size * LINES), self.after / LINES)
@@ -67,12 +76,12 @@ class Scale:
         return [size * number for number in range(LINES + 1) if size * number <= self.after * 0.98]
 
 
-def words(boot):
+def words(boot: Boot) -> str:
     """The boot in words, for who cannot see the picture."""
     return " · ".join(f"{phase} {seconds:.1f}" for phase, seconds in boot) + " s"
 
 
-def pieces(boot):
+def pieces(boot: Boot) -> list[tuple[str, float, float]]:
     """[(phase, from, to)] in seconds since power on."""
     found, at = [], 0.0
     for phase, seconds in boot:
@@ -81,7 +90,7 @@ def pieces(boot):
     return found
 
 
-def picture(boot, scale):
+def picture(boot: Boot, scale: Scale) -> Html:
     """The bar of a boot."""
     bars, texts = [], []
     for phase, start, end in pieces(boot):
@@ -97,7 +106,7 @@ def picture(boot, scale):
     return tag("svg", tag("title", words(boot)), bars, grid, texts, class_="boot", role="img", **size)
 
 
-def axis(scale):
+def axis(scale: Scale) -> Html:
     """The seconds over the bars."""
     texts = [tag("text", f"{line:g}", x=f"{scale.at(line):.1f}", y=10, text_anchor="middle") for line in scale.lines]
     size = dict(viewBox=f"0 0 {WIDTH} 12", width=WIDTH, height=12)

@@ -16,12 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence, starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    hooks,
+    open_trial,
+    persistence,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
+    attachment,
+    gpu_reconciliation,
+)
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import boxes, pure_v2
@@ -43,7 +50,7 @@ class Host:
         self.state_db = str(folder / "host.db")
         self.run_folder = str(folder / "run")
         self.here = persistence.Host(private=made.private, command=str(folder / "hetero"))
-        starts = f"from {starting.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
+        starts = f"from {hooks.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
         here = f"from {persistence.__name__} import Host; HOST = Host(private={made.private!r}, command=sys.argv[0])"
         code = f"import sys\nsys.path.insert(0, {str(COLLECTIONS)!r})\n{here}\n{starts}\n"
         Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
@@ -51,20 +58,20 @@ class Host:
 
     def site(self, store):
         found = self.machine.find()
-        return attaching.Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
+        return attachment.Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
 
     def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=20, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:
             wanted = Wanted(count, arch, tuple(gpus), share)
-            return attaching.attach(self.site(store), container, wanted, Change(check), Deadline(seconds), **more)
+            return attachment.attach(self.site(store), container, wanted, Change(check), Deadline(seconds), **more)
 
     def detach(self, container, *gpus, check=False, seconds=20, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:
-            return attaching.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
+            return attachment.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
 
     def reconcile(self, repair=False, check=False):
         with Store(self.state_db, "test", create=repair and not check) as store:
-            return reconciling.reconcile(self.site(store), repair, Change(check or not repair), Deadline(20))
+            return gpu_reconciliation.reconcile(self.site(store), repair, Change(check or not repair), Deadline(20))
 
     def found(self):
         """What an audit finds: {(kind, container, address)}."""
@@ -108,7 +115,7 @@ class Host:
 
     def can_open(self, container):
         """Addresses of the GPUs that a process in it can open by number, whatever nodes it has."""
-        said = opening.reaches(container, [("c", 195, minor) for minor in MINORS.values()], base=self.boxes.private)
+        said = open_trial.reaches(container, [("c", 195, minor) for minor in MINORS.values()], base=self.boxes.private)
         assert set(said.values()) <= {errno.ENXIO, errno.EPERM}
         return [address for address in ADDRESSES if said["c", 195, MINORS[address]] == errno.ENXIO]
 

@@ -14,19 +14,24 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     HeteroError,
     NoneFree,
     Refused,
     TimedOut,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, users
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import identity, opening, persistence
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    identity,
+    open_trial,
+    persistence,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS, SHARED
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import attach as run_inside
 
@@ -47,7 +52,7 @@ def working(container):
     process.stdout.close()
     end = time.monotonic() + 10
     while time.monotonic() < end:
-        for pid in users.pids_in(of_container(container.init_pid, container.name)):
+        for pid in gpu_users.pids_in(of_container(container.init_pid, container.name)):
             if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"77", b""]:
                 return process, pid
     raise AssertionError("it did not start")
@@ -99,14 +104,14 @@ def test_an_unprivileged_container(host, layout, rules):
     given = host.attach(box, gpus=[FIRST])
     assert given["isolation"] == ("cgroup" if rules else "node-only")
     assert [node["opens"] for node in given["nodes"]] == ["ENXIO"] * 5
-    assert opening.opens(box, "/dev/null") == 0
+    assert open_trial.opens(box, "/dev/null") == 0
     assert host.attach(box, gpus=[FIRST])["changed"] is False
     host.detach(box)
     assert host.nodes(box) == []
     assert FIRST not in host.can_open(box)
-    assert opening.opens(box, "/dev/null") == 0
+    assert open_trial.opens(box, "/dev/null") == 0
     assert host.attach(box, gpus=[FIRST])["changed"]
-    assert opening.opens(box, own_node(FIRST)) == 6  # ENXIO
+    assert open_trial.opens(box, own_node(FIRST)) == 6  # ENXIO
 
 
 def test_a_rule_that_a_deny_does_not_match_is_closed_all_the_same(host, layout):
@@ -142,7 +147,7 @@ def test_a_privileged_container_without_any_rule_can_open_everything(host, layou
     other = host.boxes.make()
     with pytest.raises(NoneFree, match="it may make nodes"):
         host.attach(other, 1)
-    assert opening.opens(wild, "/dev/null") == 0
+    assert open_trial.opens(wild, "/dev/null") == 0
 
 
 def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
@@ -256,8 +261,8 @@ def test_who_is_given_a_gpu_while_it_runs_is_told_to_start_anew_once(host):
 
 def test_who_waits_for_a_container_is_told_for_what(host, monkeypatch):
     """Lost: whether to wait, or to look for a play that hangs."""
-    held, taken = [], attaching.lock
-    monkeypatch.setattr(attaching, "lock", lambda *words: held.append(words[2:4]) or taken(*words))
+    held, taken = [], attachment.lock
+    monkeypatch.setattr(attachment, "lock", lambda *words: held.append(words[2:4]) or taken(*words))
     box = host.boxes.make()
     host.attach(box, gpus=[FIRST])
     host.detach(box)
@@ -358,7 +363,7 @@ def test_a_node_that_does_not_open_is_no_success(host):
 
 
 def test_a_container_that_is_restarted_meanwhile_has_its_gpu_all_the_same(host, monkeypatch):
-    box, real, starts = host.boxes.make(), attaching.persist, []
+    box, real, starts = host.boxes.make(), attachment.persist, []
 
     def restarted(*args):
         if not starts:
@@ -366,7 +371,7 @@ def test_a_container_that_is_restarted_meanwhile_has_its_gpu_all_the_same(host, 
             box.reboot(30)
         return real(*args)
 
-    monkeypatch.setattr(attaching, "persist", restarted)
+    monkeypatch.setattr(attachment, "persist", restarted)
     host.attach(box, gpus=[FIRST], persistent=False)
     assert starts != [box.init_pid]
     assert host.can_open(box) == [FIRST]

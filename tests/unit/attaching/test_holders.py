@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_facts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import gpu_facts
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Inside
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.attaching.test_attaching import BLUEPRINT
 from ansible_collections.hetero.compute.tests.unit.attaching.test_reconciling import repaired
@@ -81,7 +81,7 @@ def test_what_the_table_gives_to_another_since_is_said_and_left(host):
     assert (said["kind"], said["address"], said["done"]) == ("not written down", FIRST, None)
     assert f"allocated to {other.name}" in said["found"]
     with Store(host.state_db, "test") as store:
-        assert FIRST not in restoring.begin_anew(host.site(store)).written
+        assert FIRST not in restoration.begin_anew(host.site(store)).written
         assert not any(row.share for row in store.allocations())
     assert host.can_open(box) == [FIRST]
     assert persistence.read(box) == there
@@ -94,9 +94,9 @@ def test_a_table_that_begins_anew_knows_what_is_open(host, persistent):
     host.attach(box, gpus=[FIRST], persistent=persistent)
     lose(host)
     with Store(host.state_db, "test") as store:
-        assert restoring.begin_anew(host.site(store), dry=True) == ({FIRST: [box.name]}, [])
-        assert restoring.begin_anew(host.site(store)) == ({FIRST: [box.name]}, [])
-        assert restoring.begin_anew(host.site(store)) == ({}, [])
+        assert restoration.begin_anew(host.site(store), dry=True) == ({FIRST: [box.name]}, [])
+        assert restoration.begin_anew(host.site(store)) == ({FIRST: [box.name]}, [])
+        assert restoration.begin_anew(host.site(store)) == ({}, [])
         (row,) = store.allocations()
     assert (row.persistent, row.share) == (persistent, False)
     assert host.found() == set()
@@ -112,7 +112,7 @@ def test_a_table_that_begins_anew_takes_no_shared_gpu_from_anybody(host, lasting
         host.attach(box, gpus=[FIRST], share=True, persistent=persistent)
     lose(host)
     with Store(host.state_db, "test") as store:
-        restoring.begin_anew(host.site(store))
+        restoration.begin_anew(host.site(store))
         assert [(row.address, row.share) for row in store.allocations()] == [(FIRST, True)] * 2
     assert host.found() == set()
     assert not host.reconcile(repair=True)["changed"]
@@ -129,7 +129,7 @@ def test_a_container_made_by_hand_that_may_open_all_takes_no_gpu_from_others(hos
     host.boxes.make(BLUEPRINT)
     lose(host)
     with Store(host.state_db, "test") as store:
-        assert restoring.begin_anew(host.site(store)).written == {FIRST: [box.name]}
+        assert restoration.begin_anew(host.site(store)).written == {FIRST: [box.name]}
     host.reconcile(repair=True)
     assert host.can_open(box) == [FIRST]
     assert host.table() == {FIRST: [box.name]}
@@ -142,7 +142,7 @@ def test_a_container_of_ours_that_may_open_all_keeps_what_it_has_a_node_of(host)
     box.allow("c 195:* rwm")
     lose(host)
     with Store(host.state_db, "test") as store:
-        assert restoring.begin_anew(host.site(store)).written == {FIRST: [box.name]}
+        assert restoration.begin_anew(host.site(store)).written == {FIRST: [box.name]}
     host.reconcile(repair=True)
     assert host.can_open(box) == [FIRST]
 
@@ -172,8 +172,8 @@ def test_what_was_not_written_down_is_said(host, monkeypatch):
     box = host.boxes.make(start=False)
     host.attach(box, gpus=[FIRST])
     lose(host)
-    monkeypatch.setattr(restoring, "write_again", lambda *_given: True)
+    monkeypatch.setattr(restoration, "write_again", lambda *_given: True)
     with Store(host.state_db, "test") as store:
-        (said,) = restoring.begin_anew(host.site(store)).left
+        (said,) = restoration.begin_anew(host.site(store)).left
     assert box.name in said
     assert FIRST in said

@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 from ansible_collections.hetero.compute.plugins.modules import gpu_reconcile, lxc_gpu_attach
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import attach
 
@@ -43,7 +43,7 @@ def test_a_container_that_ends_while_it_is_looked_at(host, monkeypatch):
     """Lost: whoever asks for a GPU while a neighbour ends, or reboots again and again."""
     ends, other = host.boxes.make(), host.boxes.make()
     host.attach(ends, gpus=[FIRST])
-    look = reach.reach_of
+    look = open_rights.reach_of
     ended = []
 
     def as_it_ends(container, pid, gpus):
@@ -51,6 +51,6 @@ def test_a_container_that_ends_while_it_is_looked_at(host, monkeypatch):
             ended.append(container.stop())
         return look(container, pid, gpus)
 
-    monkeypatch.setattr(reach, "reach_of", as_it_ends)
+    monkeypatch.setattr(open_rights, "reach_of", as_it_ends)
     host.attach(other, gpus=[SECOND])
     assert (host.can_open(other), len(ended)) == ([SECOND], 1)

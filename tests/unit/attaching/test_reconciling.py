@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHING, DETACHING
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import opening, persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHING, DETACHING
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import open_trial, persistence
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.attaching.test_attaching import BLUEPRINT, own_node, working
 
@@ -68,7 +68,7 @@ def test_the_blueprints_rule_is_found_and_closed(host, layout):
     assert repaired(host) == {"wildcard": "closed", "left-over node": "closed"}
     assert host.can_open(wild) == []
     assert len(host.can_open(fair)) == 1
-    assert opening.opens(wild, "/dev/null") == 0
+    assert open_trial.opens(wild, "/dev/null") == 0
     assert host.attach(fair, 2)["changed"]
 
 

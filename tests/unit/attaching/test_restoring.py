@@ -11,11 +11,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_restore
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import identity, persistence
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity, persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import gpu_restore
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 
 
@@ -24,7 +24,7 @@ def restore(host, **fields):
     with Store(host.state_db, "test") as store:
         site = host.site(store)
         site.host = replace(host.here, **fields)
-        return restoring.restore(site)
+        return restoration.restore(site)
 
 
 def other_majors(host):

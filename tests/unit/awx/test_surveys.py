@@ -11,8 +11,8 @@ import re
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import instances, leases
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, console
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, console
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance, leases
 from ansible_collections.hetero.compute.tests.awx import rules
 from ansible_collections.hetero.compute.tests.awx.jobs import PROJECT, ROOT
 
@@ -58,10 +58,10 @@ def test_limits_are_the_playbooks_own(read):
     """One more than the limit is refused by the survey and by the code; the limit itself by neither."""
     name = question(read, "provide an instance", "instance")
     for length, good in ((name["max"], True), (name["max"] + 1, False), (name["min"], True), (0, False)):
-        assert bool(instances.INSTANCE.fullmatch("a" * length)) is good
+        assert bool(instance.INSTANCE.fullmatch("a" * length)) is good
         assert (rules.answer_problems(name, {"instance": "a" * length}) == []) is good
     assert question(read, "provide an instance", "hours")["max"] == leases.LONGEST
-    assert question(read, "provide an instance", "count")["max"] == claiming.MOST
+    assert question(read, "provide an instance", "count")["max"] == board_claims.MOST
     assert question(read, "console of an instance", "lines")["max"] == console.MOST_LINES
     assert question(read, "provide an instance", "flavor")["choices"] == FLAVORS.replace(" ", "\n")
     asked = question(read, "extend an instance's lease", "hours")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Made
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Made
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 

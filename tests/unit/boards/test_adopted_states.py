@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import OTHER_KEY, OWN_KEY
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import OTHER_KEY, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 
 
 def look(ssh=None, power="off"):
@@ -35,7 +35,7 @@ def look(ssh=None, power="off"):
 )
 def test_the_state_of_what_is_adopted(kept, seen, state):
     """An instance that was on its way off would come up again, or one that an operator keeps off."""
-    assert adopting._state(seen, SimpleNamespace(state=kept[0], note=kept[1])) == state
+    assert adoption._state(seen, SimpleNamespace(state=kept[0], note=kept[1])) == state
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_the_state_of_what_is_adopted(kept, seen, state):
 )
 def test_what_contradicts_a_claim(seen, why):
     """A board that another has would be called jackie's, or hers be left to whoever asks next."""
-    assert adopting._contradicted(seen) == why
+    assert adoption._contradicted(seen) == why
 
 
 @pytest.mark.parametrize(("board", "why"), [(1, "jackie: belongs to eve: choose another name"), (0, None)])
@@ -63,4 +63,4 @@ def test_a_name_that_is_anothers_by_now(tmp_path, board, why):
     with Store(str(tmp_path / "state.db"), "test") as store:
         store.claim("jackie", ["jackie-1"], "eve", {"name": "x"}, "debian", "ssh-ed25519 AAAA y", [board])
         work = SimpleNamespace(board=SimpleNamespace(id=0), claim=store.record(0).claim)
-        assert adopting._objection(SimpleNamespace(store=store), work, kept) == why
+        assert adoption._objection(SimpleNamespace(store=store), work, kept) == why

@@ -13,12 +13,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import OTHER_KEY, OWN_KEY
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import OTHER_KEY, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import HASH, claimed
 
 
@@ -57,12 +60,12 @@ def test_a_board_whose_record_and_row_agree_is_not_proposed(node, proxy):
     claimed(proxy)
     for board in (0, 1):
         look = look_at(proxy, board)
-        adopting.propose(proxy, look, [])
+        adoption.propose(proxy, look, [])
         assert (look.found, look.kept, look.settled, look.left) == ([], None, False, False)
     look.work.contradiction, look = Refused("is another's"), look_at(proxy)
     look.work.contradiction = Refused("is another's")
-    adopting.propose(proxy, look, [])
-    assert said(look) == [f"is another's: {adopting.FORGET.format(name='jackie')}"]
+    adoption.propose(proxy, look, [])
+    assert said(look) == [f"is another's: {adoption.FORGET.format(name='jackie')}"]
     assert (look.settled, look.left) == (True, True)
 
 
@@ -70,9 +73,9 @@ def test_a_board_whose_record_and_row_agree_is_not_proposed(node, proxy):
     ("leased", "wanted", "power", "text", "done"),
     [
         (False, [], "off", "jackie's claim is in the database only", "written beside it, too"),
-        (True, [], "off", adopting.LOST.format(name="jackie"), None),
-        (True, ["eve"], "off", adopting.LOST.format(name="jackie"), None),
-        (True, ["jackie"], "off", "the record of jackie's claim is lost", adopting.ANEW),
+        (True, [], "off", adoption.LOST.format(name="jackie"), None),
+        (True, ["eve"], "off", adoption.LOST.format(name="jackie"), None),
+        (True, ["jackie"], "off", "the record of jackie's claim is lost", adoption.ANEW),
         (False, ["jackie"], "on", "jackie's claim is in the database only", "written beside it, too"),
         (False, [], "on", "neither the record of its claim nor its root bears out", None),
     ],
@@ -87,7 +90,7 @@ def test_a_lost_record_is_written_anew_where_it_can_have_known_nothing_more(
         node.root(0, mine)
     node.record(0).unlink()
     look = look_at(proxy, power=power, check=check)
-    adopting.propose(proxy, look, wanted)
+    adoption.propose(proxy, look, wanted)
     ((entry),) = look.found
     assert text in entry["found"]
     assert entry["done"] == (f"would be {done}" if check and done else done)
@@ -101,9 +104,9 @@ def test_nothing_is_written_for_one_of_which_nothing_is_left(node, proxy):
     claimed(proxy)
     node.record(0).unlink()
     look = look_at(proxy)
-    adopting.propose(proxy, look, [])
+    adoption.propose(proxy, look, [])
     assert (look.found, node.record(0).exists()) == ([], False)
-    adopting.propose(proxy, look, ["jackie"])
+    adoption.propose(proxy, look, ["jackie"])
     assert node.record(0).exists()
 
 
@@ -114,7 +117,7 @@ def test_a_root_that_the_database_forgot_is_left(node, proxy):
     proxy.store._db._db.execute("UPDATE claims SET image_hash = NULL")
     node.record(0).unlink()
     look = look_at(proxy)
-    adopting.propose(proxy, look, ["jackie"])
+    adoption.propose(proxy, look, ["jackie"])
     assert said(look)[0].startswith("jackie has a root of which neither the database nor the record")
     assert (look.left, node.record(0).exists()) == (True, False)
 
@@ -126,7 +129,7 @@ def test_a_record_that_is_older_is_corrected(node, proxy, check):
     node.root(0, mine)
     write(node, replace(mine, instance="eve", created=1.0))
     look = look_at(proxy, check=check)
-    adopting.propose(proxy, look, [])
+    adoption.propose(proxy, look, [])
     done = "would be corrected" if check else "corrected"
     assert look.found == [dict(found="the record of eve's claim is older than the database's", done=done)]
     assert proxy.store.kept(0).claim.instance == ("eve" if check else "jackie")
@@ -139,7 +142,7 @@ def test_a_claim_for_which_nothing_was_made_is_given_back(node, proxy, power):
     claimed(proxy, made=False)
     forget(proxy)
     look = look_at(proxy, power=power)
-    adopting.propose(proxy, look, [])
+    adoption.propose(proxy, look, [])
     if power == "off":
         assert look.found == [dict(found="was claimed for jackie, for whom nothing was made yet", done="given back")]
     else:
@@ -153,7 +156,7 @@ def test_a_claim_for_which_nothing_was_made_is_left_where_a_root_is(node, proxy)
     node.root(0, mine)
     forget(proxy)
     look = look_at(proxy)
-    adopting.propose(proxy, look, [])
+    adoption.propose(proxy, look, [])
     assert (node.record(0).exists(), look.left) == (True, True)
 
 
@@ -165,13 +168,13 @@ def test_a_record_whose_root_is_not_here_beside_another_claim(node, proxy, wante
     write(node, kept)
     look = look_at(proxy)
     look.work.contradiction = None
-    adopting.propose(proxy, look, wanted)
+    adoption.propose(proxy, look, wanted)
     found = f"is jackie's by {node.record(0)}, but its root is not there, or is not this claim's"
     if wanted == ["eve"]:
-        assert look.found == [dict(found=found, done=adopting.ANEW)]
+        assert look.found == [dict(found=found, done=adoption.ANEW)]
         assert proxy.store.kept(0).claim == row
     else:
-        assert said(look)[0].startswith(f"{found}: {adopting.NOT}: ")
+        assert said(look)[0].startswith(f"{found}: {adoption.NOT}: ")
         assert (
             said(look)[0].endswith("-e adopt=eve takes its record's word") or "-e adopt=eve says that" in said(look)[0]
         )
@@ -184,10 +187,10 @@ def test_a_record_that_is_nobodys_row_and_has_no_root_is_left(node, proxy):
     claimed(proxy)
     forget(proxy)
     look = look_at(proxy)
-    adopting.propose(proxy, look, ["jackie"])
+    adoption.propose(proxy, look, ["jackie"])
     assert said(look) == [
         f"is jackie's by {node.record(0)}, but its root is not there, or is not this claim's: "
-        f"{adopting.NOT}: {adopting.PUT_BACK}"
+        f"{adoption.NOT}: {adoption.PUT_BACK}"
     ]
     assert (look.left, look.kept) == (True, None)
 
@@ -204,10 +207,10 @@ def test_an_unreadable_record_is_written_anew_by_a_word(node, proxy, harm, wante
     else:
         node.record(0).write_text("{")
     look = look_at(proxy)
-    adopting.propose(proxy, look, wanted)
+    adoption.propose(proxy, look, wanted)
     ((entry),) = look.found
     assert entry["found"].startswith(f"{node.record(0)}: ")
-    assert (entry["done"], look.left) == (adopting.ANEW if wanted else None, not wanted)
+    assert (entry["done"], look.left) == (adoption.ANEW if wanted else None, not wanted)
     if wanted:
         assert proxy.store.kept(0).claim == mine
 
@@ -219,7 +222,7 @@ def proposed(node, proxy, power="off", ssh=None, check=False, made=True, state="
     write(node, mine, state=state, ran=True)
     forget(proxy)
     look = look_at(proxy, power=power, ssh=ssh, check=check)
-    adopting.propose(proxy, look, [])
+    adoption.propose(proxy, look, [])
     assert (look.kept.claim, look.work.claim) == (mine, mine), "it is asked as its record's"
     return look, mine
 
@@ -232,7 +235,7 @@ def proposed(node, proxy, power="off", ssh=None, check=False, made=True, state="
 def test_what_bears_itself_out_is_adopted(node, proxy, check, power, ssh, state, proof):
     """Lost: a tenant, of whom the database does not know any more."""
     look, mine = proposed(node, proxy, power, ssh, check)
-    adopting.decide(proxy, look, [])
+    adoption.decide(proxy, look, [])
     found = f"is jackie's of ann by its root and the record of its claim, {proof}"
     assert look.found == [dict(found=found, done="would be adopted" if check else "adopted")]
     assert look.settled == check
@@ -257,10 +260,10 @@ def test_what_bears_itself_out_is_adopted(node, proxy, check, power, ssh, state,
 def test_what_contradicts_itself_is_adopted_by_a_word_only(node, proxy, power, ssh, word, why):
     """Lost: another's board, taken for jackie's; or the way in where no proof is to be had."""
     look, mine = proposed(node, proxy, power, ssh)
-    adopting.decide(proxy, look, word)
+    adoption.decide(proxy, look, word)
     if why:
         assert said(look) == [
-            f"is jackie's by the record of its claim, but {why}: {adopting.ASK.format(name='jackie')}"
+            f"is jackie's by the record of its claim, but {why}: {adoption.ASK.format(name='jackie')}"
         ]
         assert (look.left, look.work.claim, proxy.store.claims()) == (True, None, [])
     else:
@@ -291,19 +294,19 @@ def test_who_moved_since_a_copy_was_made(node, proxy, made, left, named, why):
     if not named:
         del proxy.boards[1]
     look = look_at(proxy)
-    assert adopting._objection(proxy, look.work, Kept(moved, "running")) == why
+    assert adoption._objection(proxy, look.work, Kept(moved, "running")) == why
     other = replace(moved, created=1.0)
-    assert adopting._objection(proxy, look.work, Kept(other, "running")) == "jackie has board1 by the database"
+    assert adoption._objection(proxy, look.work, Kept(other, "running")) == "jackie has board1 by the database"
 
 
 def test_a_claim_whose_root_is_yet_to_be_made_is_as_good_as_its_record(node, proxy):
     """Lost: a rebuild that was begun, of which the database has the old root still."""
     (row,) = claimed(proxy)
     look = look_at(proxy)
-    assert adopting._objection(proxy, look.work, Kept(replace(row, image_hash=None), "running")) is None
+    assert adoption._objection(proxy, look.work, Kept(replace(row, image_hash=None), "running")) is None
     why = "its root is not there, or is not this claim's"
-    assert adopting._objection(proxy, look.work, Kept(row, "running")) == why
+    assert adoption._objection(proxy, look.work, Kept(row, "running")) == why
     bare = replace(row, created=1.0, image_hash=None)
     look.work.record = replace(look.work.record, claim=None)
-    assert adopting._objection(proxy, look.work, Kept(bare, "running")) is None
+    assert adoption._objection(proxy, look.work, Kept(bare, "running")) is None
     assert json.loads(json.dumps(asdict(bare)))

@@ -11,12 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, misfiled
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import OTHER_KEY, OWN_KEY
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import OTHER_KEY, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import misfiled_records
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import HASH, claimed
 
 
@@ -49,25 +53,25 @@ def test_a_lease_is_known_unless_its_record_may_know_more(node, proxy):
     """Lost: an instance, ended by a lease that its owner has long extended; or one that nobody ends."""
     (mine,) = claimed(proxy)
     leased = replace(mine, expires=5.0)
-    assert adopting.unknown_lease(proxy, leased) is None
-    adopting.must_know_the_lease(proxy, leased)
-    assert not adopting.is_record_lost(proxy, mine)
+    assert adoption.unknown_lease(proxy, leased) is None
+    adoption.must_know_the_lease(proxy, leased)
+    assert not adoption.is_record_lost(proxy, mine)
     node.record(0).unlink()
-    assert adopting.is_record_lost(proxy, mine)
-    assert not adopting.is_record_lost(proxy, replace(mine, created=1.0))
-    assert adopting.unknown_lease(proxy, mine) is None
-    what, remedy = adopting.unknown_lease(proxy, leased)
+    assert adoption.is_record_lost(proxy, mine)
+    assert not adoption.is_record_lost(proxy, replace(mine, created=1.0))
+    assert adoption.unknown_lease(proxy, mine) is None
+    what, remedy = adoption.unknown_lease(proxy, leased)
     assert what == "the record of jackie's claim is lost, and the database may be older than what it said"
     assert remedy.startswith("nothing is touched, and its lease is not ended: ")
     with pytest.raises(Refused) as error:
-        adopting.must_know_the_lease(proxy, leased)
+        adoption.must_know_the_lease(proxy, leased)
     assert (error.value.thing, error.value.what, error.value.remedy) == ("board0", what, remedy)
-    assert adopting.unknown_lease(proxy, replace(leased, created=1.0)) is None
+    assert adoption.unknown_lease(proxy, replace(leased, created=1.0)) is None
     node.record(0).write_text("{")
-    what, remedy = adopting.unknown_lease(proxy, leased)
+    what, remedy = adoption.unknown_lease(proxy, leased)
     assert what == f"{node.record(0)}: what it says of a claim cannot be read"
     assert "-e adopt=jackie" in remedy
-    assert adopting.unknown_lease(proxy, mine) is None
+    assert adoption.unknown_lease(proxy, mine) is None
 
 
 # ---- whose a record that cannot be read is
@@ -77,19 +81,19 @@ def test_a_record_that_says_nothing_is_nobody_elses_where_all_else_is_one_claims
     """Lost: the only record of another board, ended with a claim beside it; or a record that stays for ever."""
     (mine,) = claimed(proxy)
     board = proxy.boards[0]
-    assert not adopting.is_of_nobody_else(proxy, board, mine), "it can be read"
+    assert not adoption.is_of_nobody_else(proxy, board, mine), "it can be read"
     node.record(0).write_text("{")
-    assert not adopting.is_of_nobody_else(proxy, board, mine), "nothing bears out the claim"
+    assert not adoption.is_of_nobody_else(proxy, board, mine), "nothing bears out the claim"
     node.root(0, mine)
-    assert adopting.is_of_nobody_else(proxy, board, mine)
-    assert adopting.contradiction_of(proxy, board, mine) is None
+    assert adoption.is_of_nobody_else(proxy, board, mine)
+    assert adoption.contradiction_of(proxy, board, mine) is None
     write(node, replace(mine, board=1))
-    assert not adopting.is_of_nobody_else(proxy, board, mine), "it may be the only one of board1"
+    assert not adoption.is_of_nobody_else(proxy, board, mine), "it may be the only one of board1"
     write(node, replace(mine, board=1), 1)
-    assert adopting.is_of_nobody_else(proxy, board, mine)
+    assert adoption.is_of_nobody_else(proxy, board, mine)
     node.root(0, mine, of="eve 1.0")
-    assert not adopting.is_of_nobody_else(proxy, board, mine)
-    assert "that of eve" in str(adopting.contradiction_of(proxy, board, mine))
+    assert not adoption.is_of_nobody_else(proxy, board, mine)
+    assert "that of eve" in str(adoption.contradiction_of(proxy, board, mine))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,7 @@ def test_a_claim_that_only_the_database_has_is_in_doubt_where_somebody_may_be_th
         node.record(0).unlink()
     if root:
         node.root(0, mine, of="jackie 1.0")
-    doubt = adopting.doubt_of(proxy, proxy.boards[0], mine, power)
+    doubt = adoption.doubt_of(proxy, proxy.boards[0], mine, power)
     assert (doubt is not None) == doubted
     assert doubt is None or "jackie's" in doubt.what
 
@@ -125,25 +129,25 @@ def test_what_is_said_of_a_record_that_cannot_be_read(node, proxy):
     def tell(row, contradiction=None):
         with pytest.raises(HeteroError) as raised:
             proxy.store.kept(0)
-        return misfiled.said_of(proxy, board, row, contradiction, raised.value)
+        return misfiled_records.said_of(proxy, board, row, contradiction, raised.value)
 
     write(node, replace(mine, board=7))
     text, by_word = tell(mine)
     assert by_word is False
     assert f"{node.record(0)}: that is a record of board7, not of board0, and it may be the only one" in text
-    assert f"mv {node.record(0)} {node.record(7)}" in text
+    assert f"mv --backup=numbered {node.record(0)} {node.record(7)}" in text
     assert text.endswith("nobody has board7")
     write(node, replace(mine, board=7), 7)
     text, by_word = tell(mine)
-    assert (by_word, text.endswith(misfiled.WORD.format(name="jackie"))) == (True, True)
+    assert (by_word, text.endswith(misfiled_records.WORD.format(name="jackie"))) == (True, True)
     node.record(0).write_text("{")
     found = f"{node.record(0)}: what it says of a claim cannot be read"
-    assert tell(mine) == (f"{found}, {misfiled.WORD.format(name='jackie')}", True)
+    assert tell(mine) == (f"{found}, {misfiled_records.WORD.format(name='jackie')}", True)
     for row, contradiction in ((None, None), (mine, Refused("x"))):
         text, by_word = tell(row, contradiction)
         assert (text.startswith(f"{found}: nothing of its board is touched"), by_word) == (True, False)
     made = replace(mine, image_hash=HASH)
-    assert tell(made) == (f"{found}, {misfiled.NO_PROOF.format(name='jackie')}", False)
+    assert tell(made) == (f"{found}, {misfiled_records.NO_PROOF.format(name='jackie')}", False)
     node.root(0, made)
     assert tell(made)[1] is True
     text, by_word = tell(mine)
@@ -175,8 +179,8 @@ def test_whether_the_database_knows_better(node, proxy, of_record, root, stale):
     elif root == "other" and "created" not in of_record:
         node.root(0, row, of="eve 1.0")
     kept = replace(row, **of_record)
-    assert adopting.is_stale(proxy, proxy.boards[0], row, None, kept) == stale
-    assert adopting.is_stale(proxy, proxy.boards[0], row, Refused("x"), kept) is False
+    assert adoption.is_stale(proxy, proxy.boards[0], row, None, kept) == stale
+    assert adoption.is_stale(proxy, proxy.boards[0], row, Refused("x"), kept) is False
 
 
 def test_a_record_that_is_older_says_more_where_a_root_is_there(node, proxy):
@@ -184,8 +188,8 @@ def test_a_record_that_is_older_says_more_where_a_root_is_there(node, proxy):
     (row,) = claimed(proxy)
     kept = replace(row, instance="eve", created=1.0)
     node.root(0, kept)
-    assert not adopting.is_stale(proxy, proxy.boards[0], row, None, kept)
-    assert not adopting.is_stale(
+    assert not adoption.is_stale(proxy, proxy.boards[0], row, None, kept)
+    assert not adoption.is_stale(
         proxy, proxy.boards[0], replace(row, image_hash=None), None, replace(row, image_hash="x")
     )
 
@@ -194,15 +198,15 @@ def test_a_claim_catches_up_with_its_record(node, proxy):
     """Lost: the root of an instance, made anew, as the database was copied just after its claim."""
     (mine,) = claimed(proxy)
     bare = replace(mine, image_hash=None)
-    assert adopting.catch_up(proxy, mine) is mine
+    assert adoption.catch_up(proxy, mine) is mine
     proxy.store._db._db.execute("UPDATE claims SET image_hash = NULL")
-    assert adopting.catch_up(proxy, bare) == bare, "what it names is not there"
+    assert adoption.catch_up(proxy, bare) == bare, "what it names is not there"
     node.root(0, mine)
     gone, proxy.boards[7] = proxy.boards.pop(0), None
-    assert adopting.catch_up(proxy, bare) is bare, "of a board that is in no file"
+    assert adoption.catch_up(proxy, bare) is bare, "of a board that is in no file"
     del proxy.boards[7]
     proxy.boards[0] = gone
-    assert adopting.catch_up(proxy, bare) == mine
+    assert adoption.catch_up(proxy, bare) == mine
     assert proxy.store.claim_of("jackie") == mine
     (event,) = [event for event in proxy.store.events() if "adopted" in event.text]
     assert event.text.endswith("the root that its record names is there")
@@ -216,8 +220,8 @@ def test_no_word_for_another_ends_a_claim(node, proxy):
     (mine,) = claimed(proxy)
     node.root(0, mine, of="eve 1.0")
     look = look_at(proxy)
-    assert adopting.end_by_word(proxy, look, ["eve"]) is None
-    assert adopting.end_by_word(proxy, look_at(proxy, 1), ["jackie"]) is None
+    assert adoption.end_by_word(proxy, look, ["eve"]) is None
+    assert adoption.end_by_word(proxy, look_at(proxy, 1), ["jackie"]) is None
     assert (look.found, proxy.store.claim_of("jackie")) == ([], mine)
 
 
@@ -227,7 +231,7 @@ def test_a_claim_against_anothers_root_ends_by_a_word(node, proxy, check):
     (mine,) = claimed(proxy)
     node.root(0, mine, of="eve 1.0")
     look = look_at(proxy, check=check)
-    assert adopting.end_by_word(proxy, look, ["jackie"]) == "jackie"
+    assert adoption.end_by_word(proxy, look, ["jackie"]) == "jackie"
     ((entry),) = look.found
     done = "jackie's claim would be ended" if check else "jackie's claim was ended"
     assert (entry["found"], entry["done"]) == ("its root is that of eve, not of jackie", done)
@@ -250,9 +254,9 @@ def test_a_claim_that_nothing_bears_out_ends_by_a_word(node, proxy, power, ssh, 
     claimed(proxy)
     node.record(0).unlink()
     look = look_at(proxy, power=power, ssh=ssh)
-    assert adopting.end_by_word(proxy, look, ["jackie"]) == ("jackie" if ends else None)
+    assert adoption.end_by_word(proxy, look, ["jackie"]) == ("jackie" if ends else None)
     assert (proxy.store.claim_of("jackie") is None) == ends
-    assert ends or said(look) == [adopting.NO_FORGETTING.format(name="jackie")]
+    assert ends or said(look) == [adoption.NO_FORGETTING.format(name="jackie")]
 
 
 def test_no_word_ends_the_claim_of_who_runs_there(node, proxy):
@@ -261,6 +265,6 @@ def test_no_word_ends_the_claim_of_who_runs_there(node, proxy):
     node.root(0, mine)
     look = look_at(proxy, power="on", ssh=OWN_KEY)
     look.work.contradiction = Refused("is another's")
-    assert adopting.end_by_word(proxy, look, ["jackie"]) is None
-    assert said(look) == [adopting.RUNS.format(name="jackie")]
+    assert adoption.end_by_word(proxy, look, ["jackie"]) is None
+    assert said(look) == [adoption.RUNS.format(name="jackie")]
     assert proxy.store.claim_of("jackie") == mine

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import blame
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import blame
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
     ENTRY,
     INITRD,
     KERNEL,
@@ -17,7 +18,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import 
     SYSTEM,
     TFTP,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.errors import StepFailed
 
 
 @pytest.mark.parametrize(

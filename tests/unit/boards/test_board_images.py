@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import board_images
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 
 BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve")
@@ -64,7 +64,9 @@ def test_the_claim_that_a_dry_run_would_have():
 class Node:
     """A proxy with one board; `done` is what was written and reported."""
 
-    def __init__(self, monkeypatch, state="shutting down", claim=EVE, there=(), kept=(), ran=False, own=True):
+    def __init__(
+        self, monkeypatch, state="shutting down", claim=EVE, there=(), kept=(), ran=False, own=True, life=None
+    ):
         self.store, self.done, self.state, self.kept = self, [], state, kept
 
         def each(proxy, ids, phase, one, change, deadline, lines, instance, created):
@@ -78,6 +80,8 @@ class Node:
         monkeypatch.setattr(board_images, "each", each)
         monkeypatch.setattr(board_images, "must_never_have_run", must_never_have_run)
         monkeypatch.setattr(board_images, "remove", lambda proxy, board, change, report: list(there))
+        monkeypatch.setattr(board_images, "has_root", lambda proxy, board: "root" in there)
+        monkeypatch.setattr(board_images, "sign_of_life", lambda proxy, board, deadline: life)
         monkeypatch.setattr(board_images, "is_of_nobody_else", lambda proxy, board, claim: own)
 
     def record(self, board):
@@ -120,6 +124,17 @@ def test_a_dry_run_removes_nothing(monkeypatch, state, tail):
     assert absent(Node(monkeypatch, state, there=["root"]), check=True)[:2] == (["root"], [said])
     assert absent(Node(monkeypatch, state), check=True)[1] == []
     assert absent(Node(monkeypatch, state, claim=None, kept=[0]), check=True)[1] == [said]
+
+
+def test_a_root_that_somebody_may_run_from_stays(monkeypatch):
+    """Lost: the root of a running instance whose claim and record were lost, by an operator who cleans its board."""
+    life = ("its outlet 1 of pdu-a is on", "switch it off")
+    node = Node(monkeypatch, claim=None, there=["root"], life=life)
+    with pytest.raises(Refused, match=r"its outlet 1 of pdu-a is on, and no claim of it is known.*stop it first"):
+        absent(node)
+    assert node.done == []
+    assert absent(Node(monkeypatch, claim=None, life=life)) == ([], [], [])
+    assert absent(Node(monkeypatch, there=["root"], life=life))[0] == ["root"], "a claim's own board was stopped before"
 
 
 def test_what_is_in_use_is_not_removed(monkeypatch):

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which steps a verb takes on the boards of a request, and what it gives each (boards/instances.py). Whole verbs are in
-verbs/test_instance_on_boards.py.
+"""Which steps a verb takes on the boards of a request, and what it gives each (instances/kinds/board.py). Whole verbs
+are in verbs/test_instance_on_boards.py.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances, wiping
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
@@ -29,7 +30,7 @@ def proxy(node):
 def request(proxy, node, check=False, **given):
     params = {name: option.get("default") for name, option in SPEC.options.items()}
     params.update(dict(node.params, kind="board", instance="lab", timeout=10, created=[], numbers=[]), **given)
-    return instances.Request(proxy, params, check)
+    return board_module.Request(proxy, params, check)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def steps(monkeypatch):
         return take
 
     for name in ("make_ready", "boot", "stop", "remove", "wipe", "give_back"):
-        monkeypatch.setattr(instances.Request, name, step(name))
+        monkeypatch.setattr(board_module.Request, name, step(name))
     return done
 
 
@@ -61,17 +62,17 @@ def test_what_a_request_is_by_its_words(node, proxy):
     asked = request(proxy, node, count=3, numbers=[1, 3])
     assert asked.names == ["lab-1", "lab-3"]
     assert [request(proxy, node, count=count).names for count in (0, 1)] == [["lab"], ["lab"]]
-    assert len(request(proxy, node, count=10**6).names) == instances.claiming.MOST
+    assert len(request(proxy, node, count=10**6).names) == board_module.board_claims.MOST
     assert [request(proxy, node, attempts=number).attempts for number in (0, 1, 3)] == [1, 1, 3]
     options = request(proxy, node, check=True, how="hard", soft_timeout=7, timeout=8, created=[1.0]).options
     assert (options.check, options.instance, options.created, options.rebuilt) == (True, "lab", (1.0,), ())
     assert (options.how, options.soft_timeout, options.timeout) == ("hard", 7, 8)
     one = request(proxy, node, state="stopped", attempts=1)
-    boot = 2 * one.options.limit_with_disk + instances.IMAGE_TIME
+    boot = 2 * one.options.limit_with_disk + board_module.IMAGE_TIME
     assert one.limit == boot
     assert request(proxy, node, state="stopped", attempts=3).limit == 3 * boot
     for state in ("running", "absent"):
-        assert request(proxy, node, state=state, attempts=1).limit == boot + wiping.Wish().limit
+        assert request(proxy, node, state=state, attempts=1).limit == boot + wipes.Wish().limit
     with pytest.raises(HeteroError, match="is no instance name"):
         request(proxy, node, instance="../x")
 
@@ -108,7 +109,7 @@ def test_a_request_takes_no_boards_of_others_of_the_name(node, proxy):
 
 
 def verbs(asked, name):
-    return instances.VERBS[name](asked)
+    return board_module.VERBS[name](asked)
 
 
 def test_each_verb_takes_its_steps(node, proxy, steps, monkeypatch):
@@ -129,7 +130,7 @@ def test_each_verb_takes_its_steps(node, proxy, steps, monkeypatch):
     steps.bad = {}
     rebooted = []
     monkeypatch.setattr(
-        instances.lifecycle,
+        board_module.lifecycle,
         "reboot",
         lambda proxy, ids, options: rebooted.append((ids, options.how)) or dict(boards=[7]),
     )
@@ -188,7 +189,7 @@ def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
     proxy.store.event(1, "switch", "pdu-a outlet 2 is to be switched on")
     proxy.store.move(1, "error", "no boot request")
     asked = request(proxy, node, check=check)
-    end = instances.Request.end
+    end = board_module.Request.end
 
     def ended(self, ids, never_ran=False, left=()):
         end(self, ids, never_ran=never_ran, left=left)
@@ -197,7 +198,7 @@ def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
             proxy.store._upsert(1, state="power off", note="")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instances.Request, "end", ended)
+        patch.setattr(board_module.Request, "end", ended)
         asked.take_back([0, 1, 2])
     assert steps.taken[0] == ("stop", [1, 2], dict(never_ran=True, ends=True))
     assert steps.taken[-1] == ("give_back", [0], {})
@@ -233,11 +234,11 @@ def test_what_is_tried_and_what_is_taken_back(node, proxy, steps, monkeypatch, b
     steps.bad = bad
     steps.boards["boot"] = [dict(board=0, failed=True, blame="board"), dict(board=1, failed=False, blame=None)]
     monkeypatch.setattr(
-        instances.Request, "take_back", lambda self, ids: steps.taken.append(("take_back", list(ids), {}))
+        board_module.Request, "take_back", lambda self, ids: steps.taken.append(("take_back", list(ids), {}))
     )
     asked = request(proxy, node, flavor=FLAVOR, image="debian", boot_source="nfs", **given)
     two = claims(of, dict(board=1, state="error"))
-    assert instances._tried(asked, two, last) is again
+    assert board_module._tried(asked, two, last) is again
     assert [name for name, _ids, _given in steps.taken] == names
     assert steps.taken[0] == ("make_ready", [0], dict(boot_source="nfs", flavor=FLAVOR))
     for name, ids, words in steps.taken[1:]:
@@ -264,18 +265,18 @@ def test_another_board_as_often_as_was_asked_for(node, proxy, monkeypatch, attem
         moves.append(move)
         return claims(dict(created=float(len(moves))))
 
-    monkeypatch.setattr(instances, "_tried", tried)
-    monkeypatch.setattr(instances.Request, "claim", claim)
+    monkeypatch.setattr(board_module, "_tried", tried)
+    monkeypatch.setattr(board_module.Request, "claim", claim)
     asked = request(proxy, node, instance="jackie", flavor=FLAVOR, attempts=attempts)
-    monkeypatch.setattr(instances.Request, "found", lambda self: claims({}))
-    instances.running(asked)
+    monkeypatch.setattr(board_module.Request, "found", lambda self: claims({}))
+    board_module.running(asked)
     assert moves == [False] + [True] * (tries - 1)
     assert seen == [(float(number), number == attempts) for number in range(1, tries + 1)]
     assert asked.created == (float(tries),)
     assert asked.steps.failure["msg"] == "x"
     again = request(proxy, node, instance="jackie", flavor=FLAVOR, created=[5.0])
     seen.clear()
-    instances.running(again)
+    board_module.running(again)
     assert seen[0][0] == 5.0, "it was looked up"
 
 
@@ -295,10 +296,10 @@ def test_a_rebuild_stops_makes_and_boots_what_it_wrote_down(
     """Lost: the power of an instance that is not rebuilt; or a rebuild that a refusal of another one keeps undone."""
     claimed(proxy, "lab", (0, 1))
     words = []
-    monkeypatch.setattr(instances.rebuilding, "rebuild", lambda proxy, *given: words.append(given) or result)
+    monkeypatch.setattr(board_module.rebuilds, "rebuild", lambda proxy, *given: words.append(given) or result)
     given = dict(image="new", ssh_public_key=KEY, fresh=True, owner="ann", numbers=[])
     asked = request(proxy, node, check=check, **given)
-    instances.rebuilt(asked)
+    board_module.rebuilt(asked)
     assert [name for name, _ids, _given in steps.taken] == names
     name, owner, new, key, fresh, created, change, deadline, numbers = words[0]
     assert (name, owner, new, key, fresh, numbers) == ("lab", "ann", "new", KEY, True, [])
@@ -317,7 +318,7 @@ def test_a_rebuild_stops_makes_and_boots_what_it_wrote_down(
         assert asked.options.rebuilt == (tuple(result["to_rebuild"]) if check else ())
     steps.taken.clear()
     steps.bad = dict(stop=None)
-    instances.rebuilt(request(proxy, node, check=check, **given))
+    board_module.rebuilt(request(proxy, node, check=check, **given))
     assert [name for name, _ids, _given in steps.taken] == (["stop"] if "stop" in names else names)
 
 

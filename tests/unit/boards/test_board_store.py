@@ -1,7 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boards/store.py writes down with a claim or a state, value by value. Its promises are in store/test_store.py."""
+"""What boards/records/store.py writes down with a claim or a state, value by value. Its promises are in
+store/test_store.py.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,15 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import store as stores
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store, must_be_of, why_not_free
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import store as stores
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import (
+    Store,
+    must_be_of,
+    why_not_free,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 
 MINE = Claim(0, "lab-1", "lab", "ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x", 100.0)
 

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boards_file
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import (
     Board,
     BoardsFileError,
     geometry,
@@ -25,7 +26,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file 
     render,
     write,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
 SAMPLE = Path(__file__).parents[3] / "roles" / "lab" / "files" / "tilera_boards"
 LINE = '0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}'

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boards_file
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import (
     BoardsFileError,
     parse,
     read,

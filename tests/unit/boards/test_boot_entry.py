@@ -9,11 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boot_entry
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boot_entry import ensure_entry, remove_entry
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_entry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_entry import (
+    ensure_entry,
+    remove_entry,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import System
 
 TEXT = "#!ipxe\nboot demo\n"
 

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boot_loop, booting, feeding
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, boot_progress
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
     DECIDING,
@@ -23,11 +23,18 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.booting impo
     SWITCHING,
     Boot,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE, KERNEL, NFS, SYSTEM, TFTP
-from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
-from ansible_collections.hetero.compute.plugins.module_utils.errors import StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    FIRMWARE,
+    KERNEL,
+    NFS,
+    SYSTEM,
+    TFTP,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 
 
 class Driver:
@@ -106,7 +113,7 @@ def test_a_loop_knows_its_boards_and_how_it_is_done(loop):
     one = loop(*works, check=True, timeout=7.0)
     assert {number: boot.work for number, boot in one.boots.items()} == {0: works[0], 7: works[1]}
     assert (one.check, one.options.timeout, one.reboot) == (True, 7.0, False)
-    assert isinstance(one._feeds, feeding.Feeds)
+    assert isinstance(one._feeds, last_outlet.Feeds)
 
 
 def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
@@ -210,7 +217,7 @@ def test_a_board_is_switched_on(loop, over):
 )
 def test_a_board_in_doubt_is_not_switched_off_by_who_did_not_switch_it_on(loop, monkeypatch, doubt, proof, refused):
     """Lost: another board's power; or a second try of a board that this call switched on."""
-    monkeypatch.setattr(feeding, "refuse", lambda work: work.did.append("refused"))
+    monkeypatch.setattr(last_outlet, "refuse", lambda work: work.did.append("refused"))
     work = Work(doubt=doubt, power_proof=proof)
     one = loop(work)
     boot = one.boots[0]
@@ -372,4 +379,4 @@ def test_what_a_boot_showed(kinds, asked, connected, served, at_work, ran):
 
 def test_the_events_by_which_a_boot_is_known_again():
     """Lost: boots that an earlier release began, whose events say just this, are switched off in the middle."""
-    assert booting.BEGINS == {"power": "on, read back", "reboot": "boot request seen"}
+    assert boot_progress.BEGINS == {"power": "on, read back", "reboot": "boot request seen"}

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import booting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_progress
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
     FIRMWARE,
     KERNEL,
     NFS,
@@ -26,7 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import 
 def boot(tmp_path):
     """A boot of board 0, switched on at 100; `said` are the lines of it."""
 
-    def make(flash=False, under_way=(), stage=booting.BOOTING, console=None):
+    def make(flash=False, under_way=(), stage=boot_progress.BOOTING, console=None):
         driver = SimpleNamespace(
             files=lambda board: {"mboot.tgz": KERNEL},
             under_way=lambda board: under_way,
@@ -42,7 +42,7 @@ def boot(tmp_path):
             say=lambda phase, text, seconds=None: said.append((phase, text, seconds)),
         )
 
-        class Played(booting.Boot):
+        class Played(boot_progress.Boot):
             roles = property(lambda self: ["kernel"])
             console = property(lambda self: console)
 
@@ -95,7 +95,7 @@ def test_a_kernel_of_its_own_flash_is_told(boot):
 
 
 def test_nothing_is_said_before_its_outlet_is_on(boot):
-    one = boot(stage=booting.SWITCHING)
+    one = boot(stage=boot_progress.SWITCHING)
     one.see(TFTP, "mboot.tgz", 103.0)
     one.see(NFS, None, 104.0)
     assert (one.lines, one.kinds, one.asked) == ([], {TFTP: 103.0, NFS: 104.0}, {KERNEL: 103.0})
@@ -136,11 +136,11 @@ def test_a_new_try_knows_nothing_of_the_last(boot, tmp_path):
 )
 def test_a_boot_that_another_process_began_goes_on(boot, monkeypatch, phases, flash, asked, kinds, said):
     """Lost: a board that is at its root's door is switched off again, for this process did not see it come there."""
-    monkeypatch.setattr(booting.console, "begins", lambda proxy, board: 17)
-    one = boot(flash=flash, under_way=[NFS], stage=booting.DECIDING)
+    monkeypatch.setattr(boot_progress.console, "begins", lambda proxy, board: 17)
+    one = boot(flash=flash, under_way=[NFS], stage=boot_progress.DECIDING)
     before = time.monotonic()
     one.take_up(phases, 90.0)
-    assert (one.stage, one.powered, one.console_from) == (booting.BOOTING, 90.0, 17)
+    assert (one.stage, one.powered, one.console_from) == (boot_progress.BOOTING, 90.0, 17)
     assert (one.asked, one.said) == (asked, said)
     assert before <= one.kinds.pop(NFS) <= time.monotonic()
     assert one.kinds == kinds
@@ -149,6 +149,6 @@ def test_a_boot_that_another_process_began_goes_on(boot, monkeypatch, phases, fl
 @pytest.mark.parametrize("wiring", [{}, {"console": "/var/log/board0.log"}])
 def test_the_console_is_the_one_that_the_wiring_names(wiring):
     """Lost: the last lines of a board that stalls, with which its error says why."""
-    one = booting.Boot.__new__(booting.Boot)
+    one = boot_progress.Boot.__new__(boot_progress.Boot)
     one.board, one.work = "board0", SimpleNamespace(proxy=SimpleNamespace(wiring={"board0": wiring}.get))
     assert one.console == wiring.get("console")

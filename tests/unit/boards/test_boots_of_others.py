@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import starting, used_root
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import REBOOT
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts, used_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import REBOOT
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 
 
 def loop(check=False, reboot=False, timeout=300.0, **of_store):
@@ -59,7 +59,7 @@ ON, TOLD = event("power", "pdu-a outlet 5: off → on, read back"), event(REBOOT
 )
 def test_a_boot_that_another_process_began_is_found_by_its_events(monkeypatch, events, more, under_way):
     """Lost: a board that boots is switched off in the middle; or one that hangs is waited for without an end."""
-    monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr(starts, "time", SimpleNamespace(time=lambda: 1000.0))
     more = dict(more)
     asked, work = [], SimpleNamespace(state=more.pop("state", "booting"))
     one = loop(newest_events=lambda board, most: asked.append((board, most)) or events, **more)
@@ -72,11 +72,11 @@ def test_a_boot_that_another_process_began_is_found_by_its_events(monkeypatch, e
 def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch, check, used):
     """Lost: the try that counts, or the seconds since its power, for a boot that is taken over."""
     now = time.monotonic()
-    monkeypatch.setattr(starting, "time", SimpleNamespace(time=lambda: 1000.0, monotonic=lambda: now))
+    monkeypatch.setattr(starts, "time", SimpleNamespace(time=lambda: 1000.0, monotonic=lambda: now))
     said, got = [], []
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
     one, boot = loop(check), SimpleNamespace(work=work, used=used, tries=0, take_up=lambda *given: got.append(given))
-    monkeypatch.setattr(starting, "note_unwatched", lambda work: got.append("unwatched"))
+    monkeypatch.setattr(starts, "note_unwatched", lambda work: got.append("unwatched"))
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
     assert got == [({"power"}, now - 40.0), *["unwatched"] * used, *[("follow", 260.0, 1)] * (not check)]

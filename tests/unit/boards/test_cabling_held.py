@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import cabling, presence
-from ansible_collections.hetero.compute.plugins.module_utils.boards.cabling import Cabling, Options
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import Cabling, Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 HELD = "its wiring names pdu-c outlet 5, by which jackie on board1 had power last"
 

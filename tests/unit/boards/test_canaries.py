@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import canaries
-from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import Canaries, canary_blocks
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import canaries
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.canaries import Canaries, canary_blocks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 PATH = "/tmp/hetero-canaries-sda"
 

@@ -12,10 +12,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claim_records
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, ClaimRecords, Fed, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import personal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import claim_records
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    Claim,
+    ClaimRecords,
+    Fed,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import machine_identity
 
 MINE = Claim(
     0, "jackie", "lab", "ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x", 100.5, 200, "ssh-ed25519 H", "ab", "nfs"
@@ -177,7 +182,7 @@ def test_what_is_in_its_place_is_neither_waited_for_nor_read_without_an_end(tmp_
 def test_the_longest_keys_are_read_again(tmp_path):
     """Lost: the boards of whoever gives as many keys as may be given, in letters that JSON writes longest."""
     records = ClaimRecords(str(tmp_path))
-    kept = Kept(replace(MINE, ssh_public_key="\x01" * personal.MOST_KEYS), "running")
+    kept = Kept(replace(MINE, ssh_public_key="\x01" * machine_identity.MOST_KEYS), "running")
     records.write(0, kept)
     assert records.read(0) == kept
 

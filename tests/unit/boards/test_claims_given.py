@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of boards that are claimed and given back, value by value (boards/claiming.py). The module itself is in
-store/test_board_claim.py.
+"""What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py). The module
+itself is in store/test_board_claim.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Fed, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Fed,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    NoneFree,
+    Refused,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
@@ -30,19 +39,19 @@ def proxy(node):
 
 
 def wish(request="jackie", **more):
-    return claiming.Wish(
+    return board_claims.Wish(
         **dict(dict(request=request, owner="ann", flavor=FLAVOR, image="debian", ssh_public_key=KEY), **more)
     )
 
 
 def present(proxy, request="jackie", check=False, **more):
     change = Change(check)
-    return claiming.present(proxy, wish(request, **more), change), change
+    return board_claims.present(proxy, wish(request, **more), change), change
 
 
 def absent(proxy, request="jackie", owner=None, board=None, check=False, **more):
     change = Change(check)
-    return claiming.absent(proxy, request, owner, board, Deadline(5), change, **more), change
+    return board_claims.absent(proxy, request, owner, board, Deadline(5), change, **more), change
 
 
 def texts(result):
@@ -81,8 +90,8 @@ def test_what_may_just_be_asked_for(given):
         (dict(numbers=(1,)), "numbers"),
         (dict(flavor={}), "flavor"),
         (dict(lease_hours=0), "lease_hours"),
-        (dict(owner="x" * claiming.LONGEST), "owner"),
-        (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * claiming.LONGEST})), "flavor"),
+        (dict(owner="x" * board_claims.LONGEST), "owner"),
+        (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * board_claims.LONGEST})), "flavor"),
     ],
 )
 def test_what_no_node_could_serve(given, thing):
@@ -106,10 +115,10 @@ def test_a_claim_is_shown_with_its_fields(proxy):
         image="debian",
         boot_source="nfs",
         ssh_public_key=KEY,
-        expires=claiming._shown(mine)["expires"],
+        expires=board_claims._shown(mine)["expires"],
     )
-    assert claiming._shown(replace(mine, expires=86400.0))["expires"] == "1970-01-02T00:00:00Z"
-    assert claiming._shown(replace(mine, expires=None))["expires"] is None
+    assert board_claims._shown(replace(mine, expires=86400.0))["expires"] == "1970-01-02T00:00:00Z"
+    assert board_claims._shown(replace(mine, expires=None))["expires"] is None
     assert [(one["instance"], one["board"], one["ran"]) for one in result["boards"]] == [("jackie", 0, False)]
     assert result["lines"] == [
         dict(
@@ -164,11 +173,11 @@ def test_why_no_board_fits(proxy):
 def test_a_disk_needs_no_room_on_the_node(proxy, node):
     """Lost: a board with a disk of its own, refused for the node's file system."""
     board = proxy.boards[0]
-    assert claiming._root_sizes(proxy, wish(boot_source="disk"), [board]) == {"board0": 0}
-    assert claiming._root_sizes(proxy, wish(), [board])["board0"] > 0
+    assert board_claims._root_sizes(proxy, wish(boot_source="disk"), [board]) == {"board0": 0}
+    assert board_claims._root_sizes(proxy, wish(), [board])["board0"] > 0
     never = SimpleNamespace(never=lambda size: size > 0, why=lambda size: "no room")
     found = [
-        claiming._unfit(proxy, wish(image=image), [board], never, {"board0": size})
+        board_claims._unfit(proxy, wish(image=image), [board], never, {"board0": size})
         for image, size in (("debian", 1), ("debian", 0), ("x", 1))
     ]
     assert found[:2] == [{"board0": ["no room"]}, {"board0": []}]
@@ -213,8 +222,8 @@ def test_whose_outlet_feeds_anothers_board_is_given_to_nobody():
         return "its outlet feeds eve's" if board.name == "board0" else None
 
     boards = [SimpleNamespace(name=f"board{number}") for number in range(5)]
-    found = claiming._fed(SimpleNamespace(feeds_another=feeds_another), boards, 2)
-    assert found == {"board0": f"its outlet feeds eve's {claiming.RECONCILE}"}
+    found = board_claims._fed(SimpleNamespace(feeds_another=feeds_another), boards, 2)
+    assert found == {"board0": f"its outlet feeds eve's {board_claims.RECONCILE}"}
     assert asked == ["board0", "board1", "board2"]
 
 
@@ -224,7 +233,7 @@ def test_the_board_of_a_fed_outlet_is_refused(proxy, node):
     proxy.store.feed(2, Fed("pdu-a", "1"))
     result, _change = present(proxy)
     assert [one["board"] for one in result["boards"]] == [1]
-    assert result["rejected"]["board0"][0].endswith(claiming.RECONCILE)
+    assert result["rejected"]["board0"][0].endswith(board_claims.RECONCILE)
     assert eve.board == 2
 
 
@@ -295,7 +304,10 @@ def test_what_cannot_be_given_back_is_said_beside_what_can(two):
     assert text.startswith("lab-1: board0 is not clean: its outlet was last seen on: stop the board and remove its")
     assert "hetero.compute.terminate_instance -e instance=lab-1 does both" in text
     assert (result["failed"], result["msg"], list(result["errors"])) == (True, text, ["lab-1"])
-    assert texts(result) == [("lab-1", "board0", "release", text), ("lab-2", "board1", "release", claiming.GIVEN_BACK)]
+    assert texts(result) == [
+        ("lab-1", "board0", "release", text),
+        ("lab-2", "board1", "release", board_claims.GIVEN_BACK),
+    ]
     dry = absent(two, "lab", check=True)[0]["lines"][0]["text"]
     assert dry == "would be given back once clean (its outlet was last seen on)"
     for given, why in (
@@ -316,7 +328,7 @@ def test_a_board_that_somebody_works_on_is_waited_for(two, node):
     """Lost: a claim, ended under a verb that is at work."""
     with lock(str(node.run_folder), "board0", "start", "jo", Deadline(5)):
         change = Change()
-        result = claiming.absent(two, "lab", None, 0, Deadline(0.05), change)
+        result = board_claims.absent(two, "lab", None, 0, Deadline(0.05), change)
     assert "still held by start (jo" in result["msg"]
 
 
@@ -337,7 +349,7 @@ def test_a_board_that_was_in_error_is_made_free(proxy, check):
     proxy.store.move(1, "shutting down")
     proxy.store.power_seen(1, "off")
     result, change = absent(proxy, None, board=1, check=check)
-    assert result == claiming._nothing_yet()
+    assert result == board_claims._nothing_yet()
     (diff,) = change.diff
     assert (diff["before_header"], diff["before"], diff["after"]) == (
         "board1", {"state": "shutting down"}, {"state": "power off"},

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import console
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 
 BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve-1", request="eve", owner="jo", created=1.0)

@@ -10,13 +10,16 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import discarding
-from ansible_collections.hetero.compute.plugins.module_utils.boards import gone as gone_boards
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import discard as discard_module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import gone_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -54,7 +57,7 @@ def gone(node):
 
 def discard(proxy, names=("board2",), ended=(), check=False):
     change = Change(check)
-    found = discarding.discard(proxy, list(names), list(ended), change, Deadline(5))
+    found = discard_module.discard(proxy, list(names), list(ended), change, Deadline(5))
     return found, change.diff
 
 
@@ -71,25 +74,25 @@ def refused(proxy, **given):
 def test_what_is_no_name_of_a_board(node, name):
     """Lost: what lies here of a board that nobody meant."""
     with node.proxy() as proxy, pytest.raises(BadInput, match="is no name of a board: give names such as board7"):
-        discarding.must_be_gone(proxy, ["board7", name])
+        discard_module.must_be_gone(proxy, ["board7", name])
 
 
 def test_a_board_of_the_file_is_not_gone(node):
     """Lost: the root of a board that is in use."""
     with node.proxy() as proxy:
-        discarding.must_be_gone(proxy, ["board3", "board123456789"])
+        discard_module.must_be_gone(proxy, ["board3", "board123456789"])
         for name in ("board0", "board2"):
             with pytest.raises(Refused, match=f"^{name}: is in the boards file: nothing is removed: "):
-                discarding.must_be_gone(proxy, [name])
+                discard_module.must_be_gone(proxy, [name])
 
 
 @pytest.mark.parametrize("check", [True, False])
 def test_all_that_lies_here_of_a_board_goes(gone, check, monkeypatch):
     """Lost: the room of what nobody wants; or all of it, to a dry run."""
     held = []
-    remove = discarding._remove
+    remove = discard_module._remove
     monkeypatch.setattr(
-        discarding,
+        discard_module,
         "_remove",
         lambda *words: held.append(held_by(str(gone.run_folder), "board2")) or remove(*words),
     )
@@ -118,7 +121,7 @@ def test_all_that_lies_here_of_a_board_goes(gone, check, monkeypatch):
 
 def test_what_stays_after_it_was_removed_is_said(gone, monkeypatch):
     """Lost: the word that something still uses it."""
-    monkeypatch.setattr(discarding._Parts, "remove", lambda self: None)
+    monkeypatch.setattr(discard_module._Parts, "remove", lambda self: None)
     with gone.proxy() as proxy:
         with pytest.raises(
             HeteroError, match=r"^board2: still there after it was removed: export 3 /tftpboot/fs_2; fold"

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_areas
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_areas
 
 ATA = """\
 identity sda ATA device

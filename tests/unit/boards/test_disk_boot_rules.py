@@ -11,8 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_boot
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost, Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    HeteroError,
+    Lost,
+    Refused,
+    TimedOut,
+)
 
 CLAIM = SimpleNamespace(boot_source="disk", image="demo", host_key="key")
 NFS = SimpleNamespace(boot_source="nfs", image="demo", host_key="key")

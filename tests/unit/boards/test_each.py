@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import each
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import each_board
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -29,7 +29,7 @@ def test_each_board_has_its_own_outcome(node):
 
     with node.proxy() as proxy:
         claimed(proxy, "lab", range(3))
-        result = each.each(proxy, [0, 1, 2], "test", one, change, Deadline(5), lines)
+        result = each_board.each(proxy, [0, 1, 2], "test", one, change, Deadline(5), lines)
         events = [(one.instance, one.text, one.seconds) for one in proxy.store.events() if one.phase == "step"]
     assert [text.split(" (test, pid ")[0] for text in held] == ["test", "test", "test"]
     why = [dict(fan=number, what="is hot", thing=f"board{number}", remedy="cool it") for number in range(3)]
@@ -61,7 +61,7 @@ def test_a_dry_run_takes_no_lock_and_writes_nothing_down(node):
         return dict(claim=claim)
 
     with node.proxy() as proxy:
-        result = each.each(proxy, ["1"], "test", one, Change(check=True), Deadline(5), [])
+        result = each_board.each(proxy, ["1"], "test", one, Change(check=True), Deadline(5), [])
         assert proxy.store.events() == []
     assert held == [None]
     assert result["boards"] == [dict(board=1, name="board1", instance=None, changed=False, failed=False, claim=None)]
@@ -83,7 +83,7 @@ def test_only_the_boards_that_were_meant(node, given, why):
     done = []
     with node.proxy() as proxy:
         claimed(proxy)
-        result = each.each(
+        result = each_board.each(
             proxy, [0], "test", lambda *words: done.append(words) or {}, Change(), Deadline(5), [], **given
         )
     assert (bool(done), bool(result.get("failed"))) == (why is None, why is not None)
@@ -94,10 +94,10 @@ def test_whose_an_instance_is(node):
     """Lost: somebody's instance, to who may not touch it; or an operator, who asks for nobody's by name."""
     with node.proxy() as proxy:
         (mine,) = claimed(proxy)
-    each.must_own(mine, None)
-    each.must_own(mine, "ann")
+    each_board.must_own(mine, None)
+    each_board.must_own(mine, "ann")
     with pytest.raises(Refused, match="jackie: belongs to ann: have ann do it"):
-        each.must_own(mine, "bob")
+        each_board.must_own(mine, "bob")
 
 
 def test_which_boards_a_request_has(node):
@@ -105,17 +105,17 @@ def test_which_boards_a_request_has(node):
     with node.proxy() as proxy:
         claimed(proxy, "lab", (2, 0))
         claimed(proxy, "eve", (1,))
-        assert each.ids_of(proxy, "lab") == [0, 2]
-        assert each.ids_of(proxy, "lab", (1,)) == [2]
-        assert each.ids_of(proxy, "lab-2") == [0]
-        assert [claim.instance for claim in each.claims_of(proxy, "eve")] == ["eve"]
+        assert each_board.ids_of(proxy, "lab") == [0, 2]
+        assert each_board.ids_of(proxy, "lab", (1,)) == [2]
+        assert each_board.ids_of(proxy, "lab-2") == [0]
+        assert [claim.instance for claim in each_board.claims_of(proxy, "eve")] == ["eve"]
         with pytest.raises(Refused, match=r"lab: no such instance on .*hetero\.compute\.status"):
-            each.claims_of(proxy, "lab", (3,))
+            each_board.claims_of(proxy, "lab", (3,))
         with pytest.raises(Refused, match="bob: no such instance on "):
-            each.ids_of(proxy, "bob")
+            each_board.ids_of(proxy, "bob")
         with pytest.raises(HeteroError, match="is no instance name"):
-            each.claims_of(proxy, "../x")
+            each_board.claims_of(proxy, "../x")
         del proxy.boards[2]
         with pytest.raises(Refused, match=r"lab-1: has board2, which is not in the boards file: .*-e forget=lab-1"):
-            each.ids_of(proxy, "lab")
-        assert each.ids_of(proxy, "lab", (2,)) == [0]
+            each_board.ids_of(proxy, "lab")
+        assert each_board.ids_of(proxy, "lab", (2,)) == [0]

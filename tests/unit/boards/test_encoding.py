@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.encoding import foreign_encoding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.encoding import foreign_encoding
 
 
 @pytest.mark.parametrize(

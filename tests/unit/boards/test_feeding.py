@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.cabling import OURS, SWITCH, Cabling
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import OURS, SWITCH, Cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
 def test_each_record_to_be_removed_is_named():
@@ -101,19 +101,29 @@ def test_of_whom_any_outlet_may_be(feeds):
     assert [one.kept(number) and one.kept(number).claim.instance for number in (2, 4, 5)] == [None, None, "bob"]
 
 
+HERE = OURS.format(outlet="pdu-a outlet 1")
+
+
 @pytest.mark.parametrize(
     ("phases", "ours"),
     [
         ([], False),
-        ([("power", f"on {OURS}")], False),
-        ([(SWITCH, f"outlet 1 is to be switched on {OURS}")], True),
-        ([(SWITCH, f"is to be switched on {OURS}"), (SWITCH, "was switched off again")], False),
-        ([(SWITCH, "was switched off again"), (SWITCH, f"is to be switched on {OURS}"), ("power", "x")], True),
+        ([("power", HERE)], False),
+        ([(SWITCH, HERE)], True),
+        ([(SWITCH, HERE), *[("wait", "x")] * 49], True),
+        ([(SWITCH, HERE), *[("wait", "x")] * 50], False),
+        ([(SWITCH, HERE), (SWITCH, "pdu-a outlet 1 was switched off again")], False),
+        ([(SWITCH, "pdu-a outlet 1 was switched off again"), (SWITCH, HERE), ("power", "x")], True),
+        ([(SWITCH, OURS.format(outlet="pdu-a outlet 11"))], False),
+        ([(SWITCH, OURS.format(outlet="pdu-b outlet 1"))], False),
+        ([(SWITCH, "pdu-a outlet 1 is to be switched on")], False),
     ],
 )
 def test_an_outlet_that_a_check_left_on_is_known(phases, ours):
-    """Lost: a board that a killed check left on stays on; or the power of one that its tenant switched on."""
+    """Lost: a board that a killed check left on stays on; or the power of what somebody else has switched on."""
     events = [SimpleNamespace(phase=phase, text=text) for phase, text in phases]
     check = Cabling.__new__(Cabling)
-    check.proxy = SimpleNamespace(store=SimpleNamespace(newest_events=lambda number, most: events))
-    assert check._ours(SimpleNamespace(board=board(0))) is ours
+    store = SimpleNamespace(newest_events=lambda number, most: events[-most:])
+    check.proxy = SimpleNamespace(store=store, config={"pdus": {"pdu-a": {"path": "/pdu"}}})
+    work = SimpleNamespace(board=board(0), pdu="pdu-a", outlet_name="pdu-a outlet 1")
+    assert check._ours(work) is ours

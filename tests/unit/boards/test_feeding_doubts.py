@@ -11,14 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import doubt as doubt_module
-from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
-from ansible_collections.hetero.compute.plugins.module_utils.boards.holding import named
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OWN_KEY
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import doubt as doubt_module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.outlet_holder import named
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import ALIVE, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 
 NEW, OLD, ELSEWHERE = Fed("pdu-a", "1"), Fed("pdu-b", "2"), Fed("gone", "7")
 EVE = SimpleNamespace(claim=SimpleNamespace(instance="eve"), fed=NEW)
@@ -216,11 +216,11 @@ def settled(monkeypatch):
                 tell(name, f"waits for {name}")
             return {name: ({"1": one.wanted[0], "2": one.wanted[1]}, None) for name in names}
 
-        monkeypatch.setattr(feeding, "statuses", ask)
-        monkeypatch.setattr(feeding, "Silence", lambda work: SimpleNamespace(life=lambda: ["it lives"] * lives))
-        monkeypatch.setattr(feeding.presence, "shown", lambda work: shown)
+        monkeypatch.setattr(last_outlet, "statuses", ask)
+        monkeypatch.setattr(last_outlet, "Silence", lambda work: SimpleNamespace(life=lambda: ["it lives"] * lives))
+        monkeypatch.setattr(last_outlet.presence, "shown", lambda work: shown)
         work = Work(**more)
-        feeding.settle([work], feeds)
+        last_outlet.settle([work], feeds)
         return work, remembered
 
     return make
@@ -271,17 +271,17 @@ def test_a_dry_run_writes_no_wait_and_nobody_is_asked_twice(settled):
 
 def test_a_board_whose_wiring_is_known_to_be_right_asks_no_pdu(monkeypatch):
     """Lost: the one session of each PDU, for every verb."""
-    monkeypatch.setattr(feeding, "statuses", lambda *given: pytest.fail("asked"))
+    monkeypatch.setattr(last_outlet, "statuses", lambda *given: pytest.fail("asked"))
     work = Work()
-    feeding.settle([work], SimpleNamespace(proxy=None, doubt=lambda *given: None))
+    last_outlet.settle([work], SimpleNamespace(proxy=None, doubt=lambda *given: None))
     assert (work.wiring_seen, work.doubt, work.said) == (True, None, [])
 
 
 def test_not_all_boards_of_a_large_node_are_looked_at_at_once(settled, monkeypatch):
     """Lost: the node's threads and sockets, to a wiring in which every board is in doubt; or minutes, one by one."""
-    most, real = [], feeding.ThreadPoolExecutor
+    most, real = [], last_outlet.ThreadPoolExecutor
     monkeypatch.setattr(
-        feeding, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
+        last_outlet, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
     )
     settled(wanted("on", "on"))
     assert 16 <= most[0] <= 128
@@ -295,11 +295,11 @@ def test_only_boards_in_doubt_are_refused(doubted, off_by_all, over, ends):
     """Lost: a start of a board that is off by both outlets; or a stop that cuts another's power."""
     error = Refused("its wiring names another", "board0", "correct it") if doubted else None
     work = Work(doubt=error, off_by_all=off_by_all, over=over)
-    feeding.refuse_doubted([work])
+    last_outlet.refuse_doubted([work])
     assert work.failed == ([(None, error)] if ends else [])
     assert work.said == ([("error", str(error))] if ends else [])
     if doubted and not off_by_all:
         with pytest.raises(Refused):
-            feeding.must_be_settled(work)
+            last_outlet.must_be_settled(work)
     else:
-        feeding.must_be_settled(work)
+        last_outlet.must_be_settled(work)

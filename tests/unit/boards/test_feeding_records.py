@@ -10,11 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim, Fed, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OWN_KEY
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import ALIVE, OWN_KEY
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    Claim,
+    Fed,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 HERE, THERE = Fed("pdu-a", "1", "10.0.100.1"), Fed("pdu-a", "2", "10.0.100.1")
 
@@ -209,8 +213,8 @@ def test_a_copy_of_anothers_record_is_no_loss_where_nobody_was(tmp_path, monkeyp
 
         return make
 
-    monkeypatch.setattr(feeding, "Root", part("roots"))
-    monkeypatch.setattr(feeding, "DiskFiles", part("disks"))
+    monkeypatch.setattr(last_outlet, "Root", part("roots"))
+    monkeypatch.setattr(last_outlet, "DiskFiles", part("disks"))
     feeds = node(records, tmp_path)
     assert feeds.is_unknown(board(4)) is lost
     assert feeds.kept(4) is None
@@ -244,8 +248,8 @@ def compared(monkeypatch, look, fed, lost=(), names=(), outlets=None):
         made.append(sorted(pdus))
         return {name: (outlets or {}, None) for name in pdus}
 
-    monkeypatch.setattr(feeding, "statuses", statuses)
-    feeding.compare(node(records).proxy, [look], names)
+    monkeypatch.setattr(last_outlet, "statuses", statuses)
+    last_outlet.compare(node(records).proxy, [look], names)
     return records.written, made
 
 

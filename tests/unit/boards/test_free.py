@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import free
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import free_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 
 BOARD = SimpleNamespace(id=3, name="board3")
 DAMAGED = HeteroError("what it says of a claim cannot be read", "board3.json", "look")
@@ -25,11 +25,11 @@ def node(monkeypatch):
     """A node on which so much is left of a board."""
 
     def make(root=None, archive=None, record=None, disks=(), left=(), unwiped=(), **recorded):
-        monkeypatch.setattr(free, "whose_root", lambda proxy, board: root)
-        monkeypatch.setattr(free, "whose_archive", lambda proxy, board: archive)
-        monkeypatch.setattr(free, "used", lambda proxy, board: list(disks))
-        monkeypatch.setattr(free, "leftovers", lambda proxy, board: iter(left))
-        monkeypatch.setattr(free, "unwiped", lambda proxy, board: list(unwiped))
+        monkeypatch.setattr(free_boards, "whose_root", lambda proxy, board: root)
+        monkeypatch.setattr(free_boards, "whose_archive", lambda proxy, board: archive)
+        monkeypatch.setattr(free_boards, "used", lambda proxy, board: list(disks))
+        monkeypatch.setattr(free_boards, "leftovers", lambda proxy, board: iter(left))
+        monkeypatch.setattr(free_boards, "unwiped", lambda proxy, board: list(unwiped))
         released = []
 
         def read(number):
@@ -61,8 +61,8 @@ def node(monkeypatch):
 def test_what_lies_here_says_that_a_board_is_somebodys(node, left, why):
     """Lost: the root of a claim that the database forgot; or a free board, for a claim that was cut off."""
     proxy, record = node(**left)
-    said = free.left_by(proxy, BOARD, record)
-    assert free.somebodys(proxy, BOARD, record) == said
+    said = free_boards.left_by(proxy, BOARD, record)
+    assert free_boards.somebodys(proxy, BOARD, record) == said
     if why is None:
         assert said is None
     else:
@@ -84,7 +84,7 @@ def test_what_lies_here_says_that_a_board_is_somebodys(node, left, why):
 def test_an_outlet_that_is_on_says_so_too(node, known, why):
     """Lost: the board of who switched it on by hand, or a tenant's disk."""
     proxy, record = node(**known)
-    said = free.somebodys(proxy, BOARD, record)
+    said = free_boards.somebodys(proxy, BOARD, record)
     assert said == why if why is None else said.startswith(why)
     if why and "disk" in why:
         assert "-e node=board3" in said
@@ -109,13 +109,13 @@ def test_an_outlet_that_is_on_says_so_too(node, known, why):
 def test_a_board_is_given_back_only_when_nothing_is_left(node, known, texts):
     """Lost: the next tenant finds what the last one left; or all that is to be done, one at a time."""
     proxy, _record = node(**known)
-    assert free.in_the_way(proxy, BOARD) == texts
+    assert free_boards.in_the_way(proxy, BOARD) == texts
     if not texts:
-        free.give_back(proxy, BOARD, "the claim", "board3", "look")
+        free_boards.give_back(proxy, BOARD, "the claim", "board3", "look")
         assert proxy.released == [(3, "the claim", None)]
         return
     for thing, name in (("board3", ""), ("jackie", "board3 ")):
         with pytest.raises(Refused) as caught:
-            free.give_back(proxy, BOARD, "the claim", thing, "look")
+            free_boards.give_back(proxy, BOARD, "the claim", thing, "look")
         assert str(caught.value) == f"{thing}: {name}is not clean: {'; '.join(texts)}: look"
     assert proxy.released == []

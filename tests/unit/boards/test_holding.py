@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.doubt import Doubt
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
 
 #: Of which a name server says an address.
 NAMED = {"pdu-a.lab": ["10.0.100.1"], "pdu-b.lab": ["10.0.100.2"]}

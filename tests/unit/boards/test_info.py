@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import info
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Event, Record
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Event, Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 
 BOARD = SimpleNamespace(
     id=2, name="board2", ip="10.0.2.3", mac="00:1a", arch="TILEPro64", geometry="8x8", columns={"id": 2, "vcpus": 10}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import job
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import job
 
 
 @pytest.mark.parametrize(("newest", "after"), [({4: 7, 2: 9}, 9), ({4: 7}, 7), ({}, 0)])

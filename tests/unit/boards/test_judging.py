@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boot_loop, power_proof
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
     DECIDING,
@@ -21,11 +21,18 @@ from ansible_collections.hetero.compute.plugins.module_utils.boards.booting impo
     SWITCHING,
     Boot,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE, KERNEL, NFS, OTHER_DHCP, TFTP
-from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    FIRMWARE,
+    KERNEL,
+    NFS,
+    OTHER_DHCP,
+    TFTP,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 
 KEY = WrongHostKey("another host key answers there", "10.0.2.1")
 STEP = StepFailed("image", "mboot says: no space", "board0", "make room", screen="full")

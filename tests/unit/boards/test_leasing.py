@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import leasing
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.leases import as_date
-from ansible_collections.hetero.compute.plugins.module_utils.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_leases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.leases import as_date
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -26,7 +26,7 @@ def proxy(node):
 
 def extend(proxy, hours, request="jackie", owner=None, created=(), check=False, **more):
     change = Change(check)
-    return leasing.extend(proxy, request, owner, hours, created, change, Deadline(5), **more), change
+    return board_leases.extend(proxy, request, owner, hours, created, change, Deadline(5), **more), change
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -82,7 +82,7 @@ def test_a_clock_that_is_behind_sets_no_end(proxy, monkeypatch):
         asked.append((store, verb, dry))
         raise Refused("is behind", "the clock")
 
-    monkeypatch.setattr(leasing, "begin_lease", behind)
+    monkeypatch.setattr(board_leases, "extend_lease", behind)
     with pytest.raises(Refused, match="the clock: is behind"):
         extend(proxy, 1)
     assert asked == [(proxy.store, "reap", False)]
@@ -117,7 +117,7 @@ def test_of_several_those_that_were_asked_for(proxy):
 def test_one_that_was_given_back_meanwhile_is_asked_for_anew(proxy, monkeypatch):
     """Lost: the word that there is nothing any more whose lease could be set."""
     (mine,) = claimed(proxy, made=False)
-    monkeypatch.setattr(leasing, "ids_of", lambda *words: proxy.store.release(0, mine) or [0])
+    monkeypatch.setattr(board_leases, "ids_of", lambda *words: proxy.store.release(0, mine) or [0])
     assert extend(proxy, 1)[0]["msg"] == "board0: was given back meanwhile: ask for jackie anew"
 
 

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_boot, lifecycle, presence
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.rebooting import Rebooting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.reboots import Rebooting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 
 ERROR = HeteroError("does not answer", "board0", "look at it", screen="x")
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, looks, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import looks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
 def test_a_board_that_was_not_looked_at_has_an_answer_too():
@@ -30,8 +32,8 @@ def test_a_record_that_cannot_be_taken_over_is_said_and_its_board_is_left(monkey
     def full(*_given):
         raise HeteroError("no space is left", "/state/claims/board0.json", "free some")
 
-    monkeypatch.setattr(adopting, "decide", full)
+    monkeypatch.setattr(adoption, "decide", full)
     look = looks.Look(SimpleNamespace())
-    reconciling._adopt(None, look, ())
+    reconciliation._adopt(None, look, ())
     assert look.found == [dict(found="/state/claims/board0.json: no space is left: free some", done=None)]
     assert look.settled

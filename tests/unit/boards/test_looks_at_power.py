@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import deadline
-from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof, presence
-from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 
 
 class Clock:

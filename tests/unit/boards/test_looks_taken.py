@@ -10,14 +10,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import adopting, looks, misfiled, record_notes
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen, not_adopted
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption, record_notes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import (
+    ALIVE,
+    OTHER_KEY,
+    OWN_KEY,
+    SILENT,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import misfiled_records
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import looks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen, not_adopted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -151,10 +161,10 @@ def test_status_says_that_a_record_is_lost(node, proxy, leased):
     """Lost: that a lease waits for a word, until nobody knows any more what it was."""
     (mine,) = claimed(proxy, **(dict(lease_hours=1) if leased else {}))
     node.record(0).unlink()
-    lost = adopting.LOST if leased else adopting.LOST_ENDLESS
+    lost = adoption.LOST if leased else adoption.LOST_ENDLESS
     assert told(proxy, [0]) == lost.format(name="jackie")
     proxy.store.power_seen(0, "on")
-    doubt = adopting.doubt_of(proxy, proxy.boards[0], mine, "on")
+    doubt = adoption.doubt_of(proxy, proxy.boards[0], mine, "on")
     assert told(proxy, [0]) == f"{doubt.what}: {doubt.remedy}"
     proxy.store.power_seen(0, "off")
     assert told(proxy, [0]) == lost.format(name="jackie")
@@ -168,9 +178,9 @@ def test_status_says_that_a_record_cannot_be_read(node, proxy):
     (mine,) = claimed(proxy)
     node.record(0).write_text("{")
     found = f"{node.record(0)}: what it says of a claim cannot be read"
-    assert told(proxy) == f"{found}, {misfiled.NO_PROOF.format(name='jackie')}"
+    assert told(proxy) == f"{found}, {misfiled_records.NO_PROOF.format(name='jackie')}"
     node.root(0, mine)
-    assert told(proxy) == f"{found}: {misfiled.ADOPT.format(name='jackie')}"
+    assert told(proxy) == f"{found}: {misfiled_records.ADOPT.format(name='jackie')}"
     node.root(0, mine, of="eve 1.0")
     assert told(proxy).startswith(f"{found}: nothing of its board is touched")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lost_database
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
-from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import lost_database
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 

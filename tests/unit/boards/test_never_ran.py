@@ -9,16 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board
 
 
 @pytest.mark.parametrize(("said", "never_ran"), [({}, False), (dict(never_ran=True), True)])
 def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran):
     """Lost: the root or the disks of an instance that ran, for which nobody said a word."""
     given = []
-    monkeypatch.setattr(instances.board_images, "absent", lambda *words: given.append(words[-1]))
-    monkeypatch.setattr(instances.wiping, "wipe", lambda proxy, ids, wish, options: given.append(options.never_ran))
-    request = instances.Request.__new__(instances.Request)
+    monkeypatch.setattr(board.board_images, "absent", lambda *words: given.append(words[-1]))
+    monkeypatch.setattr(board.wipes, "wipe", lambda proxy, ids, wish, options: given.append(options.never_ran))
+    request = board.Request.__new__(board.Request)
     request.proxy, request.name, request.created, request.check = (
         SimpleNamespace(config={"wipe": {}}),
         "jackie",
@@ -26,7 +26,7 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
         False,
     )
     request.params = dict(wipe_method=None, wipe_verify=None)
-    monkeypatch.setattr(instances.Request, "options", instances.lifecycle.Options())
+    monkeypatch.setattr(board.Request, "options", board.lifecycle.Options())
     request.steps = SimpleNamespace(took=lambda result, name: True)
     request.remove([0], **said)
     request.wipe([0], **said)

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import outlet_power as module
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import outlet_power as module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy
 
 #: Board → how it is wired, as proxy.json has it.
 WIRING = {

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_line
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu, until
 
 #: What a busy machine may take for what should take a second or two.

@@ -10,9 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_line
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import OutletsFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    Busy,
+    HeteroError,
+    Lost,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import OutletsFailed
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop
-from ansible_collections.hetero.compute.plugins.module_utils.boards.pdu_loop import PduLoop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.pdu_loop import PduLoop
 
 
 class Loop(PduLoop):

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
 
 HOST, OTHER = "10.0.100.1", "10.0.100.2"
 FENCE, COMMAND = dict(driver="fence", agent="fence_x"), dict(driver="command", script="/opt/a")

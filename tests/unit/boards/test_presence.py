@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import presence
-from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 
 
 class Played:

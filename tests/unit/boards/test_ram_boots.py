@@ -9,7 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, ram_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ram import has_ram_image, ram_image
 
 
 class Nothing:
@@ -83,3 +86,14 @@ def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
     monkeypatch.setattr(ram_boot, "INITRD", "initrd")
     ram.before_boot()
     ram.must_be_the_board()
+
+
+def test_a_board_of_no_architecture_has_no_ram_image():
+    """Lost: an AttributeError in place of words where the boards file gives a board no arch."""
+    proxy, board = (
+        SimpleNamespace(config={"ram_images": {"tilepro64": "ram"}}),
+        SimpleNamespace(arch=None, name="board4"),
+    )
+    assert not has_ram_image(proxy, board)
+    with pytest.raises(BadInput, match="no RAM image is configured for"):
+        ram_image(proxy, board)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, rebooting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import DECIDING
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import DECIDING
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 
 
 def test_no_session_of_a_pdu_is_held_while_a_board_is_asked_whose_it_is(monkeypatch):
     """Lost: minutes for all others of that PDU, which lets one in at a time, while a silent board is asked."""
     later = []
-    loop = rebooting.Rebooting.__new__(rebooting.Rebooting)
+    loop = reboots.Rebooting.__new__(reboots.Rebooting)
     loop.options, loop.check, loop._spawn = lifecycle.Options(), False, later.append
     work = SimpleNamespace(pdu="pdu-a", outlet="1", over=False)
     boot = SimpleNamespace(work=work, outlet_now="on", stage=DECIDING, cancelled=None)
@@ -24,7 +25,7 @@ def test_no_session_of_a_pdu_is_held_while_a_board_is_asked_whose_it_is(monkeypa
     assert not loop._asks("pdu-a")
     # and then by power
     done = []
-    monkeypatch.setattr(rebooting, "is_others", lambda work, cancelled: False)
+    monkeypatch.setattr(reboots, "is_others", lambda work, cancelled: False)
     loop._post = lambda handler, *words: handler(*words)
     loop._by_power = lambda boot, why: done.append((boot.stage, why))
     later.pop()()

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import rebuilding
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import rebuilds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 
 BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1")
@@ -44,21 +44,21 @@ def node(monkeypatch, tmp_path):
     def get(name):
         return SimpleNamespace(name=name, hash=HASHES[name])
 
-    monkeypatch.setattr(rebuilding, "each", each)
-    monkeypatch.setattr(rebuilding, "ids_of", lambda proxy, request, numbers: [request, *numbers])
-    monkeypatch.setattr(rebuilding.feeding, "Feeds", lambda proxy: "feeds")
-    monkeypatch.setattr(rebuilding, "image_store", lambda proxy: SimpleNamespace(get=get))
-    monkeypatch.setattr(rebuilding, "check_arch", lambda board, image: done.append(("arch", image.name)))
-    monkeypatch.setattr(rebuilding, "_must_be_its_own", lambda *given: done.append("its own"))
-    monkeypatch.setattr(rebuilding, "size_of", lambda proxy, board, flavor: 77)
+    monkeypatch.setattr(rebuilds, "each", each)
+    monkeypatch.setattr(rebuilds, "ids_of", lambda proxy, request, numbers: [request, *numbers])
+    monkeypatch.setattr(rebuilds.last_outlet, "Feeds", lambda proxy: "feeds")
+    monkeypatch.setattr(rebuilds, "image_store", lambda proxy: SimpleNamespace(get=get))
+    monkeypatch.setattr(rebuilds, "check_arch", lambda board, image: done.append(("arch", image.name)))
+    monkeypatch.setattr(rebuilds, "_must_be_its_own", lambda *given: done.append("its own"))
+    monkeypatch.setattr(rebuilds, "size_of", lambda proxy, board, flavor: 77)
     room = SimpleNamespace(check=lambda size, instead: done.append(("room", size, instead.split("/")[-2])))
-    monkeypatch.setattr(rebuilding, "room_of", lambda proxy: room)
+    monkeypatch.setattr(rebuilds, "room_of", lambda proxy: room)
     return found
 
 
 def rebuild(node, image=None, key=None, fresh=False, owner=None, check=False):
     change = Change(check)
-    result = rebuilding.rebuild(node, "eve", owner, image, key, fresh, (5.0,), change, "soon", (1,))
+    result = rebuilds.rebuild(node, "eve", owner, image, key, fresh, (5.0,), change, "soon", (1,))
     assert node.asked == [(["eve", 1], "rebuild", "soon", "eve", (5.0,))]
     return result, change.diff
 
@@ -105,7 +105,7 @@ def test_what_is_so_already_is_left(node, given):
 
 
 def test_a_root_on_its_own_disk_needs_no_room(node):
-    node.claim = rebuilding.replace(EVE, boot_source="disk")
+    node.claim = rebuilds.replace(EVE, boot_source="disk")
     rebuild(node, fresh=True)
     assert not any(one[0] == "room" for one in node.done)
     assert "all that is in the root of eve-1 on its own disk goes" in node.done[-1][1]
@@ -119,7 +119,7 @@ def test_a_root_on_its_own_disk_needs_no_room(node):
         (EVE, "error", {}, "board0: is in error: without a note: terminate eve-1 and ask for it anew"),
         (EVE, "maintenance", {}, "board0: is in maintenance: without a note: terminate eve-1"),
         (
-            rebuilding.replace(EVE, ssh_public_key="x"),
+            rebuilds.replace(EVE, ssh_public_key="x"),
             "running",
             {},
             "board0: the ssh key of eve-1's claim in state.db",
@@ -136,28 +136,28 @@ def test_what_is_refused_changes_nothing(node, claim, state, given, why):
 
 def test_damaged_keys_can_be_given_anew(node):
     """Lost: the way out of them that is printed."""
-    node.claim = rebuilding.replace(EVE, ssh_public_key="x")
+    node.claim = rebuilds.replace(EVE, ssh_public_key="x")
     assert rebuild(node, key=KEY)[0]["to_rebuild"] == [0]
 
 
 def test_how_much_goes_is_said(tmp_path):
     """Lost: a look at what is thrown away, by who asked for it by mistake."""
     node = SimpleNamespace(config={"state_folder": str(tmp_path)})
-    file = rebuilding.Root(str(tmp_path), 0).file
-    rebuilding.os.makedirs(rebuilding.os.path.dirname(file), exist_ok=True)
+    file = rebuilds.Root(str(tmp_path), 0).file
+    rebuilds.os.makedirs(rebuilds.os.path.dirname(file), exist_ok=True)
     with open(file, "wb") as root:
         root.write(b"x" * (3 << 20))
         root.flush()
-        rebuilding.os.fsync(root.fileno())
-    size = rebuilding.gibibytes(512 * rebuilding.os.stat(file).st_blocks)
-    assert f"the root of eve-1 ({size}) goes; its name, board0" in rebuilding._goes(node, BOARD, EVE)
+        rebuilds.os.fsync(root.fileno())
+    size = rebuilds.gibibytes(512 * rebuilds.os.stat(file).st_blocks)
+    assert f"the root of eve-1 ({size}) goes; its name, board0" in rebuilds._goes(node, BOARD, EVE)
 
 
 def test_a_claim_as_a_rebuild_leaves_it():
     """Lost: what the dry run of a whole rebuild says."""
-    anew = rebuilding.replace(EVE, image_hash=None, host_key=None)
-    assert rebuilding.rebuilt_claim(EVE) == anew
-    assert rebuilding.rebuilt_claim(EVE, "fedora") == rebuilding.replace(anew, image="fedora")
+    anew = rebuilds.replace(EVE, image_hash=None, host_key=None)
+    assert rebuilds.rebuilt_claim(EVE) == anew
+    assert rebuilds.rebuilt_claim(EVE, "fedora") == rebuilds.replace(anew, image="fedora")
 
 
 @pytest.mark.parametrize(
@@ -173,22 +173,22 @@ def test_a_board_that_shows_anothers_key_is_not_stopped(monkeypatch, state, othe
             self.proxy = proxy
 
     for name in ("refuse_anothers", "refuse_unproven", "must_know_the_lease"):
-        monkeypatch.setattr(rebuilding, name, lambda *given, name=name: asked.append(name))
-    monkeypatch.setattr(rebuilding, "BoardWork", Work)
-    monkeypatch.setattr(rebuilding, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: "driver"))
+        monkeypatch.setattr(rebuilds, name, lambda *given, name=name: asked.append(name))
+    monkeypatch.setattr(rebuilds, "BoardWork", Work)
+    monkeypatch.setattr(rebuilds, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: "driver"))
+    monkeypatch.setattr(rebuilds, "is_others", lambda work: others and (work.record, work.driver) == (record, "driver"))
+    last_outlet = rebuilds.last_outlet
     monkeypatch.setattr(
-        rebuilding, "is_others", lambda work: others and (work.record, work.driver) == (record, "driver")
+        last_outlet, "settle", lambda works, feeds: asked.append((works[0].pdu, works[0].outlet, feeds))
     )
-    feeding = rebuilding.feeding
-    monkeypatch.setattr(feeding, "settle", lambda works, feeds: asked.append((works[0].pdu, works[0].outlet, feeds)))
-    monkeypatch.setattr(feeding, "must_be_settled", lambda work: asked.append("settled"))
+    monkeypatch.setattr(last_outlet, "must_be_settled", lambda work: asked.append("settled"))
     record = SimpleNamespace(state=state, claim=EVE)
     node = SimpleNamespace(outlet=lambda board: ("pdu-a", "5"))
     first = ["refuse_anothers", "refuse_unproven", "must_know_the_lease"]
     if refused:
         with pytest.raises(Refused, match="board0: "):
-            rebuilding._must_be_its_own(node, BOARD, record, None, "feeds")
+            rebuilds._must_be_its_own(node, BOARD, record, None, "feeds")
         assert asked == first
     else:
-        rebuilding._must_be_its_own(node, BOARD, record, None, "feeds")
+        rebuilds._must_be_its_own(node, BOARD, record, None, "feeds")
         assert asked == [*first, ("pdu-a", "5", "feeds"), "settled"]

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import SILENT
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import SILENT
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -42,11 +42,11 @@ def test_outlets_are_asked_and_written_down(node, proxy):
     """Lost: what an outlet says, by which a board is given back; or that nobody knows."""
     node.outlets(board1="on")
     looks = [look_at(proxy, board, power="x") for board in (0, 1)]
-    reconciling._ask_outlets(proxy, looks, Deadline(5))
+    reconciliation._ask_outlets(proxy, looks, Deadline(5))
     assert [(look.power, look.unseen, look.found) for look in looks] == [("off", False, []), ("on", False, [])]
     assert [proxy.store.record(board).power for board in (0, 1, 2)] == ["off", "on", None]
     (node.folder / "pdu-a.json").unlink()
-    reconciling._ask_outlets(proxy, looks, Deadline(5))
+    reconciliation._ask_outlets(proxy, looks, Deadline(5))
     assert [(look.power, look.unseen) for look in looks] == [(None, True), (None, True)]
     assert looks[0].found[0]["found"].startswith("its outlet is not known, so it is left as it is: ")
 
@@ -55,9 +55,9 @@ def test_who_answers_is_asked_where_there_is_a_key(node, proxy, monkeypatch):
     """Lost: who is on a board; or the time of a look at each that nobody has."""
     claimed(proxy, "lab", (0, 1))
     proxy.store.put("lab-1", host_key="ssh-ed25519 H")
-    monkeypatch.setattr(reconciling, "_answer", lambda look: f"answer of {look.work.board.name}")
+    monkeypatch.setattr(reconciliation, "_answer", lambda look: f"answer of {look.work.board.name}")
     looks = [look_at(proxy, board) for board in (0, 1, 2)]
-    reconciling._ask_boards(proxy, looks)
+    reconciliation._ask_boards(proxy, looks)
     assert [look.ssh for look in looks] == ["answer of board0", None, None]
     assert [look.work.driver.name for look in looks] == ["fake"] * 3
 
@@ -68,11 +68,11 @@ def test_who_answers_is_asked_where_there_is_a_key(node, proxy, monkeypatch):
 def test_a_board_without_power_is_asked_only_where_something_answers(proxy, monkeypatch, power, alive, asked):
     """Lost: seconds for each board that is off; or a machine that another outlet feeds."""
     patience = []
-    monkeypatch.setattr(reconciling.presence, "strain", lambda: 2.0)
+    monkeypatch.setattr(reconciliation.presence, "strain", lambda: 2.0)
     monkeypatch.setattr(
-        reconciling.presence, "look", lambda work, over, limit: patience.append((over.is_set(), limit)) or SILENT
+        reconciliation.presence, "look", lambda work, over, limit: patience.append((over.is_set(), limit)) or SILENT
     )
-    assert reconciling._answer(look_at(proxy, power=power, alive=alive)) == (SILENT if asked else None)
+    assert reconciliation._answer(look_at(proxy, power=power, alive=alive)) == (SILENT if asked else None)
     assert patience == ([(False, 12.0)] if asked else [])
 
 
@@ -81,16 +81,16 @@ def test_the_whole_result(node, proxy, monkeypatch):
     node.outlets(board1="on")
     node.config["boards"]["2"]["outlet"] = "9"
     held = []
-    real = reconciling._ask_outlets
+    real = reconciliation._ask_outlets
     monkeypatch.setattr(
-        reconciling,
+        reconciliation,
         "_ask_outlets",
         lambda *words: held.append(held_by(str(node.run_folder), "board0")) or real(*words),
     )
     with node.proxy() as again:
         claimed(again, boards=[0], made=False)
         with lock(str(node.run_folder), "board2", "start", "jo", Deadline(5)):
-            result = reconciling.reconcile(again, None, Change(), 0.2, forget=["nobody"], remove=["board7"])
+            result = reconciliation.reconcile(again, None, Change(), 0.2, forget=["nobody"], remove=["board7"])
         assert held[0].startswith("reconcile (")
         assert again.store.record(1).power == "off"
     assert [board["name"] for board in result["boards"]] == ["board0", "board1", "board2"]
@@ -109,10 +109,10 @@ def test_a_look_at_some_boards_says_nothing_of_others(node, proxy):
     node.name_boards([0, 1])
     with node.proxy() as again:
         given = dict(forget=["jackie"], remove=["board2"])
-        result = reconciling.reconcile(again, [1], Change(), 5, **given)
+        result = reconciliation.reconcile(again, [1], Change(), 5, **given)
         assert ([board["name"] for board in result["boards"]], result["changed"]) == (["board1"], False)
         assert (result["others"], result["ended"], result["removed"], result["kept"]) == ([], [], [], ["jackie"])
-        dry = reconciling.reconcile(again, None, Change(True), 5, **given)
+        dry = reconciliation.reconcile(again, None, Change(True), 5, **given)
         assert (dry["ended"], dry["changed"]) == (["jackie"], True)
         assert dry["others"] == ["claim of jackie (ann) on board2: would be ended"]
 
@@ -120,6 +120,6 @@ def test_a_look_at_some_boards_says_nothing_of_others(node, proxy):
 @pytest.mark.parametrize(("check", "done"), [(True, "would be removed"), (False, "removed")])
 def test_what_was_removed_is_told_as_lines(check, done):
     """Lost: what an operator's word took away."""
-    assert reconciling._lines_of({"board7": ["a", "b"]}, Change(check)) == [
+    assert reconciliation._lines_of({"board7": ["a", "b"]}, Change(check)) == [
         dict(instance=None, node="board7", phase="reconcile", text=f"{done}: a; b", seconds=None)
     ]

@@ -9,13 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof, reconciling, states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import OUT_OF_USE
-from ansible_collections.hetero.compute.plugins.module_utils.boards.looks import Look, Seen
-from ansible_collections.hetero.compute.plugins.module_utils.boards.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import (
+    ALIVE,
+    OTHER_KEY,
+    OWN_KEY,
+    SILENT,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import OUT_OF_USE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -41,9 +48,9 @@ def parts(monkeypatch):
 
         return do
 
-    monkeypatch.setattr(reconciling, "put_back", put_back)
-    monkeypatch.setattr(reconciling, "ensure_entry", entry("written"))
-    monkeypatch.setattr(reconciling, "remove_entry", entry("removed"))
+    monkeypatch.setattr(reconciliation, "put_back", put_back)
+    monkeypatch.setattr(reconciliation, "ensure_entry", entry("written"))
+    monkeypatch.setattr(reconciliation, "remove_entry", entry("removed"))
     return found
 
 
@@ -64,7 +71,7 @@ def move(proxy, *ways, board=0, note=""):
 
 
 def judge(proxy, look, crossed=()):
-    reconciling._judge(proxy, look, list(crossed))
+    reconciliation._judge(proxy, look, list(crossed))
     return [(entry["found"], entry["done"]) for entry in look.found]
 
 
@@ -172,16 +179,18 @@ def test_what_may_be_somebodys_is_not_freed(node, proxy):
     assert judge(proxy, look_at(proxy, alive=(3,)))[0][1] == "off, cleaned, free"
     node.root(0, SimpleNamespace(instance="eve", created=1.0, image_hash="x"))
     look = look_at(proxy, power="off")
-    text = f"has the root of eve, of which no claim is known: nothing of it is touched: {reconciling.PUT_BACK}"
+    text = f"has the root of eve, of which no claim is known: nothing of it is touched: {reconciliation.PUT_BACK}"
     assert (judge(proxy, look), look.nobodys) == ([(text, None)], False)
 
 
 def test_a_disk_that_somebody_used_is_not_freed(proxy, monkeypatch):
     """Lost: what a tenant wrote to it, or the way to have it wiped."""
-    monkeypatch.setattr(reconciling.disks, "used", lambda proxy, board: ["disk /dev/sda was used by eve", "more"])
+    monkeypatch.setattr(
+        reconciliation.disk_records, "used", lambda proxy, board: ["disk /dev/sda was used by eve", "more"]
+    )
     look = look_at(proxy)
     ((text, done),) = judge(proxy, look)
-    wiped = reconciling.WIPED_BY.format(board="board0")
+    wiped = reconciliation.WIPED_BY.format(board="board0")
     assert (text, done) == (
         f"disk /dev/sda was used by eve, and no claim is known: nothing of it is touched: {wiped}", None,
     )  # fmt: skip
@@ -196,12 +205,12 @@ def test_what_could_not_be_freed_is_said(proxy, monkeypatch):
         assert options.check is False
         works[0].fail(None, HeteroError("is stuck", "outlet 1"))
 
-    monkeypatch.setattr(reconciling, "release", release)
+    monkeypatch.setattr(reconciliation, "release", release)
     looks = [look_at(proxy), look_at(proxy, 1)]
     for look in looks:
         judge(proxy, look)
     looks[1].note("left by nobody: x", "off, cleaned, free")
-    reconciling._free(proxy, looks, Change())
+    reconciliation._free(proxy, looks, Change())
     assert looks[0].found == [
         dict(found="its outlet is on, and nobody has it", done=None),
         dict(found="could not be freed: outlet 1: is stuck", done=None),
@@ -239,7 +248,7 @@ def test_what_is_off_is_recorded_as_off(node, proxy, state, check):
         "board0", {"state": state}, {"state": "power off"},
     )  # fmt: skip
     record = proxy.store.record(0)
-    assert (record.state, record.note) == ((state, "") if check else ("power off", states.FOUND_OFF))
+    assert (record.state, record.note) == ((state, "") if check else ("power off", board_states.FOUND_OFF))
     unwatched = [event.text for event in proxy.store.events() if event.phase == "unwatched"]
     assert unwatched == (
         ["it had power and nobody looked: jackie may have run"] if state == "booting" and not check else []
@@ -306,7 +315,7 @@ def test_one_of_which_nothing_is_left_is_said(proxy, parts, state, check):
     """Lost: the way out of a claim that a database brought back; or its record, which names a start as the way."""
     claimed(proxy)
     move(proxy, *(["booting", "running"] if state == "running" else []))
-    left = (reconciling.LEFT_OVER.format(name="jackie"), None)
+    left = (reconciliation.LEFT_OVER.format(name="jackie"), None)
     mended = [("recorded as running, its outlet is off", "recorded as power off")] if state == "running" else []
     look = look_at(proxy, power="off", check=check)
     assert judge(proxy, look) == [*mended, left]
@@ -314,7 +323,7 @@ def test_one_of_which_nothing_is_left_is_said(proxy, parts, state, check):
     if state == "running":
         assert look.work.change.diff[0]["before"] == {"state": "running"}
         assert look.work.change.diff[0]["after"] == {"state": "power off"}
-        assert (record.state, record.note) == (("running", "") if check else ("power off", reconciling.ROOT_GONE))
+        assert (record.state, record.note) == (("running", "") if check else ("power off", reconciliation.ROOT_GONE))
     assert parts.put == []
 
 
@@ -324,7 +333,7 @@ def test_who_waits_for_what_is_put_back_is_asked_again(node, proxy, parts, monke
     """Lost: a board told as dead although all it lacked was its export, put back a moment before."""
     running(node, proxy, "booting", "running")
     asked = []
-    monkeypatch.setattr(reconciling, "_answer", lambda look: asked.append(look) or OWN_KEY)
+    monkeypatch.setattr(reconciliation, "_answer", lambda look: asked.append(look) or OWN_KEY)
     parts.missing = ["export", "mount"]
     look = look_at(proxy, ssh=ssh, check=check)
     found = judge(proxy, look)
@@ -351,7 +360,7 @@ def test_what_is_yet_to_be_made_or_is_being_ended_is_not_put_back(node, proxy, p
 def test_what_is_about_to_go_is_said(node, proxy, monkeypatch):
     """Lost: a root whose file is gone, with the next restart."""
     running(node, proxy, "booting", "running")
-    monkeypatch.setattr(reconciling, "about_to_go", lambda proxy, board, claim: "its file is gone")
+    monkeypatch.setattr(reconciliation, "about_to_go", lambda proxy, board, claim: "its file is gone")
     assert judge(proxy, look_at(proxy, ssh=OWN_KEY)) == [("its file is gone", None)]
 
 

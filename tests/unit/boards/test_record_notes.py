@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import record_notes
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import record_notes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
 
 ROW = Claim(0, "jackie", "jackie", "ann", {}, "debian", "ssh-ed25519 A", 100.0, 200.0)
 

@@ -10,9 +10,9 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
 @pytest.fixture

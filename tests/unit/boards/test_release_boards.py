@@ -9,11 +9,11 @@ import types
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import release
-from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 

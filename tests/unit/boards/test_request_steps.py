@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the steps of a verb are given, and who is told (boards/instances.py). Whole verbs are in
+"""What the steps of a verb are given, and who is told (instances/kinds/board.py). Whole verbs are in
 verbs/test_instance_on_boards.py.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
@@ -29,7 +29,7 @@ def proxy(node):
 def request(proxy, node, check=False, **given):
     params = {name: option.get("default") for name, option in SPEC.options.items()}
     params.update(dict(node.params, kind="board", instance="lab", timeout=10, created=[], numbers=[]), **given)
-    return instances.Request(proxy, params, check)
+    return board_module.Request(proxy, params, check)
 
 
 # ---- steps
@@ -45,12 +45,12 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
         )
 
     for owner, name in (
-        (instances.board_images, "present"),
-        (instances.board_images, "absent"),
-        (instances.lifecycle, "start"),
-        (instances.lifecycle, "stop"),
-        (instances.leasing, "extend"),
-        (instances.wiping, "wipe"),
+        (board_module.board_images, "present"),
+        (board_module.board_images, "absent"),
+        (board_module.lifecycle, "start"),
+        (board_module.lifecycle, "stop"),
+        (board_module.board_leases, "extend"),
+        (board_module.wipes, "wipe"),
     ):
         fake(owner, name)
     asked = request(
@@ -80,7 +80,7 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
     assert (words[1], words[2].method, words[2].verify, words[3]) == (
         [0], "zero", "full", replace(asked.options, never_ran=True),
     )  # fmt: skip
-    instances.extended(asked)
+    board_module.extended(asked)
     words = given["extend"][0]
     assert (words[1:5], words[5].check, words[6].seconds, words[7]) == (("lab", "ann", 3.0, (5.0,)), True, 30.0, [2])
 
@@ -95,7 +95,7 @@ def test_a_claim_is_asked_for_with_all_that_was_said(node, proxy, monkeypatch, c
         wishes.append((wish, change.check))
         return dict(boards=[dict(board=0)], lines=["a"])
 
-    monkeypatch.setattr(instances.claiming, "present", present)
+    monkeypatch.setattr(board_module.board_claims, "present", present)
     words = dict(
         owner="ann", flavor=FLAVOR, image="debian", ssh_public_key=KEY, count=3, numbers=[1, 2], lease_hours=2.0
     )
@@ -120,7 +120,7 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
         assert on, "what was never started ends with its board on"
         return dict(boards=[dict(board=1)], lines=[])
 
-    monkeypatch.setattr(instances.claiming, "absent", absent)
+    monkeypatch.setattr(board_module.board_claims, "absent", absent)
     asked = request(proxy, node, check=check, owner="ann", numbers=[2], created=[5.0])
     assert asked.give_back([0])
     name, owner, board, deadline, change, numbers, created, left = given[0]
@@ -137,19 +137,19 @@ def test_who_acts_is_in_what_is_written_down(node, monkeypatch):
         actors.append((request.proxy.actor.split(" pid ")[0], request.check))
         raise HeteroError("is away", "pdu-a")
 
-    monkeypatch.setitem(instances.VERBS, "stopped", stops)
-    monkeypatch.setattr(instances.Request, "say_what_stays", lambda self: actors.append("said"))
+    monkeypatch.setitem(board_module.VERBS, "stopped", stops)
+    monkeypatch.setattr(board_module.Request, "say_what_stays", lambda self: actors.append("said"))
     params = {name: option.get("default") for name, option in SPEC.options.items()}
     params.update(node.params, kind="board", instance="lab", state="stopped", created=[], numbers=[])
     (node.folder / "proxy.json").write_text("{}")
     with node.proxy():
         pass
-    result = instances.work(params, False)
+    result = board_module.work(params, False)
     assert (result["failed"], result["msg"]) == (True, "pdu-a: is away")
-    instances.work(dict(params, owner="ann", flavor=FLAVOR), True)
+    board_module.work(dict(params, owner="ann", flavor=FLAVOR), True)
     assert actors == [("instance", False), ("ann", True)]
     actors.clear()
-    monkeypatch.setitem(instances.VERBS, "running", stops)
+    monkeypatch.setitem(board_module.VERBS, "running", stops)
     for flavor, check in ((FLAVOR, False), (FLAVOR, True), (None, False)):
-        instances.work(dict(params, state="running", flavor=flavor), check)
+        board_module.work(dict(params, state="running", flavor=flavor), check)
     assert actors.count("said") == 1

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import deadline
-from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline
 
 
 class Clock:

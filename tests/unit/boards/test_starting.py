@@ -10,10 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import presence, starting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import DECIDING, SWITCHING
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import UNWATCHED
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
+    DECIDING,
+    SWITCHING,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import UNWATCHED
 
 
 @pytest.mark.parametrize("stage_over", [(DECIDING, False, True), (SWITCHING, False, False), (DECIDING, True, False)])
@@ -99,7 +103,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     one = Starting.__new__(Starting)
     one.reboot, one.check = reboot, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
-    whys = {starting.NOT_PROVEN: "not proven", starting.ANOTHERS: "another's"}
+    whys = {starts.NOT_PROVEN: "not proven", starts.ANOTHERS: "another's"}
     for name, act in {
         "_resumes": lambda boot: resumes,
         "_was_ours": lambda boot: ours,
@@ -109,7 +113,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
         "_leave": lambda boot, why: did.append(f"left {whys[why]}"),
     }.items():
         monkeypatch.setattr(one, name, act, raising=False)
-    monkeypatch.setattr(starting, "note_unwatched", lambda work: None)
+    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
     one._decide(boot)
     looked = boot.stage == DECIDING and boot.outlet_now is not None
     cut = ["cold start"] if ours or boot.outlet_now == "off" else ["quarantine"]

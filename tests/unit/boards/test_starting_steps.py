@@ -12,16 +12,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding, power_proof, presence, starting
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     DECIDING,
     LISTENING,
     SWITCHING,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.ssh import WrongHostKey
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import (
+    last_outlet,
+    power_proof,
+    presence,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 
 BOARD = SimpleNamespace(id=3, name="board3", ip="10.0.2.4")
 
@@ -81,8 +86,8 @@ def boot_of(work, **more):
 def test_which_verbs_stop_at_a_doubt_before_anything_else(monkeypatch, reboot, how, refuses):
     """Lost: a reboot by ssh, which needs no outlet; or one by power cuts another's board."""
     did, works = [], [Work(), Work(over=True)]
-    monkeypatch.setattr(feeding, "settle", lambda works, feeds: did.append(("settle", works, feeds)))
-    monkeypatch.setattr(feeding, "refuse_doubted", lambda works: did.append(("refuse", works)))
+    monkeypatch.setattr(last_outlet, "settle", lambda works, feeds: did.append(("settle", works, feeds)))
+    monkeypatch.setattr(last_outlet, "refuse_doubted", lambda works: did.append(("refuse", works)))
     one = loop(reboot=reboot)
     one.options, one._feeds = Options(how=how), "the feeds"
     one.boots = {number: SimpleNamespace(work=work) for number, work in enumerate(works)}
@@ -123,18 +128,18 @@ def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, check)
         timers.append((seconds, post, given))
         return SimpleNamespace(start=lambda: timers.append("started"), daemon=False)
 
-    monkeypatch.setattr(starting, "threading", SimpleNamespace(Timer=timer))
+    monkeypatch.setattr(starts, "threading", SimpleNamespace(Timer=timer))
     one, boot = loop(check), boot_of(Work(state=state))
     one._wait_for_ssh = lambda boot, deadline, handler: waited.append((boot, 1 < deadline.seconds < 3, handler))
     one._probe(boot)
     if state in ("running", "booting"):
         assert boot.watching is boot.cancelled
         assert one.spawned == [("_look", (boot, boot.cancelled))]
-        assert timers == ([] if check else [(starting.TELL, one._post, (one._tell_look, boot)), "started"])
+        assert timers == ([] if check else [(starts.TELL, one._post, (one._tell_look, boot)), "started"])
         assert waited == []
     else:
         assert (one.spawned, timers, waited) == ([], [], [(boot, True, one._on_probe)])
-    assert 2 < starting.TELL < 4, "soon, and not for each board that answers"
+    assert 2 < starts.TELL < 4, "soon, and not for each board that answers"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +158,7 @@ def test_who_waits_for_a_board_that_does_not_answer_is_told_how_long(monkeypatch
     monkeypatch.setattr(presence, "strain", lambda: 2.0)
     work = Work(over=over)
     Starting._tell_look(boot_of(work, **{"outlet_now": "on", **more}))
-    text = starting.STILL_ASKED.format(quiet=2 * presence.QUIET, longest=2 * presence.LONGEST)
+    text = starts.STILL_ASKED.format(quiet=2 * presence.QUIET, longest=2 * presence.LONGEST)
     assert work.did == ([("wait", text)] if told else [])
 
 
@@ -213,16 +218,16 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
-    monkeypatch.setattr(starting, "note_unwatched", lambda work: None)
+    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
     one._decide(boot)
-    nobodys = starting.NOBODYS.format(name="jackie")
+    nobodys = starts.NOBODYS.format(name="jackie")
     expected = {
-        "left": ([("left", starting.SILENT_AT_WORK)], []),
+        "left": ([("left", starts.SILENT_AT_WORK)], []),
         "cold start": (["cold start"], []),
         "waits": ([], []),
-        "fails": ([], [("fails", None, f"board3: {starting.ON_BY_NOW.format(name='jackie')}")]),
+        "fails": ([], [("fails", None, f"board3: {starts.ON_BY_NOW.format(name='jackie')}")]),
         "quarantine": ([], [("quarantine", nobodys)]),
         "said": ([], [("error", nobodys)]),
     }
@@ -347,7 +352,7 @@ def test_a_cold_start(monkeypatch, check, before, doubt, off_by_all, done):
     """Lost: another board's power by a wrong wiring; a power cut for one that is off; or a dry run that switches."""
     got = []
     work = Work(doubt="in doubt" if doubt else None, off_by_all=off_by_all, state="power off")
-    monkeypatch.setattr(feeding, "refuse", lambda work: got.append("refused"))
+    monkeypatch.setattr(last_outlet, "refuse", lambda work: got.append("refused"))
     one, boot = loop(check), boot_of(work, outlet_now=before, watching="somebody")
     one._off = lambda boot, then: got.append("off" if then == one._on else "wrong")
     one._on = lambda boot: got.append("on")

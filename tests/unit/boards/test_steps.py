@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.steps import Steps
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.steps import Steps
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 
 
 def step(**more):
@@ -67,12 +67,12 @@ def test_what_went_wrong_first_is_told_first():
     ],
 )
 def test_why_a_board_is_not_free(state, note, instance, why):
-    assert states.why_not_free(state, note, instance, 120, 180) == why
+    assert board_states.why_not_free(state, note, instance, 120, 180) == why
 
 
 def test_the_ways_between_states():
     """Lost: a board in error comes back to the free ones without being cleaned, or one that failed never does."""
-    ways = {(one, other) for one, others in states.TRANSITIONS.items() for other in others}
+    ways = {(one, other) for one, others in board_states.TRANSITIONS.items() for other in others}
     assert ways == {
         ("power off", "booting"), ("power off", "maintenance"), ("power off", "error"),
         ("booting", "running"), ("booting", "error"), ("booting", "shutting down"),

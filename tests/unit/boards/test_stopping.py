@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import feeding, power_proof, stopping
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.stopping import Stopping
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.stops import Stopping
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 
 
 class Work:
@@ -58,7 +59,7 @@ class Work:
 @pytest.fixture
 def stopped(monkeypatch):
     """Make a Stopping of some works, without threads: what is spawned is kept, what is posted is done."""
-    monkeypatch.setattr(stopping, "remove_entry", lambda work: work.did.append("no entry"))
+    monkeypatch.setattr(stops, "remove_entry", lambda work: work.did.append("no entry"))
 
     def make(*works, **options):
         one = Stopping(SimpleNamespace(), list(works), Options(**options))
@@ -114,7 +115,7 @@ def test_who_ends_what_was_never_started_leaves_its_board_on(stopped):
     assert one.asked == []
     assert work.did[:2] == [
         ("seen", "on"),
-        ("power", f"pdu-a outlet 5: {stopping.NOBODYS.format(name='jackie')}", None),
+        ("power", f"pdu-a outlet 5: {stops.NOBODYS.format(name='jackie')}", None),
     ]
     assert work.did[2:] == ["no entry"]
     assert (work.over, work.state) == (True, "error")
@@ -139,15 +140,15 @@ def test_what_was_never_started_ends_whatever_its_outlet_feeds(stopped, monkeypa
     """Lost: the way out of a claim whose wiring names another's outlet: nothing is switched for it."""
     work = Work(never_had_power=never, over=False)
     asked = []
-    monkeypatch.setattr(feeding, "Feeds", lambda proxy: "feeds")
-    monkeypatch.setattr(feeding, "settle", lambda works, feeds: None)
+    monkeypatch.setattr(last_outlet, "Feeds", lambda proxy: "feeds")
+    monkeypatch.setattr(last_outlet, "settle", lambda works, feeds: None)
 
     def refuse_doubted(works):
         asked.extend(works)
         for one in [work]:
             one.over = True
 
-    monkeypatch.setattr(feeding, "refuse_doubted", refuse_doubted)
+    monkeypatch.setattr(last_outlet, "refuse_doubted", refuse_doubted)
     stopped(work, ends=ends).run()
     assert len(asked) == refused
 
@@ -190,7 +191,7 @@ def test_what_answers_where_the_outlet_is_off_keeps_nobody_on(stopped):
 )
 def test_whose_board_it_is_asks_who_wants_it_again(stopped, monkeypatch, keep, state, answered, others, told):
     """Lost: a way to end an instance whose key was changed; or the power of somebody else's board."""
-    monkeypatch.setattr(stopping, "is_others", lambda work: others)
+    monkeypatch.setattr(stops, "is_others", lambda work: others)
     work, got = Work(state=state), []
     one = stopped(work, keep=keep)
     did = []
@@ -203,7 +204,7 @@ def test_whose_board_it_is_asks_who_wants_it_again(stopped, monkeypatch, keep, s
 def test_a_board_in_doubt_is_not_switched_off(stopped, monkeypatch):
     """Lost: another board's power, by an outlet that only a slip names."""
     work = Work(doubt=Refused("its wiring names another", "board0", "correct it"))
-    monkeypatch.setattr(feeding, "refuse", lambda work: work.did.append("refused"))
+    monkeypatch.setattr(last_outlet, "refuse", lambda work: work.did.append("refused"))
     one = stopped(work)
     one._on_looked_before(work, False)
     status(one)
@@ -329,17 +330,15 @@ def test_a_pdu_that_is_away_leaves_its_boards_as_they_are(stopped):
 def test_a_stop_of_boards_that_are_in_doubt_ends_with_them(stopped, monkeypatch, check):
     """Lost: a call that never ends; or one that looks at boards, or asks PDUs, for boards that it must not touch."""
     did = []
-    monkeypatch.setattr(feeding, "Feeds", lambda proxy: "the feeds")
-    monkeypatch.setattr(feeding, "settle", lambda works, feeds: did.append(("settle", len(works), feeds)))
+    monkeypatch.setattr(last_outlet, "Feeds", lambda proxy: "the feeds")
+    monkeypatch.setattr(last_outlet, "settle", lambda works, feeds: did.append(("settle", len(works), feeds)))
 
     def refuse_doubted(works):
         works[0].over = True
 
-    monkeypatch.setattr(feeding, "refuse_doubted", refuse_doubted)
-    most, real = [], stopping.ThreadPoolExecutor
-    monkeypatch.setattr(
-        stopping, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
-    )
+    monkeypatch.setattr(last_outlet, "refuse_doubted", refuse_doubted)
+    most, real = [], stops.ThreadPoolExecutor
+    monkeypatch.setattr(stops, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers))
     doubted, work, other = Work(0, pdu="pdu-z"), Work(1), Work(2, pdu="pdu-b")
     one = stopped(doubted, work, other, check=check)
     closed = []

@@ -9,15 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import (
-    board_work,
-    hardware,
-    outlet_power,
-    power_proof,
-    rewiring,
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import wiring_lines
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import hardware
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import outlet_power, power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_work
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    FIRMWARE,
+    NFS,
+    SYSTEM,
+    TFTP,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE, NFS, SYSTEM, TFTP
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
 
 SAID = """\
 memory 4194304
@@ -122,27 +124,27 @@ def test_the_wiring_as_it_was_found():
     """Lost: lines that an operator pastes; a wrong one cuts the board of somebody else."""
     wires = {0: {"pdu": "pdu-a", "outlet": "1", "console": "/log"}, 1: {"pdu": "pdu-a", "outlet": "2"}, 2: {}}
     proxy = SimpleNamespace(board=lambda number: SimpleNamespace(id=number), wiring=lambda board: wires[board.id])
-    swapped = [found(1, rewiring.OTHER, [0]), found(0, rewiring.OTHER, [1]), found(2)]
-    wiring = rewiring.corrected(proxy, swapped)
+    swapped = [found(1, wiring_lines.OTHER, [0]), found(0, wiring_lines.OTHER, [1]), found(2)]
+    wiring = wiring_lines.corrected(proxy, swapped)
     assert list(wiring.items()) == [
         (0, {"pdu": "pdu-a", "outlet": "2", "console": "/log"}),
         (1, {"pdu": "pdu-a", "outlet": "1"}),
     ]
-    assert rewiring.headline(swapped, swapped[:2], wiring) == [
+    assert wiring_lines.headline(swapped, swapped[:2], wiring) == [
         "3 of 3 boards tested: 2 not as the wiring says",
         "Move the cables, or correct tftp_proxy_boards and run ansible-playbook hetero.compute.proxy:",
         '  0: {"pdu": "pdu-a", "outlet": "2", "console": "/log"}',
         '  1: {"pdu": "pdu-a", "outlet": "1"}',
     ]
-    one = [found(1, rewiring.OTHER, [0]), found(2, seconds=None)]
-    assert rewiring.headline(one, one[:1], rewiring.corrected(proxy, one))[0] == (
+    one = [found(1, wiring_lines.OTHER, [0]), found(2, seconds=None)]
+    assert wiring_lines.headline(one, one[:1], wiring_lines.corrected(proxy, one))[0] == (
         "1 of 2 boards tested: 1 not as the wiring says"
     )
-    assert rewiring.headline(one, one[:1], rewiring.corrected(proxy, one))[-1] == (
+    assert wiring_lines.headline(one, one[:1], wiring_lines.corrected(proxy, one))[-1] == (
         "  # 1: which outlet feeds board1 was not found"
     )
-    assert rewiring.headline([found(2)], [], {}) == ["1 of 1 boards tested: all as the wiring says"]
-    assert rewiring.headline([found(2, seconds=None)], [], {}) == ["0 of 1 boards tested"]
+    assert wiring_lines.headline([found(2)], [], {}) == ["1 of 1 boards tested: all as the wiring says"]
+    assert wiring_lines.headline([found(2, seconds=None)], [], {}) == ["0 of 1 boards tested"]
 
 
 def test_an_outlet_that_is_not_there_is_told_with_those_that_are():

@@ -11,13 +11,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import rebooting, soft_reboot
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import ASKED, BOOTING, DECIDING, SWITCHING
-from ansible_collections.hetero.compute.plugins.module_utils.boards.lifecycle import Options
-from ansible_collections.hetero.compute.plugins.module_utils.boards.soft_reboot import SoftReboot
-from ansible_collections.hetero.compute.plugins.module_utils.boards.starting import Starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE, KERNEL, SYSTEM, TFTP
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots, soft_reboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
+    ASKED,
+    BOOTING,
+    DECIDING,
+    SWITCHING,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.soft_reboot import SoftReboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    FIRMWARE,
+    KERNEL,
+    SYSTEM,
+    TFTP,
+)
 
 BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1")
 
@@ -47,7 +57,7 @@ def boot_of(**more):
 @pytest.fixture
 def loop():
     def make(boot, how="auto", check=False):
-        one = rebooting.Rebooting.__new__(rebooting.Rebooting)
+        one = reboots.Rebooting.__new__(reboots.Rebooting)
         one.options, one.check, one._softs, one.boots = Options(how=how, soft_timeout=7.0), check, {}, {0: boot}
         one.proxy = SimpleNamespace(store=SimpleNamespace(event=lambda *given: boot.did.append(given)))
         one._post = lambda handler, *given: handler(*given)
@@ -64,10 +74,10 @@ def test_a_reboot_boots_what_runs():
     """Lost: a reboot that finds its board running and leaves it alone."""
     proxy = SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list))
     work = SimpleNamespace(board=BOARD)
-    one = rebooting.Rebooting(proxy, [work], Options(how="soft"))
+    one = reboots.Rebooting(proxy, [work], Options(how="soft"))
     assert (one.reboot, one._softs, one.proxy, one.options.how) == (True, {}, proxy, "soft")
     assert [boot.work for boot in one.boots.values()] == [work]
-    assert [one._only_soft, rebooting.Rebooting(proxy, [], Options(how="auto"))._only_soft] == [True, False]
+    assert [one._only_soft, reboots.Rebooting(proxy, [], Options(how="auto"))._only_soft] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +174,7 @@ def test_only_a_boot_request_shows_that_a_board_boots(loop, monkeypatch, stage, 
 )
 def test_a_board_that_could_not_be_told(loop, monkeypatch, how, outlet, check, done, others):
     """Lost: the promise of how=soft that no power is cut; or the power of a board that is another's by now."""
-    monkeypatch.setattr(rebooting, "is_others", lambda work, over: others)
+    monkeypatch.setattr(reboots, "is_others", lambda work, over: others)
     boot = boot_of(outlet_now=outlet)
     one = loop(boot, how, check)
     one._softs[0] = SimpleNamespace(remedy="use another way")
@@ -175,7 +185,7 @@ def test_a_board_that_could_not_be_told(loop, monkeypatch, how, outlet, check, d
             ("fails", None, "board0: not rebooted: it is silent: use another way"),
         ]
     elif done == "asked" and others:
-        assert boot.did == [("left", rebooting.ANOTHERS)]
+        assert boot.did == [("left", reboots.ANOTHERS)]
     else:
         assert boot.did == [("by power", "it is silent")]
         assert boot.stage == DECIDING

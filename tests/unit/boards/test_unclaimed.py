@@ -10,9 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import unclaimed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import unclaimed_instances
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import HASH, claimed
 
 
@@ -31,30 +34,32 @@ def write(node, claim, board, **more):
 
 
 def names(proxy, request, **given):
-    return [(one.instance, one.name, one.harmless) for one in unclaimed.unclaimed(proxy, request, **given)]
+    return [(one.instance, one.name, one.harmless) for one in unclaimed_instances.unclaimed(proxy, request, **given)]
 
 
 def test_one_of_whom_the_record_and_the_root_are_here(node, proxy):
     """Lost: an instance that runs, of which each verb said that there is none."""
     (mine,) = claimed(proxy)
     root = node.root(0, mine)
-    assert unclaimed.unclaimed(proxy, "jackie") == []
+    assert unclaimed_instances.unclaimed(proxy, "jackie") == []
     forget(proxy)
-    (one,) = unclaimed.unclaimed(proxy, "jackie")
+    (one,) = unclaimed_instances.unclaimed(proxy, "jackie")
     assert (one.instance, one.name, one.harmless) == ("jackie", "board0", False)
     record = f"the record of its claim {node.record(0)} (by it power off)"
     assert one.text == (
-        f"{unclaimed.NO_CLAIM}, and board0 has its root {root} and {record}: {unclaimed.ADOPT.format(name='jackie')}"
+        f"{unclaimed_instances.NO_CLAIM}, and board0 has its root {root} and {record}: "
+        f"{unclaimed_instances.ADOPT.format(name='jackie')}"
     )
     shutil.rmtree(root)
-    assert unclaimed.unclaimed(proxy, "jackie")[0].text == (
-        f"{unclaimed.NO_CLAIM}, and board0 has {record}: {unclaimed.ADOPT.format(name='jackie')}"
+    assert unclaimed_instances.unclaimed(proxy, "jackie")[0].text == (
+        f"{unclaimed_instances.NO_CLAIM}, and board0 has {record}: {unclaimed_instances.ADOPT.format(name='jackie')}"
     )
     node.root(0, mine)
     node.record(0).unlink()
-    way = f"nothing is touched: {unclaimed.PUT_BACK}"
+    way = f"nothing is touched: {unclaimed_instances.PUT_BACK}"
     assert (
-        unclaimed.unclaimed(proxy, "jackie")[0].text == f"{unclaimed.NO_CLAIM}, and board0 has its root {root}: {way}"
+        unclaimed_instances.unclaimed(proxy, "jackie")[0].text
+        == f"{unclaimed_instances.NO_CLAIM}, and board0 has its root {root}: {way}"
     )
     assert names(proxy, "bob") == []
 
@@ -64,13 +69,14 @@ def test_where_its_record_lies_elsewhere_the_way_back_is_said(node, proxy):
     (mine,) = claimed(proxy)
     forget(proxy)
     stray = node.record(0).rename(node.state / "claims" / "board0.bak")
-    (one,) = unclaimed.unclaimed(proxy, "jackie")
+    (one,) = unclaimed_instances.unclaimed(proxy, "jackie")
     assert f"the record of its claim {stray} (by it power off): run on " in one.text
-    assert f"mv {stray} {node.record(0)}, or, where nobody has board0 any more, remove it; then nothing is" in one.text
+    assert f"mv --backup=numbered {stray} {node.record(0)}, or, where nobody has board0 any more, remove" in one.text
+    assert ", remove it; then nothing is touched" in one.text
     stray.rename(node.record(0))
     del proxy.boards[0]
-    (one,) = unclaimed.unclaimed(proxy, "jackie")
-    assert one.text.endswith(f": {unclaimed.LEFT.format(name='jackie')}")
+    (one,) = unclaimed_instances.unclaimed(proxy, "jackie")
+    assert one.text.endswith(f": {unclaimed_instances.LEFT.format(name='jackie')}")
     node.record(0).unlink()
     node.root(0, mine)
     assert names(proxy, "jackie") == [], "of a board that is gone the root alone is unnamed.py's"
@@ -92,13 +98,13 @@ def test_each_of_a_request_is_found_and_no_other(node, proxy):
     assert names(proxy, "lab") == both
     assert names(proxy, "lab-2") == both[1:]
     with pytest.raises(Refused) as error:
-        unclaimed.refuse_unclaimed(proxy, "lab")
-    assert (error.value.thing, error.value.what.count(unclaimed.NO_CLAIM), "; no claim" in error.value.what) == (
-        "lab", 2, True,
-    )  # fmt: skip
+        unclaimed_instances.refuse_unclaimed(proxy, "lab")
+    assert error.value.thing == "lab"
+    assert error.value.what.count(unclaimed_instances.NO_CLAIM) == 2
+    assert "; no claim" in error.value.what
     with pytest.raises(Refused):
-        unclaimed.refuse_unclaimed(proxy, "lab", {"lab-1", "lab-7"})
-    assert unclaimed.refuse_unclaimed(proxy, "lab", {"lab-7"}) == []
+        unclaimed_instances.refuse_unclaimed(proxy, "lab", {"lab-1", "lab-7"})
+    assert unclaimed_instances.refuse_unclaimed(proxy, "lab", {"lab-7"}) == []
 
 
 @pytest.mark.parametrize(
@@ -139,23 +145,23 @@ def test_what_nobody_can_tell_whose_it_is_may_be_its(node, proxy, what):
     else:
         (node.state / "claims").mkdir()
         node.record(1).write_text("{")
-    (one,) = unclaimed.unclaimed(proxy, "jackie")
+    (one,) = unclaimed_instances.unclaimed(proxy, "jackie")
     assert (one.instance, one.name, one.harmless) == ("jackie", "board1", False)
     assert (
-        f"what lies there for board1 may be its: {unclaimed.UNREADABLE if what == 'root' else node.record(1)}"
+        f"what lies there for board1 may be its: {unclaimed_instances.UNREADABLE if what == 'root' else node.record(1)}"
         in one.text
     )
     assert names(proxy, "jackie", sure=True) == []
     with pytest.raises(Refused, match="may be its"):
-        unclaimed.refuse_unclaimed(proxy, "jackie")
-    assert unclaimed.refuse_unclaimed(proxy, "jackie", {"jackie"}) == []
+        unclaimed_instances.refuse_unclaimed(proxy, "jackie")
+    assert unclaimed_instances.refuse_unclaimed(proxy, "jackie", {"jackie"}) == []
     proxy.store.power_seen(1, "on")
     assert names(proxy, "jackie") == [("jackie", "board1", False)]
     proxy.store.power_seen(1, "off")
     assert names(proxy, "jackie") == [("jackie", "board1", what == "record")]
     if what == "record":
-        (line,) = unclaimed.refuse_unclaimed(proxy, "jackie")
-        (one,) = unclaimed.unclaimed(proxy, "jackie")
+        (line,) = unclaimed_instances.refuse_unclaimed(proxy, "jackie")
+        (one,) = unclaimed_instances.unclaimed(proxy, "jackie")
         assert one.text.startswith(f"nothing else is there of board1, which is off: {node.record(1)}: ")
         assert line == dict(instance="jackie", node="board1", phase="claim", text=one.text, seconds=None)
         proxy.store.move(1, "maintenance", "fan")

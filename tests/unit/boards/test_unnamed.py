@@ -12,10 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import unnamed
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords, Kept
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import unnamed_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    ClaimRecords,
+    Kept,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -49,7 +52,7 @@ def test_nothing_is_said_of_boards_of_the_file(node):
         export = dict(path=path, pseudo="/tftpboot/fs_0", clients=["10.0.2.1"])
         elsewhere = dict(path="/srv/board-roots/fs_9/root", pseudo="/srv", clients=[])
         (node.folder / "ganesha.json").write_text(json.dumps({"1": export, "7": elsewhere}))
-        assert unnamed.others(proxy, {}) == []
+        assert unnamed_boards.others(proxy, {}) == []
 
 
 def test_what_lies_there_for_others_is_said_with_what_to_do(gone):
@@ -71,17 +74,17 @@ def test_what_lies_there_for_others_is_said_with_what_to_do(gone):
             "4": dict(path=str(gone.state / "board-roots" / "fs_0" / "root"), pseudo="/c", clients=["10.0.2.1"]),
         }
         (gone.folder / "ganesha.json").write_text(json.dumps(exports))
-        found = unnamed.others(proxy, {})
-    board1, board2, board7 = [unnamed.UNWANTED.format(number=number) for number in (1, 2, 7)]
+        found = unnamed_boards.others(proxy, {})
+    board1, board2, board7 = [unnamed_boards.UNWANTED.format(number=number) for number in (1, 2, 7)]
     assert "hetero.compute.reconcile -e remove=board7" in board7
     assert found == [
-        f"claim of bob (ann) on board1: {unnamed.LEFT.format(name='bob')}",
-        f"record of the claim of eve on board2: {unnamed.LEFT.format(name='eve')}",
-        f"file {stray}: {unnamed.STRAY}",
+        f"claim of bob (ann) on board1: {unnamed_boards.LEFT.format(name='bob')}",
+        f"record of the claim of eve on board2: {unnamed_boards.LEFT.format(name='eve')}",
+        f"file {stray}: {unnamed_boards.STRAY}",
         f"folder {gone.state / 'board-roots' / 'fs_1'}, made for bob: {board1}",
         f"folder {gone.state / 'roots' / 'fs_2'}: {board2}",
         f"folder {gone.state / 'disks' / 'fs_7'}: {board7}",
-        f"folder {gone.folder / 'tftpboot' / '10.0.2.9'}: {unnamed.BOOT_FILES}",
+        f"folder {gone.folder / 'tftpboot' / '10.0.2.9'}: {unnamed_boards.BOOT_FILES}",
         f"export 2 /b: {board1}",
         "export 3 /a: look who made it",
     ]
@@ -91,7 +94,7 @@ def test_an_nfs_server_that_does_not_answer_hides_nothing_else(gone):
     """Lost: the claims and roots of boards that are gone, behind a server that is down."""
     (gone.folder / "bin" / "busctl").write_text("#!/bin/sh\necho no such service >&2\nexit 1\n")
     with gone.proxy() as proxy:
-        found = unnamed.others(proxy, {})
+        found = unnamed_boards.others(proxy, {})
     assert [text.partition(":")[0] for text in found[:2]] == [
         "claim of bob (ann) on board1",
         "claim of eve (ann) on board2",
@@ -108,16 +111,19 @@ def test_a_record_that_says_nothing_of_its_board_is_said(gone):
         write(gone, mine, 1)
         gone.record(2).write_text("{")
         gone.record(0).unlink()
-        moved, damaged = unnamed.others(proxy, {})
+        moved, damaged = unnamed_boards.others(proxy, {})
         assert moved.startswith(
             f"record on board1: {gone.record(1)}: that is a record of board0, not of board1: run on "
         )
-        assert f"mv {gone.record(1)} {gone.record(0)}, or, where nobody has board0 any more, remove it" in moved
-        said = f"record on board2: {gone.record(2)}: what it says of a claim cannot be read: {unnamed.UNREAD}"
+        assert (
+            f"mv --backup=numbered {gone.record(1)} {gone.record(0)}, or, where nobody has board0 any more, remove it"
+            in moved
+        )
+        said = f"record on board2: {gone.record(2)}: what it says of a claim cannot be read: {unnamed_boards.UNREAD}"
         assert damaged == said
         write(gone, mine, 0)
-        copy = unnamed.others(proxy, {})[0]
-        assert copy.endswith(f"not of board1: {unnamed.COPY}")
+        copy = unnamed_boards.others(proxy, {})[0]
+        assert copy.endswith(f"not of board1: {unnamed_boards.COPY}")
 
 
 def test_both_are_said_where_record_and_database_name_two_claims(gone):
@@ -125,7 +131,7 @@ def test_both_are_said_where_record_and_database_name_two_claims(gone):
     with gone.proxy() as proxy:
         bob = proxy.store.claim_of("bob")
         write(gone, replace(bob, instance="carol", created=1.0), 1)
-        assert [text.partition(" on ")[0] for text in unnamed.others(proxy, {})] == [
+        assert [text.partition(" on ")[0] for text in unnamed_boards.others(proxy, {})] == [
             "claim of bob (ann)",
             "record of the claim of carol",
             "claim of eve (ann)",
@@ -138,9 +144,9 @@ def test_a_claim_of_a_board_that_is_gone_ends_by_a_word(gone, check):
     change = Change(check)
     with gone.proxy() as proxy:
         proxy.store._db._db.execute("DELETE FROM claims WHERE instance = 'eve'")
-        assert unnamed.let_go(proxy, ["jackie", "carol"], change, Deadline(5)) == ([], {})
+        assert unnamed_boards.let_go(proxy, ["jackie", "carol"], change, Deadline(5)) == ([], {})
         assert change.diff == []
-        assert unnamed.let_go(proxy, ["bob", "eve"], change, Deadline(5)) == (["bob", "eve"], {})
+        assert unnamed_boards.let_go(proxy, ["bob", "eve"], change, Deadline(5)) == (["bob", "eve"], {})
         assert [(one["before_header"], one["before"], one["after"]) for one in change.diff] == [
             ("bob", {"board": "board1"}, {}),
             ("eve", {"board": "board2"}, {}),
@@ -170,5 +176,5 @@ def test_which_words_were_in_vain(gone):
         proxy.store._db._db.execute("DELETE FROM claims WHERE instance = 'eve'")
         gone.record(0).write_text("{")
         names = ["jackie", "bob", "eve", "carol"]
-        assert unnamed.not_ended(proxy, names, []) == dict(kept=["jackie", "eve"], gone=["bob"])
-        assert unnamed.not_ended(proxy, names, ["jackie", "bob"]) == dict(kept=["eve"], gone=[])
+        assert unnamed_boards.not_ended(proxy, names, []) == dict(kept=["jackie", "eve"], gone=["bob"])
+        assert unnamed_boards.not_ended(proxy, names, ["jackie", "bob"]) == dict(kept=["eve"], gone=[])

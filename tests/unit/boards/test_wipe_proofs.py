@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disks
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import disk_records
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
 @pytest.mark.parametrize(("wired", "stands"), [(["/dev/sda"], True), (["/dev/sda", "/dev/sdb"], False)])
@@ -23,8 +23,8 @@ def test_a_proof_stands_only_for_all_disks_that_the_board_has_now(tmp_path, wire
     board = SimpleNamespace(id=0, name="board0", mac="00:1a:ca:00:57:90")
     record = {"time": 0, "disks": [{"device": "/dev/sda", "proven": True}]}
     if stands:
-        disks.keep(proxy, board, record)
+        disk_records.keep(proxy, board, record)
     else:
         with pytest.raises(HeteroError, match="board0: the proof of its wipe cannot be read back: look at "):
-            disks.keep(proxy, board, record)
-    assert (disks.unwiped(proxy, board) == []) == stands
+            disk_records.keep(proxy, board, record)
+    assert (disk_records.unwiped(proxy, board) == []) == stands

@@ -12,9 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import canaries, discarding, ram_boot, wipe_disk
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import canaries, wipe_disk
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import discard
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 
 MIB = 1 << 20
 
@@ -168,5 +170,5 @@ def test_a_record_that_cannot_be_read_is_no_ended_claims():
         return None if board == 2 else SimpleNamespace(claim=SimpleNamespace(instance="eve"))
 
     proxy = SimpleNamespace(store=SimpleNamespace(kept=kept))
-    assert [discarding._is_ended(proxy, board, {"eve"}) for board in (1, 2, 3)] == [True, False, False]
-    assert discarding._is_ended(proxy, 1, {"bob"}) is False
+    assert [discard._is_ended(proxy, board, {"eve"}) for board in (1, 2, 3)] == [True, False, False]
+    assert discard._is_ended(proxy, 1, {"bob"}) is False

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import MOST
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.canaries import MOST
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 
 PROXY = SimpleNamespace(config={"wipe": {}})
 

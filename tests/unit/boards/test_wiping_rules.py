@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import wiping
-from ansible_collections.hetero.compute.plugins.module_utils.boards.disk_areas import Area
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
-from ansible_collections.hetero.compute.plugins.module_utils.errors import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.disk_areas import Area
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     HeteroError,
     Lost,
@@ -83,12 +83,12 @@ def planned(monkeypatch):
             if ran:
                 raise Refused("ran", board.name)
 
-        monkeypatch.setattr(wiping, "must_never_have_run", must_never_have_run)
-        monkeypatch.setattr(wiping.disks, "unnamed", lambda proxy, board: list(unnamed))
-        monkeypatch.setattr(wiping.disks, "unwiped", lambda proxy, board: list(unwiped))
-        monkeypatch.setattr(wiping, "has_ram_image", lambda proxy, board: ram)
-        monkeypatch.setattr(wiping, "made_ready", lambda proxy, board: list(ready))
-        wiping._plan(work, wish, SimpleNamespace(of=lambda board: "driver"), never_ran)
+        monkeypatch.setattr(wipes, "must_never_have_run", must_never_have_run)
+        monkeypatch.setattr(wipes.disk_records, "unnamed", lambda proxy, board: list(unnamed))
+        monkeypatch.setattr(wipes.disk_records, "unwiped", lambda proxy, board: list(unwiped))
+        monkeypatch.setattr(wipes, "has_ram_image", lambda proxy, board: ram)
+        monkeypatch.setattr(wipes, "made_ready", lambda proxy, board: list(ready))
+        wipes._plan(work, wish, SimpleNamespace(of=lambda board: "driver"), never_ran)
         return work.done
 
     return plan
@@ -168,14 +168,14 @@ def test_a_dry_run_says_what_would_be(planned, state, given, said):
 def test_nobody_gets_a_board_meanwhile(state, claim, needed, moves):
     """Lost: a board whose disk is being wiped, given to somebody."""
     work = Work(state, claim, needed=needed)
-    wiping._take_out(work)
+    wipes._take_out(work)
     assert work.done == ["begin", "read", *[("move", *move) for move in moves], "end"]
 
     def broken():
         raise HeteroError("disk is full")
 
     work = Work(read=broken)
-    wiping._take_out(work)
+    wipes._take_out(work)
     assert work.done == ["begin", ("fail", None, "disk is full")]
 
 
@@ -192,10 +192,10 @@ def test_nobody_gets_a_board_meanwhile(state, claim, needed, moves):
 )
 def test_what_is_noted_of_a_board_until_it_is_given_back(more, verify, note):
     work = Work(**more)
-    wiping._settle(work, Wish(verify=verify))
+    wipes._settle(work, Wish(verify=verify))
     assert (work.done, work.over) == ([("move", "shutting down", note)], True)
     other = Work("error", **more)
-    wiping._settle(other, Wish(verify=verify))
+    wipes._settle(other, Wish(verify=verify))
     assert (other.done, other.over) == ([], True)
 
 
@@ -211,7 +211,7 @@ def test_what_is_noted_of_a_board_until_it_is_given_back(more, verify, note):
 )
 def test_what_says_nothing_against_a_disk_costs_no_board(errors, blame, end):
     work = Work()
-    wiping._failed(work, errors)
+    wipes._failed(work, errors)
     text = "; ".join(map(str, errors))
     assert work.done == [("error", f"not wiped: {text}"), ("fail", blame, end)]
 
@@ -219,10 +219,10 @@ def test_what_says_nothing_against_a_disk_costs_no_board(errors, blame, end):
 def test_a_disk_that_fails_costs_its_board():
     """Lost: a board with a disk that nobody can wipe, to the next tenant."""
     work = Work()
-    wiping._failed(work, [Lost("gone"), HeteroError("broken")])
+    wipes._failed(work, [Lost("gone"), HeteroError("broken")])
     assert work.done == [("quarantine", "its disk cannot be wiped: gone; broken")]
     kept = Work("maintenance")
-    wiping._failed(kept, [HeteroError("broken")])
+    wipes._failed(kept, [HeteroError("broken")])
     assert kept.done == [("error", "not wiped: broken"), ("fail", "proxy", "broken")]
 
 
@@ -230,11 +230,9 @@ def test_places_that_a_wipe_does_not_reach(monkeypatch):
     """Lost: what a tenant hid, or a board whose hidden places its operator has accepted."""
     found = [Area("sda-hpa", "5 sectors", "x"), Area("sdc", "a disk", "y")]
     asked = []
-    monkeypatch.setattr(
-        wiping, "areas", lambda *given: asked.append((*given[:2], given[2].seconds)) or (found, ["DCO"])
-    )
+    monkeypatch.setattr(wipes, "areas", lambda *given: asked.append((*given[:2], given[2].seconds)) or (found, ["DCO"]))
     work = Work(wired={"accept_unwiped": ["sda-hpa", "sdc"]})
-    assert wiping._left_out(work, "shell", ["/dev/sda"]) == (found, ["DCO"])
+    assert wipes._left_out(work, "shell", ["/dev/sda"]) == (found, ["DCO"])
     assert asked == [("shell", ["/dev/sda"], 60.0)]
     assert work.done == [
         ("wipe", "not wiped, accepted: sda-hpa (5 sectors)"),
@@ -243,7 +241,7 @@ def test_places_that_a_wipe_does_not_reach(monkeypatch):
     ]
     for wired, names in (({"accept_unwiped": ["sdc"]}, ["sda-hpa"]), ({}, ["sda-hpa", "sdc"])):
         with pytest.raises(Refused) as refused:
-            wiping._left_out(Work(wired=wired), "shell", ["/dev/sda"])
+            wipes._left_out(Work(wired=wired), "shell", ["/dev/sda"])
         assert refused.value.remedy == f"or accept it: accept_unwiped: [{', '.join(names)}] in tftp_proxy_boards"
         assert (
             refused.value.what == f"a wipe does not reach {', '.join(str(one) for one in found if one.name in names)}"
@@ -254,11 +252,11 @@ def test_places_that_a_wipe_does_not_reach(monkeypatch):
 def on_board(monkeypatch):
     """What is written down of a wipe."""
     kept = []
-    monkeypatch.setattr(wiping.disks, "keep", lambda proxy, board, record: kept.append(record))
-    monkeypatch.setattr(wiping, "_left_out", lambda *given: ([Area("a", "b", "c")], ["DCO"]))
-    monkeypatch.setattr(wiping, "hardware", lambda shell, deadline: dict(seconds=deadline.seconds))
-    monkeypatch.setattr(wiping, "in_words", lambda found: "64 CPUs")
-    monkeypatch.setattr(wiping.wipe_disk, "in_words", lambda disk: f"{disk} wiped")
+    monkeypatch.setattr(wipes.disk_records, "keep", lambda proxy, board, record: kept.append(record))
+    monkeypatch.setattr(wipes, "_left_out", lambda *given: ([Area("a", "b", "c")], ["DCO"]))
+    monkeypatch.setattr(wipes, "hardware", lambda shell, deadline: dict(seconds=deadline.seconds))
+    monkeypatch.setattr(wipes, "in_words", lambda found: "64 CPUs")
+    monkeypatch.setattr(wipes.wipe_disk, "in_words", lambda disk: f"{disk} wiped")
     return kept
 
 
@@ -269,9 +267,9 @@ def test_a_wipe_is_written_down(on_board, monkeypatch):
         say(f"{device} {deadline.seconds:g}")
         return device
 
-    monkeypatch.setattr(wiping.wipe_disk, "wipe_disk", wipe)
+    monkeypatch.setattr(wipes.wipe_disk, "wipe_disk", wipe)
     work, begun = Work(), time.time()
-    wiping._act(work, "shell", Wish(inspect=True, limit=99))
+    wipes._act(work, "shell", Wish(inspect=True, limit=99))
     (record,) = on_board
     assert begun <= record.pop("time") <= time.time()
     assert record == dict(
@@ -289,8 +287,8 @@ def test_a_wipe_is_written_down(on_board, monkeypatch):
     assert sorted(work.done[2:4]) == [("wipe", "/dev/sda 99"), ("wipe", "/dev/sdb 99")]
     assert work.done[4:] == [("wipe", "/dev/sda wiped; /dev/sdb wiped")]
     look = Work(needed=False)
-    wiping._act(look, "shell", Wish(inspect=True))
-    wiping._act(look, "shell", Wish())
+    wipes._act(look, "shell", Wish(inspect=True))
+    wipes._act(look, "shell", Wish())
     assert (look.done, len(on_board)) == ([("ram", "64 CPUs")], 1)
 
 
@@ -302,9 +300,9 @@ def test_a_wipe_of_which_one_disk_fails_proves_nothing(on_board, monkeypatch):
             raise HeteroError("broken")
         return device
 
-    monkeypatch.setattr(wiping.wipe_disk, "wipe_disk", wipe)
+    monkeypatch.setattr(wipes.wipe_disk, "wipe_disk", wipe)
     work = Work()
-    wiping._act(work, "shell", Wish())
+    wipes._act(work, "shell", Wish())
     assert (on_board, work.done[-1]) == ([], ("quarantine", "its disk cannot be wiped: broken"))
 
 
@@ -345,24 +343,24 @@ def test_boards_are_wiped_together(monkeypatch):
         act(works[0], "shell")
         done.append(("ram", [work.board for work in works]))
 
-    monkeypatch.setattr(wiping, "Wipe", Board)
-    monkeypatch.setattr(wiping, "locked", locked)
-    monkeypatch.setattr(wiping, "_plan", plan)
-    monkeypatch.setattr(wiping, "in_ram", ram)
-    monkeypatch.setattr(wiping, "BootDrivers", lambda proxy, name: name)
-    monkeypatch.setattr(wiping, "_take_out", lambda work: done.append(("out", work.board)))
-    monkeypatch.setattr(wiping, "_act", lambda work, shell, wish: done.append(("act", work.board, shell, wish)))
-    monkeypatch.setattr(wiping, "_settle", lambda work, wish: done.append(("settled", work.board)))
-    monkeypatch.setattr(wiping, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
+    monkeypatch.setattr(wipes, "Wipe", Board)
+    monkeypatch.setattr(wipes, "locked", locked)
+    monkeypatch.setattr(wipes, "_plan", plan)
+    monkeypatch.setattr(wipes, "in_ram", ram)
+    monkeypatch.setattr(wipes, "BootDrivers", lambda proxy, name: name)
+    monkeypatch.setattr(wipes, "_take_out", lambda work: done.append(("out", work.board)))
+    monkeypatch.setattr(wipes, "_act", lambda work, shell, wish: done.append(("act", work.board, shell, wish)))
+    monkeypatch.setattr(wipes, "_settle", lambda work, wish: done.append(("settled", work.board)))
+    monkeypatch.setattr(wipes, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
     node = SimpleNamespace(board=lambda number: number, config={"wipe": {}})
     options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)
     wished = [("plan", 1, "fake", True), ("plan", 0, "fake", True)]
     inside = [("out", 0), ("act", 0, "shell", USUAL), ("ram", [0]), ("settled", 0)]
-    more, seconds = wiping.wipe(node, [2, 1, 0], USUAL, options)
+    more, seconds = wipes.wipe(node, [2, 1, 0], USUAL, options)
     assert done == [("locked", [2, 1, 0], "wipe", 86410.0), *wished, *inside]
     assert (more, list(seconds)) == ([("eve", (1.0,))] * 3, ["wipe"])
     with pytest.raises(BadInput, match="boards: names a board twice"):
-        wiping.wipe(node, [0, 0], USUAL, options)
+        wipes.wipe(node, [0, 0], USUAL, options)
     done.clear()
     failed = []
     works = [
@@ -370,7 +368,7 @@ def test_boards_are_wiped_together(monkeypatch):
     ]
     for work in works:
         work.fail = lambda blame, error, board=work.board: failed.append((board, blame, error))
-    wiping.wipe_beside(node, works, options)
+    wipes.wipe_beside(node, works, options)
     assert done[:2] == [("read", 0), ("read", 3)]
     assert done[-2:] == [("settled", 0), ("settled", 3)]
     assert failed == [(3, "b", "e")]

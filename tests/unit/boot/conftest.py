@@ -14,10 +14,11 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import lifecycle, used_root
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import MADE, Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import used_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import MADE, Root
 
 IMAGE = "ab" * 32
 PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import background
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import background
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import outcome
 
 

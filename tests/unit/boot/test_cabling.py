@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import cabling
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +186,7 @@ def test_a_check_that_was_killed_is_taken_up(site):
     """Lost: the second run, which would take its own outlet for somebody's."""
     site.cut(0, "on")
     with site.proxy() as proxy:
-        proxy.store.event(0, "switch", f"pdu-a outlet 5 is to be switched on {cabling.OURS}")
+        proxy.store.event(0, "switch", cabling.OURS.format(outlet="pdu-a outlet 5"))
     assert verdicts(check(site, 0)) == [(0, "right", [0])]
     assert site.power(0) == "off"
     site.cut(0, "on")

@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu, alive
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a packet socket needs root: run as root")

@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, free
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import free_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 
 HOUR = 3600.0
 
@@ -26,12 +27,12 @@ def jump(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_left(monkeypatch):
     """These boards have no root and no NFS server: nothing is left of them but their outlet's state."""
-    monkeypatch.setattr(free, "leftovers", lambda proxy, board: [])
+    monkeypatch.setattr(free_boards, "leftovers", lambda proxy, board: [])
 
 
 def release(site, instance):
     with site.proxy() as proxy:
-        return claiming.absent(proxy, instance, "jo", None, Deadline(5), Change(False))
+        return board_claims.absent(proxy, instance, "jo", None, Deadline(5), Change(False))
 
 
 def test_a_board_is_given_back(site, jump):

@@ -9,7 +9,7 @@ import sqlite3
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import following
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
 
 EVENTS = (
     "CREATE TABLE events (id INTEGER PRIMARY KEY, time REAL, actor TEXT, board INTEGER, instance TEXT, phase TEXT,"
@@ -31,5 +31,5 @@ def test_what_other_verbs_wait_for_is_no_news_of_a_job(tmp_path, whose, more, to
         for actor, phase, text in SAID:
             row = (1.0, actor, 3, "jackie", phase, text)
             db.execute("INSERT INTO events (time, actor, board, instance, phase, text) VALUES (?, ?, ?, ?, ?, ?)", row)
-    news = following.look(dict(whose, state_db=str(path), job=str(job), after=0, **more))
+    news = job_watch.look(dict(whose, state_db=str(path), job=str(job), after=0, **more))
     assert [event[4] for event in news["events"]] == told

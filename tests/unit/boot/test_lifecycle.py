@@ -12,19 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import (
-    blame,
-    boot_loop,
-    pdu_loop,
-    presence,
-    starting,
-    used_root,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.boards.booting import Boot
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Lost, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.power.fake import Fake as FakePdu
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, starts, used_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import Boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import blame
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake as FakePdu
 
 
 def phases(events):
@@ -115,7 +110,7 @@ def test_a_board_that_ran_and_is_silent_keeps_its_power_until_somebody_says_so(s
     """Lost: a tenant's work, by asking again while port 22 is filtered, or a cable is out for some minutes."""
     monkeypatch.setattr(presence, "PROOF", 0.1)
     monkeypatch.setattr(presence, "QUIET", 0.6)
-    monkeypatch.setattr(starting, "TELL", 0.1)
+    monkeypatch.setattr(starts, "TELL", 0.1)
     site.claim(0)
     site.run("start", 0)
     site.play(0, stall="nfs", stalls=1)
@@ -171,7 +166,7 @@ def test_a_boot_entry_is_restored_without_a_reboot(site, damage):
 
 def test_a_board_that_is_on_for_nobody_is_not_cut_for_who_comes_next(site, monkeypatch):
     """Lost: the power of whoever is at work there, of whom a database that was put back knows nothing."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     site.claim(0)
     site.cut(0, "on")
     result = site.run("start", 0)
@@ -181,7 +176,7 @@ def test_a_board_that_is_on_for_nobody_is_not_cut_for_who_comes_next(site, monke
 
 def test_a_board_of_ones_own_that_is_on_and_silent_is_cut_first(site, monkeypatch):
     """Somebody has switched it on by hand, and it did not boot: only an off outlet ends that."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     site.claim(0)
     site.run("start", 0)
     site.run("stop", 0)
@@ -509,7 +504,7 @@ def test_what_a_killed_play_saw_of_a_boot_from_flash(site):
 
 def test_nothing_is_done_before_the_pdu_has_said_what_is_on(site, monkeypatch):
     """Lost: a board that hangs, and stays so: its outlet would be switched on that is on."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.1)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.1)
     site.claim(0)
     site.run("start", 0)
     site.run("stop", 0)
@@ -576,8 +571,8 @@ def test_a_first_boot_whose_root_was_written_under_a_killed_play_is_its_tenants(
 
 HOLD = """
 import sys, time
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 with lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
     print("held", flush=True)
     time.sleep(0.6)

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import descriptors, job
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.ready import readable, writable
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import descriptors, job
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.readiness import readable, writable
 
 
 @pytest.fixture

@@ -20,8 +20,15 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import dhcp, neighbours, strangers
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import OTHER_ADDRESS, OTHER_DHCP
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import (
+    dhcp,
+    foreign_servers,
+    neighbours,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    OTHER_ADDRESS,
+    OTHER_DHCP,
+)
 
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "tftp_proxy"
 EVIL = "02:66:66:66:66:66"
@@ -56,9 +63,11 @@ def rendered(name, boards=BOARDS, **changes):
         _tftp_proxy_connect_rate="10/second burst 64 packets",
         _tftp_proxy_tftp_rate="10/second burst 64 packets",
         _tftp_proxy_tftp_transfers=128,
+        _tftp_proxy_rpc_rate="10/second burst 64 packets",
         _tftp_proxy_tftp_ports="28672:32767",
         _tftp_proxy_dhcp_rate="20/second burst 40 packets",
         tftp_proxy_pinned=True,
+        tftp_proxy_boards_interface_ssh=True,
         tftp_proxy_dhcp=True,
         tftp_proxy_dhcp_router="",
         tftp_proxy_dhcp_ra_prefix="",
@@ -115,8 +124,8 @@ def network(tmp_path_factory):
 
 OWN = """
     import json
-    from ansible_collections.hetero.compute.plugins.module_utils.boot import neighbours
-    from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import neighbours
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
     print(json.dumps([neighbours.own_answer("10.0.2.254", mac, Deadline(limit)) for mac, limit in {asked!r}]))
 """
 BOARD, STRANGER = BOARDS[1]["mac"], "02:00:00:00:00:01"
@@ -196,7 +205,7 @@ SERVER = """
 """
 STRANGERS = """
     import json
-    from ansible_collections.hetero.compute.plugins.module_utils.boot import neighbours
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import neighbours
     servers = neighbours.dhcp_servers("eth0", BOARD, 1.0)
     holders = [sorted(neighbours.holders("eth0", address)) for address in ("10.0.2.66", "10.0.2.254")]
     print(json.dumps([servers, *holders]))
@@ -535,6 +544,66 @@ def test_connections_are_bounded(board0, tmp_path, asked, opened):
         inside(proxy, "nft", "--file", tmp_path / "rules")
 
 
+@pytest.fixture
+def ruled(network, tmp_path):
+    """A function that has the proxy filter by these settings, until the test is over."""
+    proxy, _other = network
+
+    def rule(**changes):
+        (tmp_path / "rules").write_text(rendered("filter.nft.j2", **changes))
+        inside(proxy, "nft", "--file", tmp_path / "rules")
+
+    yield rule
+    rule()
+
+
+def test_ssh_by_the_boards_interface_can_be_closed(network, ruled):
+    """Lost: the controller's login by another interface, to a board that takes a MAC and an address of nobody."""
+    proxy, other = network
+    ruled(tftp_proxy_boards_interface_ssh=False)
+    with services(proxy):
+        assert python(other, OPENS.format(asked=[(STRANGE, 22, 9), (STRANGE, 2049, 2)])) == [0, 2]
+
+
+#: Sends one question from each of 200 ports to a port of the proxy's.
+QUESTIONS = """
+    import socket
+    for number in range(200):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.sendto(b"who", ("10.0.2.254", {port}))
+    print("0")
+"""
+#: How many of them a socket of the proxy's got, of what comes within half a second of the one before.
+GETS = """
+    import socket
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("10.0.2.254", {port}))
+        print("ready", flush=True)
+        sock.settimeout(5)
+        got = 0
+        try:
+            while sock.recv(99):
+                got += 1
+                sock.settimeout(0.5)
+        except TimeoutError:
+            print(got)
+"""
+
+
+@pytest.mark.parametrize("port", [111, 2049])
+def test_questions_by_udp_are_bounded(network, ruled, port):
+    """Lost: connections of others, once the kernel's table of them is full of one board's questions to rpcbind."""
+    proxy, other = network
+    ruled()
+    argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(GETS.format(port=port))]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout.readline() == "ready\n"
+        python(other, QUESTIONS.format(port=port))
+        got = int(server.communicate(timeout=60)[0])
+    # the burst, and ten a second as long as they were sent
+    assert 64 <= got < 150
+
+
 def test_the_controllers_logins_are_not_counted(network):
     """Lost: the way in, where a bound that is meant for boards takes the controller for one."""
     proxy, other = network
@@ -550,6 +619,7 @@ def test_the_controllers_logins_are_not_counted(network):
         (BOARDS, dict(tftp_proxy_pinned=False)),
         (BOARDS, dict(tftp_proxy_dhcp=False)),
         (BOARDS, dict(nfs_server="nfsd")),
+        (BOARDS, dict(tftp_proxy_boards_interface_ssh=False)),
     ],
 )
 def test_the_filter_is_taken_whatever_the_site_has(network, tmp_path, boards, changes):
@@ -563,12 +633,14 @@ def test_strangers_are_named_once_with_what_is_known_of_them(monkeypatch):
     monkeypatch.setattr(neighbours, "dhcp_servers", lambda interface, mac: {"10.0.2.66": EVIL})
     monkeypatch.setattr(neighbours, "holders", lambda interface, address: set())
     seen = [(OTHER_DHCP, "10.0.2.66"), (OTHER_DHCP, "10.0.2.67"), (OTHER_ADDRESS, EVIL)]
-    assert strangers.named("10.0.2.254", "eth0", BOARD, seen) == [
+    assert foreign_servers.named("10.0.2.254", "eth0", BOARD, seen) == [
         f"another DHCP server answers boards: 10.0.2.66 ({EVIL})",
         "another DHCP server answers boards: 10.0.2.67 (its MAC is not known)",
         f"another machine says that it has the proxy's address 10.0.2.254: {EVIL}",
     ]
-    assert strangers.named("10.0.2.254", "eth0", None, []) == [], "where DHCP is the site's, it has its own servers"
+    assert foreign_servers.named("10.0.2.254", "eth0", None, []) == [], (
+        "where DHCP is the site's, it has its own servers"
+    )
 
 
 def test_no_message_breaks_the_reader():

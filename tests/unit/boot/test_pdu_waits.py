@@ -13,11 +13,11 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_loop
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.following import SHOWN
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.power.waiting import QUIET
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.wait_notes import QUIET
 
 #: What a busy machine may take.
 LONG = 60.0

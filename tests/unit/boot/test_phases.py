@@ -12,7 +12,7 @@ import textwrap
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import phases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import phases
 
 MAC = "00:1a:ca:00:57:90"
 PROXY, BOARD, OTHER = "e-phases-proxy", "e-phases-board", "10.0.2.9"
@@ -56,7 +56,7 @@ def network():
 WATCH = """
     import sys, time
     from types import SimpleNamespace
-    from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import Watcher, Wire
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.phases import Watcher, Wire
     board = SimpleNamespace(id=0, ip="10.0.2.1", mac="00:1a:ca:00:57:90")
     seen = []
     known = {"pinned": Wire("eth0", frozenset([0]), True), "near": Wire("eth0", frozenset([0])), "far": Wire("eth0")}
@@ -200,7 +200,8 @@ def test_the_kernel_passes_nothing_else(network):
     proxy, board = network
     script = """
         import socket, subprocess, sys
-        from ansible_collections.hetero.compute.plugins.module_utils.boot import packet_sockets as packets
+        from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import packet_sockets
+        packets = packet_sockets
         raw = packets.ear(packets.ETH_P_IP, packets.REQUESTS, "")
         raw.settimeout(0.5)
         board = ["nsenter", "--net=/run/netns/" + sys.argv[1], sys.executable, "-c", sys.argv[2], "10.0.2.1"]
@@ -219,7 +220,8 @@ def test_the_kernel_passes_nothing_else(network):
 #: A neighbour's frame from a MAC of its own, with a request as the board would make it.
 FORGED = """
     import socket, struct, sys
-    from ansible_collections.hetero.compute.plugins.module_utils.boot import dhcp, neighbours
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import dhcp
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import neighbours
     mac, board = (bytes.fromhex(text.replace(":", "")) for text in ("02:66:66:66:66:66", "00:1a:ca:00:57:90"))
     wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
     wire.bind(("eth0", 0x0800))
@@ -277,7 +279,7 @@ def test_a_local_account_speaks_for_no_board(network, wire):
     watching = Watching(proxy, "senders", wire)
     script = """
         import socket
-        from ansible_collections.hetero.compute.plugins.module_utils.boot import dhcp
+        from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import dhcp
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         for where in ("127.0.0.1", "10.0.2.254"):
             udp.sendto(dhcp.discover("00:1a:ca:00:57:90", b"abcd"), (where, 67))
@@ -296,8 +298,8 @@ def test_the_proxys_own_questions_are_no_boot(network):
         watching = Watching(proxy, "senders", wire)
         watching.go_on()
         script = """
-            from ansible_collections.hetero.compute.plugins.module_utils.boot import neighbours
-            from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+            from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import neighbours
+            from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
             neighbours.own_answer("10.0.2.254", "00:1a:ca:00:57:90", Deadline(0.3))
             neighbours.dhcp_servers("eth0", "00:1a:ca:00:57:90", 0.3)
         """
@@ -310,7 +312,7 @@ def test_an_established_mount_is_found(network):
     proxy, board = network
     script = """
         import socket, subprocess, sys
-        from ansible_collections.hetero.compute.plugins.module_utils.boot.phases import nfs_connected
+        from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.phases import nfs_connected
         server = socket.create_server(("::", 2049), family=socket.AF_INET6, dualstack_ipv6=True)
         print(nfs_connected("10.0.2.1"))
         hold = "import socket, sys; c = socket.create_connection(('10.0.2.254', 2049)); print(1, flush=True); input()"

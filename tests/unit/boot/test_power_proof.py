@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof
-from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import ssh
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 
 
 @pytest.fixture(autouse=True)

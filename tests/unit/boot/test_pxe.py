@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import phases, pxe, tftp_client
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
-from ansible_collections.hetero.compute.plugins.module_utils.boot.pxe import Pxe
-from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import let_go
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import phases, pxe, tftp_client
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import System
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.pxe import Pxe
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs import exporter
 
 #: nfs-ganesha takes no access control lists: with them cp -a fails on each board.
 ROOT, OPTIONS = "root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_", "vers=3,tcp,nolock,noacl"
@@ -208,16 +208,17 @@ def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(sit
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another's connections need root: run as root")
-def test_what_a_tenant_left_open_to_nfs_goes_with_its_export():
+@pytest.mark.parametrize("port", exporter.PORTS)
+def test_what_a_tenant_left_open_to_nfs_goes_with_its_export(port):
     """Lost: the boot of a board's next tenant, whose last one left as many connections as a board may have."""
     kept = []
-    with socket.create_server(("127.0.0.1", 2049)) as nfs, socket.create_server(("127.0.0.1", 5000)) as other:
+    with socket.create_server(("127.0.0.1", port)) as nfs, socket.create_server(("127.0.0.1", 5000)) as other:
         for server in (nfs, other):
             kept += [socket.create_connection(server.getsockname(), 2), server.accept()[0]]
-        let_go("127.0.0.2")
+        exporter.let_go("127.0.0.2")
         kept[1].sendall(b"goes on")
         assert kept[0].recv(99) == b"goes on"
-        let_go("127.0.0.1")
+        exporter.let_go("127.0.0.1")
         with pytest.raises(ConnectionError):
             kept[0].recv(99)
         kept[3].sendall(b"goes on")

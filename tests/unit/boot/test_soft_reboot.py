@@ -18,10 +18,10 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import fake, ssh_reboot
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import reboot_key
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import fake, ssh_reboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import reboot_key
 
 AUTO = "ansible-playbook hetero.compute.reboot_instance -e instance=vm0 -e how=auto"
 BY_POWER = f"by power, where ssh does not do: {AUTO}"

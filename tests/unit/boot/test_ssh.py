@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import ssh
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import ssh
 
 HOST = "127.0.0.1"
 

@@ -19,9 +19,16 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boards_file, power_proof
-from ansible_collections.hetero.compute.plugins.module_utils.boot import registry, ssh, tilera
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    StepFailed,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import registry, ssh, tilera
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
     FIRMWARE,
     NFS,
     RAM_ROOT,
@@ -29,15 +36,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import 
     TFTP,
     System,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
-from ansible_collections.hetero.compute.plugins.module_utils.boot.tile_monitor import TileMonitor, runs
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import (
-    BadInput,
-    HeteroError,
-    StepFailed,
-    TimedOut,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.tile_monitor import TileMonitor, runs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
 from ansible_collections.hetero.compute.tests.unit.boot.test_ssh import free_port, make_key
 
 LAB = Path(__file__).resolve().parents[3] / "roles" / "lab" / "files"

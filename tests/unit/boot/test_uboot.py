@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import DISK_ROOT, System
-from ansible_collections.hetero.compute.plugins.module_utils.boot.registry import BootDrivers
-from ansible_collections.hetero.compute.plugins.module_utils.boot.uboot import Uboot
-from ansible_collections.hetero.compute.plugins.module_utils.boot.uboot_script import script_image
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import DISK_ROOT, System
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.uboot import Uboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.uboot_script import script_image
 
 
 @dataclass

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boot_loop
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import FIRMWARE
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import FIRMWARE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 
 FAULT = "DHCP 127.0.0.1: it gives board0 no address"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Inside, new_cgroup
 
 

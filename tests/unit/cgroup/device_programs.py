@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
     ALU,
     ALU64,
     EXIT,
@@ -29,7 +29,7 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions
     signed,
     unless,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import KINDS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import KINDS
 
 LXC_END = [[mov(0, 0), EXIT], [mov(0, 1), EXIT]]
 

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers about one container to a test that is not in its mount namespace: module cgroup_devices, what may be opened,
-and what the kernel says inside. Speaks JSON, a line a question.
+"""Answers about one container to a test that is not in its mount namespace: what modules
+cgroup_devices and cgroup_info say, what may be opened, and what the kernel says inside. Speaks JSON, a line a question.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import json
 import subprocess
 import sys
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
-from ansible_collections.hetero.compute.plugins.modules import cgroup_devices
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.modules import cgroup_devices, cgroup_info
 
 MAKE = "n=/tmp/n$$; busybox mknod $n {kind} {major} {minor}"
 OPEN = {"rw": ": <>$n", "r": ": <$n", "w": ": >$n"}
@@ -43,6 +43,13 @@ class Session:
         params = dict(dict(cgroup=None, container=None, lxcpath=self.container.lxcpath, state="allowed"), **arguments)
         try:
             return cgroup_devices.work(params, check)
+        except HeteroError as error:
+            return {"failed": str(error)}
+
+    def info(self, *rules):
+        params = dict(cgroup=None, container=self.container.name, lxcpath=self.container.lxcpath, rules=rules)
+        try:
+            return cgroup_info.work(params, False)
         except HeteroError as error:
             return {"failed": str(error)}
 

@@ -17,8 +17,8 @@ import uuid
 from contextlib import contextmanager
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf, mounts
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf, mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
 
 INSIDE = Path(__file__).with_name("inside.py")
 

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import EXIT, mov, pack
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import EXIT, mov, pack
 
 #: bpf(2)'s query: target, type, query flags, attach flags, where the ids go, how many fit.
 QUERY = "=IIIIQI"

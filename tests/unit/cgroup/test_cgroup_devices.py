@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import DeviceCgroup, of_path
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import V2, Program
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import DeviceCgroup, of_path
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import V2, Program
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 
 GPU = parse("c 195:0 rw")

@@ -14,14 +14,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import changing as module
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.changing import Changing, grants, narrow, without
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import DeviceCgroup
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules, mark_of, name_of
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import rule_changes as module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import DeviceCgroup
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import (
+    compile_rules,
+    mark_of,
+    name_of,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rule_changes import (
+    Changing,
+    grants,
+    narrow,
+    without,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import Program
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 
 GPU, OTHER = parse("c 195:0 rw"), parse("c 195:1 rw")

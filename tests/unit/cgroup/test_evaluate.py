@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import evaluate
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import evaluation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
     ALU,
     ALU64,
     EXIT,
@@ -34,7 +34,7 @@ ADD, SUB, MUL, DIV, OR, AND, LSH, RSH, NEG, MOD, XOR, MOV, ARSH, END = range(0x0
 
 def answer(*instructions, compared=None):
     """r0 for opening c 195:7 for reading and writing."""
-    return evaluate.Run([*instructions, EXIT], "c", 195, 7, 6, "its program", compared).answer()
+    return evaluation.Run([*instructions, EXIT], "c", 195, 7, 6, "its program", compared).answer()
 
 
 def upper(*instructions):
@@ -275,23 +275,23 @@ def test_numbers_that_the_answer_hangs_on():
 @pytest.mark.parametrize(("number", "passes"), [(0, False), (1, True), (2, True)])
 def test_what_is_not_zero_passes(number, passes):
     """Lost: the answer itself."""
-    assert evaluate.allows([mov(0, number), EXIT], "c", 195, 7, 6) is passes
-    with pytest.raises(evaluate.CannotTell, match="its program: cannot tell what it allows: instruction 0: r0 holds"):
-        evaluate.allows([EXIT], "c", 195, 7, 6)
+    assert evaluation.allows([mov(0, number), EXIT], "c", 195, 7, 6) is passes
+    with pytest.raises(evaluation.CannotTell, match="its program: cannot tell what it allows: instruction 0: r0 holds"):
+        evaluation.allows([EXIT], "c", 195, 7, 6)
 
 
 def test_a_constant_of_two_words_that_is_cut_off():
     """Lost: an error that says what is wrong, in place of a traceback."""
-    with pytest.raises(evaluate.CannotTell, match="instruction 0: code 0x18"):
-        evaluate.Run([Instruction(LD | DOUBLE, 0, 0, 0, 5)], "b", 8, 0, 2, "its program").answer()
+    with pytest.raises(evaluation.CannotTell, match="instruction 0: code 0x18"):
+        evaluation.Run([Instruction(LD | DOUBLE, 0, 0, 0, 5)], "b", 8, 0, 2, "its program").answer()
 
 
 def test_the_last_step_that_is_followed(monkeypatch):
     """Lost: the answer of the longest program that Linux takes."""
-    monkeypatch.setattr(evaluate, "STEPS", 1000)
+    monkeypatch.setattr(evaluation, "STEPS", 1000)
     many = [mov(0, 1)] * 999
     assert answer(*many) == 1
-    with pytest.raises(evaluate.CannotTell, match="more than 1000 steps"):
+    with pytest.raises(evaluation.CannotTell, match="more than 1000 steps"):
         answer(*many, mov(0, 1))
 
 
@@ -351,12 +351,12 @@ def test_the_last_step_that_is_followed(monkeypatch):
 )
 def test_what_only_the_kernel_can_tell(monkeypatch, instructions, why):
     """A guess would be told as proof."""
-    monkeypatch.setattr(evaluate, "STEPS", 1000)
-    with pytest.raises(evaluate.CannotTell, match=why):
+    monkeypatch.setattr(evaluation, "STEPS", 1000)
+    with pytest.raises(evaluation.CannotTell, match=why):
         answer(*instructions)
 
 
 def test_a_program_without_an_end_is_given_up():
     """Lost: a minute for each number that is asked about; Linux follows no program for more than a million steps."""
-    with pytest.raises(evaluate.CannotTell, match="it takes more than 1000000 steps"):
+    with pytest.raises(evaluation.CannotTell, match="it takes more than 1000000 steps"):
         answer(Instruction(JMP, 0, 0, -1, 0))

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import instructions
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import Instruction, pack, unpack
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import instructions
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
+    Instruction,
+    pack,
+    unpack,
+)
 
 
 @pytest.mark.parametrize(

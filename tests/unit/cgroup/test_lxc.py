@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module cgroup_devices on real LXC containers, on a host with cgroup v2 alone and on one with both: LXC's traps."""
+"""Modules cgroup_devices and cgroup_info on LXC containers of hosts with cgroup v2 alone and with both: LXC's traps."""
 
 from __future__ import annotations
 
@@ -97,6 +97,17 @@ def test_a_gpu_is_given_proven_and_taken_back(container):
     assert [ask.opens(text) for text in (GPU, OTHER, NULL)] == [False, False, True]
     assert not ask("denied", GPU)["changed"]
     assert [own for _name, own in ask.direct()] == [False]
+
+
+def test_what_a_container_may_open_is_told(container):
+    """Who looks after a container would have to ask inside of it."""
+    ask = container(RULES)
+    found = ask.info(NULL, GPU)
+    assert (found["changed"], found["version"]) == (False, "v2")
+    assert found["now"] == {NULL: "allowed", GPU: "denied", "all else": "partly"}
+    assert [ask.opens(NULL), ask.opens(GPU)] == [True, False]
+    ask.stop()
+    assert "container gpu-user: does not run, so it has no cgroup" in ask.info(NULL)["failed"]
 
 
 def test_a_deny_that_equals_no_rule_of_lxc_is_closed_all_the_same(container):

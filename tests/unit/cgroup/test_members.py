@@ -9,9 +9,9 @@ import errno
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import mounts
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.members import pids_below
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.members import pids_below
 
 MOUNT = "36 31 0:33 / {} rw,relatime - cgroup cgroup rw,devices\n"
 C1 = "/lxc.payload.c1"

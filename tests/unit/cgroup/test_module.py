@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module cgroup_devices on cgroups by path: real ones of both versions, judged by what a process inside can open."""
+"""Modules cgroup_devices and cgroup_info on real cgroups of both versions, judged by what a process inside can open."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import mounts
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.owners import way
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.modules import cgroup_devices
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program_owners import way
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import EVERYTHING, parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import Program
+from ansible_collections.hetero.compute.plugins.modules import cgroup_devices, cgroup_info
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Foreign, new_cgroup
@@ -33,6 +33,11 @@ def module(cgroup, state, *rules, check=False):
     path = cgroup if isinstance(cgroup, str) else (cgroup.v1 or cgroup.v2).path
     params = dict(cgroup=path, container=None, lxcpath="/var/lib/lxc", rules=list(rules), state=state)
     return cgroup_devices.work(params, check)
+
+
+def info(cgroup, *rules):
+    params = dict(cgroup=(cgroup.v1 or cgroup.v2).path, container=None, lxcpath="/var/lib/lxc", rules=list(rules))
+    return cgroup_info.work(params, False)
 
 
 def foreign(cgroup, *rules, default=0):
@@ -103,6 +108,30 @@ def test_check_mode_says_and_does_nothing(cgroup, inside):
         assert found["diff"][0]["before"] != found["diff"][0]["after"]
     assert opens(inside, GPU, OTHER) == [True, True]
     assert cgroup.v2 is None or cgroup.v2.direct == []
+
+
+def test_what_may_be_opened_is_told(cgroup, inside):
+    """Who wants to know what a program may open would have to ask the module that changes it."""
+    found = info(cgroup, GPU)
+    assert (found["changed"], found["version"]) == (False, cgroup.version)
+    assert found["now"] == {GPU: "allowed", "all else": "partly"}
+    module(cgroup, "exact", NULL, "c 195:0 r")
+    found = info(cgroup, NULL, GPU, OTHER)
+    assert found["now"] == {NULL: "allowed", GPU: "partly", OTHER: "denied", "all else": "denied"}
+    assert [all(side["allows"] for side in found["proof"][rule]) for rule in (NULL, GPU, OTHER)] == [True, False, False]
+    assert info(cgroup, OTHER)["now"] == {OTHER: "denied", "all else": "partly"}
+    assert opens(inside, NULL, "c 195:0 r", GPU, OTHER) == [True, True, False, False]
+    with pytest.raises(BadInput, match="no device rule"):
+        info(cgroup, "c 195:x rw")
+
+
+def test_what_nobody_here_can_change_is_told_all_the_same(v2, inside):
+    """In check mode, the module that changes it fails where it could not."""
+    owner = foreign(v2, NULL)
+    found = info(v2, NULL, GPU)
+    assert found["now"] == {NULL: "allowed", GPU: "denied", "all else": "denied"}
+    assert [(side["version"], side["allows"]) for side in found["proof"][GPU]] == [("v2", False)]
+    assert [program.id for program in v2.v2.direct] == [owner.id]
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -10,9 +10,13 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import mounts
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container, of_path, of_process
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import (
+    of_container,
+    of_path,
+    of_process,
+)
 
 
 @pytest.fixture

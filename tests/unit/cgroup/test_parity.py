@@ -16,12 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import ALU64, EXIT, Instruction, X, mov
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import Rule, letters
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import V2
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
+    ALU64,
+    EXIT,
+    Instruction,
+    X,
+    mov,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import compile_rules
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import Rule, letters
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import V2
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import new_cgroup
 

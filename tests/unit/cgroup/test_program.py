@@ -9,9 +9,8 @@ import itertools
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.changing import OWNER
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.evaluate import allows
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.evaluation import allows
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
     ALU,
     AX,
     EXIT,
@@ -20,13 +19,18 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions
     pack,
     unpack,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import (
     compile_rules,
     mark_of,
     name_of,
     read_rules,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, covered, parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rule_changes import OWNER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import (
+    EVERYTHING,
+    covered,
+    parse,
+)
 
 #: What allows "c 195:0 rw", "b *:* m" and "c *:3 rwm" for "cgroup_devices exact", since the first release.
 ALLOWING = """

@@ -9,7 +9,8 @@ import random
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
     ALU,
     ALU64,
     AX,
@@ -21,13 +22,13 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions
     pack,
     unpack,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import (
     compile_rules,
     mark_of,
     name_of,
     read_rules,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import (
     EVERYTHING,
     Rule,
     covered,
@@ -36,7 +37,6 @@ from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import
     parse,
     questions,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 from ansible_collections.hetero.compute.tests.unit.cgroup.test_parity import random_rules
 

@@ -11,8 +11,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import mounts, trees
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts, trees
 
 #: The second one has gone since.
 MOUNTS = """\

@@ -11,12 +11,12 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import v1 as v1_module
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.changing import narrow
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path, of_process
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import v1 as v1_module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path, of_process
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rule_changes import narrow
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import EVERYTHING, parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import new_cgroup
 
 GPU = parse("c 195:0 rw")
@@ -112,7 +112,7 @@ def test_a_no_of_our_own_cgroup_is_no_answer(stack, v1, inside):
     ours = of_path(path)
     script = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
 side = V1(sys.argv[2])
 print(side.may("c", 195, 1, "rw"))

@@ -12,10 +12,10 @@ import stat
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import v1
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1, overlap
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import v1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import EVERYTHING, parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1, overlap
 
 GPU = parse("c 195:0 rw")
 

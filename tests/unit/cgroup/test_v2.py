@@ -12,14 +12,23 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf, mounts
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_path, of_process
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.evaluate import CannotTell
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import EXIT, JMP, Instruction, mov
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules, mark_of, name_of
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf, mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path, of_process
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.evaluation import CannotTell
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
+    EXIT,
+    JMP,
+    Instruction,
+    mov,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import (
+    compile_rules,
+    mark_of,
+    name_of,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import Program
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 from ansible_collections.hetero.compute.tests.unit.cgroup.real_cgroups import Foreign, new_cgroup
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import EXIT, mov
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import V2, Program
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import EXIT, mov
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import compile_rules
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import V2, Program
 
 GPU = parse("c 195:0 rw")
 

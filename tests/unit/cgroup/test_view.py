@@ -9,20 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import view as view_module
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.instructions import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import view as view_module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.instructions import (
     EXIT,
     JMP,
     Instruction,
     load,
     mov,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.program import compile_rules
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import EVERYTHING, parse
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v1 import V1
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.v2 import Program
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.view import Side, View
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.program import compile_rules
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import EVERYTHING, parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v1 import V1
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.v2 import Program
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.view import Side, View
 from ansible_collections.hetero.compute.tests.unit.cgroup import device_programs
 
 ALL = [mov(0, 1), EXIT]

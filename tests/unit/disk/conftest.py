@@ -16,20 +16,18 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import (
-    board_images,
-    claiming,
-    lifecycle,
-    presence,
-    starting,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish, wipe
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils.boot.shell import Shell
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish, wipe
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.shell import Shell
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY, Site
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
@@ -196,7 +194,7 @@ class DiskSite(Site):
     def release(self, number):
         """As board_claim does it, state absent."""
         with self.proxy() as proxy:
-            return claiming.absent(proxy, f"vm{number}", None, None, Deadline(5), Change())
+            return board_claims.absent(proxy, f"vm{number}", None, None, Deadline(5), Change())
 
     def remove(self, number):
         with self.proxy() as proxy:
@@ -217,7 +215,7 @@ def disks(tmp_path, monkeypatch):
     monkeypatch.setattr(Fake, "shell", lambda self, board, system: site.shells[board.id])
     # What a board mounts from its own disk is not seen by its proxy.
     monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setattr(presence, "QUIET", 0.3)
     programs = tmp_path / "programs"
     programs.mkdir()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_areas
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_areas
 
 SECRET = b"a tenant's secret"
 

@@ -15,11 +15,14 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import board_images, claiming, disk_boot, lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import IMAGE, KEY
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import PROGRAMS, LocalShell, lost
 
@@ -386,9 +389,9 @@ def test_nothing_of_it_is_left(disks):
 def test_only_boards_with_a_disk_serve(disks):
     """A request that cannot be served must say why before any power."""
     flavor = {"name": "any", "memory_mb": 1, "vcpus": 1, "local_gb": 1}
-    wish = claiming.Wish("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
+    wish = board_claims.Wish("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
     with disks.proxy() as proxy, pytest.raises(NoneFree, match="no disk to boot from"):
-        claiming.present(proxy, wish, Change())
+        board_claims.present(proxy, wish, Change())
 
 
 def test_another_boot_source_is_a_rebuild(disks):

@@ -12,9 +12,10 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import disk_boot, presence
-from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 
 
 @pytest.fixture

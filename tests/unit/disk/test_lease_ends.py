@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import reap
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import lost
 
 #: Seconds until what is waited for counts as never to come.

@@ -14,11 +14,11 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import board_images, rebuilding
-from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images, rebuilds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles, Made
 
 CLAIMED = "UPDATE claims SET image_hash = NULL, host_key = NULL"
 OFF = "UPDATE boards SET state = 'power off', power = NULL"
@@ -84,7 +84,7 @@ def test_who_is_told_of_a_used_disk_can_go_on(used):
     assert (text.startswith(why), done) == (True, None)
     with used.proxy() as proxy:
         change, deadline = Change(), Deadline(20)
-        assert not rebuilding.rebuild(proxy, "vm0", None, None, None, True, (), change, deadline).get("failed")
+        assert not rebuilds.rebuild(proxy, "vm0", None, None, None, True, (), change, deadline).get("failed")
     assert not used.run("stop", 0)["failed"]
     assert not used.ready(0).get("failed")
     assert not used.run("start", 0)["failed"]
@@ -127,7 +127,7 @@ def test_a_disk_that_another_used_since_is_not_touched_for_who_had_the_board_bef
         assert "disk /dev/sda was used by eve since, not by vm0" in way(0)["msg"]
     assert used.wipe(0)["failed"]
     with used.proxy() as proxy:
-        result = rebuilding.rebuild(proxy, "vm0", None, None, None, True, (), Change(), Deadline(20))
+        result = rebuilds.rebuild(proxy, "vm0", None, None, None, True, (), Change(), Deadline(20))
     assert "disk /dev/sda was used by eve since" in result["msg"]
     assert data(used).read_text() == "kept"
 

@@ -13,21 +13,26 @@ import stat
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import claiming, lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork, locked
-from ansible_collections.hetero.compute.plugins.module_utils.boards.canaries import BLOCK, canary_blocks, seen_from
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import Wish as Asked
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claiming import present
-from ansible_collections.hetero.compute.plugins.module_utils.boards.disks import proof
-from ansible_collections.hetero.compute.plugins.module_utils.boards.reconciling import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils.boards.release import release
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import in_words, wipe_disk
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wiping import Wish
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.used_disks import ACCEPT
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.canaries import (
+    BLOCK,
+    canary_blocks,
+    seen_from,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipe_disk import in_words, wipe_disk
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.disk_records import proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.release import release
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish as Asked
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.used_disks import ACCEPT
 from ansible_collections.hetero.compute.tests.unit.boot.conftest import KEY
 from ansible_collections.hetero.compute.tests.unit.disk.conftest import MIB, RAM, LocalShell, lost
 
@@ -389,7 +394,7 @@ def test_a_used_disk_is_kept_and_given_to_nobody_although_nobody_knows_of_a_clai
     disks.remove(0)
     assert not disks.wipe(0, inspect=True)["failed"]
     with disks.proxy() as proxy:
-        assert not claiming.absent(proxy, None, None, 0, Deadline(5), Change()).get("failed")
+        assert not board_claims.absent(proxy, None, None, 0, Deadline(5), Change()).get("failed")
     assert clean(disks, 0)
     assert [board["board"] for board in claim(disks)["boards"]] == [0]
 

@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.tests.unit.documents.pages import PAGES,
 FOLDERS = ("awx", "bench", "changelogs", "docs", "meta", "molecule", "playbooks", "plugins", "roles", "tests", "tools")
 ROLES = sorted(path.parent.parent.name for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
 #: What the guides for developers have people write.
-TO_BE_WRITTEN = {"plugins/module_utils/power/http_relay.py", "plugins/module_utils/boot/sd_card.py"}
+TO_BE_WRITTEN = {f"plugins/module_utils/_hetero/drivers/{name}.py" for name in ("power/http_relay", "boot/sd_card")}
 
 
 def pages():

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import parse
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.power.registry import DRIVERS
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.registry import DRIVERS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
 from ansible_collections.hetero.compute.tests.unit.documents.pages import GUIDES, ROOT, blocks, guide, named
 

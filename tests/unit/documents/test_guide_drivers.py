@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide, named
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
@@ -52,8 +52,8 @@ def collection(tmp_path):
 
     def add(page, kind, path):
         code = f"# {path}\n{named(guide(page), f'{kind}-driver')}"
-        (copy / "plugins" / "module_utils" / path).write_text(code)
-        registry = copy / "plugins" / "module_utils" / kind / "registry.py"
+        (copy / "plugins" / "module_utils" / "_hetero" / "drivers" / path).write_text(code)
+        registry = copy / "plugins" / "module_utils" / "_hetero" / "drivers" / kind / "registry.py"
         registry.write_text(registry.read_text() + "\n" + named(guide(page), f"{kind}-registry"))
         return tmp_path / "collections"
 
@@ -130,6 +130,10 @@ def test_power_driver(collection, relays, tmp_path):
     secret = tmp_path / "credentials.json"
     secret.write_text(json.dumps({"relays": {"username": "admin", "password": PASSWORD}}))
 
+    def told(timeout=20):
+        params = dict(pdu="relays", config=str(tmp_path / "proxy.json"), timeout=timeout)
+        return run(collections, "pdu_info", params)
+
     def power(state, *outlets, timeout=20):
         params = dict(pdu="relays", config=str(tmp_path / "proxy.json"), outlets=list(outlets), state=state)
         return run(collections, "pdu_power", dict(params, timeout=timeout))
@@ -141,18 +145,18 @@ def test_power_driver(collection, relays, tmp_path):
     del relays.orders[:]
     assert power("cycled", "0")["outlets"]["0"]["after"] == "on"
     assert relays.orders == [("0", "turn=off"), ("0", "turn=on")]
-    assert {outlet: seen["after"] for outlet, seen in power("status")["outlets"].items()} == {"0": "on", "1": "on"}
+    assert {outlet: seen["after"] for outlet, seen in told()["outlets"].items()} == {"0": "on", "1": "on"}
     relays.stuck.add("1")
     assert "outlet 1 of relays: still on" in power("off", "0", "1", timeout=2)["msg"]
     assert relays.relays == {"0": False, "1": True}
 
     secret.write_text(json.dumps({"relays": {"username": "admin", "password": "wrong"}}))
-    refused = power("status")
+    refused = told()
     assert "says 401" in refused["msg"]
     assert "correct its credential" in refused["msg"]
     settings["port"] = 1  # nobody listens there
     (tmp_path / "proxy.json").write_text(json.dumps(config))
-    assert "relays: no answer" in power("status", timeout=0.5)["msg"]
+    assert "relays: no answer" in told(timeout=0.5)["msg"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network and a root of one's own need root: run as root")

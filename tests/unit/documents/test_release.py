@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.release import RELEASE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.release import RELEASE
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
 
@@ -86,7 +86,8 @@ def test_a_release_is_whole_and_made_once(clone):
     assert clone.git("rev-parse", "99.0.0^{commit}") == after
     assert clone.git("status", "--porcelain") == ""
     assert "version: 99.0.0" in (clone.folder / "galaxy.yml").read_text()
-    assert 'RELEASE = "99.0.0"' in (clone.folder / "plugins" / "module_utils" / "release.py").read_text()
+    core = clone.folder / "plugins" / "module_utils" / "_hetero" / "core"
+    assert 'RELEASE = "99.0.0"' in (core / "release.py").read_text()
     assert "v99\\.0\\.0" in (clone.folder / "CHANGELOG.md").read_text()
     assert not list(clone.folder.glob("changelogs/fragments/*.yml"))
     with tarfile.open(clone.folder / "build" / "release" / "hetero-compute-99.0.0.tar.gz") as archive:

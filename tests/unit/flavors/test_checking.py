@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import defects, table_defects, validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.extra_specs import defect, satisfies
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.extra_specs import defect, satisfies
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import (
+    defects,
+    table_defects,
+    validate,
+)
 
 
 @pytest.mark.parametrize("amount", ["memory_mb", "vcpus", "local_gb"])

@@ -13,10 +13,15 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.fits import FilterModule
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import describe, grouped, rejections, summary
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import (
+    describe,
+    grouped,
+    rejections,
+    summary,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import validate
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import read
 
 ROOT = Path(__file__).parents[3]
 BOARDS = read(ROOT / "roles" / "lab" / "files" / "tilera_boards")

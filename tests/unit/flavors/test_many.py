@@ -14,8 +14,8 @@ import pstats
 import pytest
 
 from ansible_collections.hetero.compute.bench.big_site import Site
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import verdicts
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import Schedule
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import verdicts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table

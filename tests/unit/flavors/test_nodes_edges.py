@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors import hosts, nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.tests.unit.flavors.test_scheduling import KVM, board, device, gpu, host, proxy
 
 PLAIN = dict(name="plain", memory_mb=1024, vcpus=2, local_gb=10)
@@ -17,8 +18,7 @@ LXC = dict(PLAIN, extra_specs={"hypervisor": "s== LXC"})
 
 def test_words_that_programs_compare():
     """Lost: hosts of one kind, as host_info calls what they run by these words, and folders of tasks are named so."""
-    assert (hosts.LXC, hosts.KVM) == ("LXC", "KVM")
-    assert nodes.HOSTS == {"LXC": "GPU hosts", "KVM": "KVM hosts"}
+    assert {word: kind.nodes for word, kind in BY_HYPERVISOR.items()} == {"LXC": "GPU hosts", "KVM": "KVM hosts"}
     assert nodes.INSTANCES == {"boards": "board", "GPU hosts": "container", "KVM hosts": "guest"}
 
 

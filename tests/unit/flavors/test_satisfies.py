@@ -9,8 +9,8 @@ import jinja2
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.checking import validate
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import validate
 from ansible_collections.hetero.compute.plugins.test.satisfies import TestModule as Plugin
 
 

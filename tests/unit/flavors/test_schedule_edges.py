@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import BOARDS, IN_USE, Verdict
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import Refusal, Schedule, plan
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import BOARDS, IN_USE, Verdict
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Refusal, Schedule, plan
 from ansible_collections.hetero.compute.tests.unit.flavors.test_scheduling import TP64, board, claim, proxy, schedule
 
 FLAVOR = dict(name="any", memory_mb=1)

@@ -17,8 +17,8 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.holders import FilterModule as Holders
 from ansible_collections.hetero.compute.plugins.filter.schedule import FilterModule
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import read
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.schedule import STRATEGIES
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import STRATEGIES
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import read
 
 ROOT = Path(__file__).parents[3]
 TYPES = yaml.safe_load((ROOT / "playbooks" / "vars" / "instance_types.yml").read_text(encoding="utf-8"))[

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.nodes import board_verdict, verdicts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import board_verdict, verdicts
 
 FLAVOR = {"name": "big", "memory_mb": 4096, "vcpus": 4, "local_gb": 100}
 

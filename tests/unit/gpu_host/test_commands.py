@@ -14,14 +14,14 @@ import tarfile
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.node import hetero
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import hetero
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 
 IMPORT = """
 import importlib, sys
 sys.path.insert(0, sys.argv[1])
 for name in sys.argv[2:]:
-    importlib.import_module(name, "hetero.module_utils.node")
+    importlib.import_module(name, "hetero.module_utils._hetero.nodes")
 print(sorted({module.partition(".")[0] for module in sys.modules} & {"ansible", "ansible_collections"}))
 """
 
@@ -53,6 +53,6 @@ def test_each_verb_says_what_it_does(verb, capsys):
 def test_every_verb_is_imported_from_the_copy_and_without_ansible(tmp_path):
     with tarfile.open(fileobj=io.BytesIO(packed())) as tar:
         tar.extractall(tmp_path)
-    words = [sys.executable, "-I", "-c", IMPORT, str(tmp_path), "..node.hetero", "..proxy_node.pdu_mgr"]
+    words = [sys.executable, "-I", "-c", IMPORT, str(tmp_path), ".hetero", ".proxy.pdu_mgr"]
     done = subprocess.run([*words, *hetero.VERBS.values()], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import gpu_nodes
 
 
 def numbers(machine):

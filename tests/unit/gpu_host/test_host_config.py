@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 
 #: What host.json says, and how the error calls it.
 WRONG = (

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import network
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings, summary
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import kernel
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import (
     bridge,
     id_maps,
-    network,
     preflight,
     selftest,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import loop
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import kernel
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings, summary
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 PLAN = preflight.Plan(bridge="nobridge0", network="198.51.100.0/24")

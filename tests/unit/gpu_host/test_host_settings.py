@@ -9,10 +9,10 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import PART, read_config
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.node import plan_check
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import PART, read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import plan_check
 
 GOOD = {"name": "gpu1", "memory_mb": None, "local_gb": 100, "default_image": "", "bridge": "hetero0", "addresses": []}
 GOOD.update(state_folder="/var/lib/hetero", lxcpath="/var/lib/lxc", gateway="", unprivileged=True, pids=0)

@@ -12,9 +12,9 @@ import json
 import os
 import traceback
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import bpf
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import kernel, liblxc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import bpf
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import kernel, liblxc
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 
 #: What is changed there is in no file that Python opens, and in no audit event.

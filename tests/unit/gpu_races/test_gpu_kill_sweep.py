@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.tests.turns import DAY
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import GpuPoints, alone

@@ -13,9 +13,9 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import GpuPoints, alone, together
 

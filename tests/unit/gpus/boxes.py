@@ -13,14 +13,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, reach, reconciling, restoring
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.access import Proof
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHED,
+    Allocation,
+    Wanted,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
+    attachment,
+    gpu_reconciliation,
+    open_rights,
+    restoration,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.access import Proof
 
 LXCPATH = "/lxc"
 SHARED = DeviceNode("/dev/nvidiactl", "c", 195, 255, present=True)
@@ -64,7 +73,7 @@ class Running:
         is_open, proofs = self.host.open[self.box.name], []
         for node in nodes:
             before = dict(allowed=node.path in is_open, node=node.path in is_open)
-            proofs.append(Proof(node.path, reach.rule_of(node), before, dict(allowed=allowed, node=allowed)))
+            proofs.append(Proof(node.path, open_rights.rule_of(node), before, dict(allowed=allowed, node=allowed)))
         if not check:
             (is_open.update if allowed else is_open.difference_update)(node.path for node in nodes)
         return proofs
@@ -103,22 +112,22 @@ class Host:
         command.write_text("")
         command.chmod(0o755)
         here = SimpleNamespace(command=str(command), private="/private", machine_id="mine")
-        self.site = attaching.Site(self.store, self.found, (LXCPATH,), str(folder / "run"), "paths", here)
+        self.site = attachment.Site(self.store, self.found, (LXCPATH,), str(folder / "run"), "paths", here)
         self.site.running = lambda box, pid: Running(self, box)
         put = monkeypatch.setattr
-        put(attaching.reach, "look", lambda folders, gpus: reach.Live(tuple(self._reaches())))
-        put(attaching.reach, "reach_of", lambda box, pid, gpus: self._reaches_of(box, gpus))
-        put(attaching.identity, "key_of", lambda box: self.keys.get(box.name))
-        put(attaching.identity, "give_id", self._give_id)
-        put(attaching.identity, "settles", lambda box: box.name in self.settled)
-        put(attaching.persistence, "read", lambda box, host=None: self.files.get(box.name))
-        put(attaching.persistence, "write", self._write)
-        put(attaching.persistence, "remove", self._remove)
-        put(attaching.libraries, "check", lambda *given: self.done.append(("libraries", given[0])) or [])
-        put(attaching, "of_container", lambda pid, name: f"cgroup of {name}")
-        put(attaching.users, "refuse_users", self._refuse_users)
-        put(attaching.users, "let_go", self._let_go)
-        put(reconciling.device_nodes, "look", self._number)
+        put(attachment.open_rights, "look", lambda folders, gpus: open_rights.Live(tuple(self._reaches())))
+        put(attachment.open_rights, "reach_of", lambda box, pid, gpus: self._reaches_of(box, gpus))
+        put(attachment.identity, "key_of", lambda box: self.keys.get(box.name))
+        put(attachment.identity, "give_id", self._give_id)
+        put(attachment.identity, "settles", lambda box: box.name in self.settled)
+        put(attachment.persistence, "read", lambda box, host=None: self.files.get(box.name))
+        put(attachment.persistence, "write", self._write)
+        put(attachment.persistence, "remove", self._remove)
+        put(attachment.libraries, "check", lambda *given: self.done.append(("libraries", given[0])) or [])
+        put(attachment, "of_container", lambda pid, name: f"cgroup of {name}")
+        put(attachment.gpu_users, "refuse_users", self._refuse_users)
+        put(attachment.gpu_users, "let_go", self._let_go)
+        put(gpu_reconciliation.device_nodes, "look", self._number)
 
     def _refuse_users(self, box, cgroup, nodes, paths):
         self.done.append(("users", box.name, [node.path for node in nodes], cgroup))
@@ -133,8 +142,10 @@ class Host:
     def _reaches_of(self, box, gpus):
         for one in gpus:
             there = one.nodes[0].path in self.open[box.name] if one.nodes else False
-            state = self.states.get((box.name, one.address), reach.OPEN if there else reach.CLOSED)
-            yield reach.Reach(self.keys.get(box.name) or box.folder, box.name, one.address, state, f"it is {state}")
+            state = self.states.get((box.name, one.address), open_rights.OPEN if there else open_rights.CLOSED)
+            yield open_rights.Reach(
+                self.keys.get(box.name) or box.folder, box.name, one.address, state, f"it is {state}"
+            )
 
     def _number(self, box, path, pid=None):
         nodes = [node for one in self.found.gpus for node in one.nodes] + self.found.shared + self.found.caps
@@ -177,13 +188,13 @@ class Host:
 
     def attach(self, box, count=None, check=False, seconds=5, **more):
         wanted = more.pop("wanted", None) or Wanted(count)
-        return attaching.attach(self.site, box, wanted, Change(check), Deadline(seconds), **more)
+        return attachment.attach(self.site, box, wanted, Change(check), Deadline(seconds), **more)
 
     def detach(self, box, *names, check=False, seconds=5, **more):
-        return attaching.detach(self.site, box, names, Change(check), Deadline(seconds), **more)
+        return attachment.detach(self.site, box, names, Change(check), Deadline(seconds), **more)
 
     def look(self, repair=False, check=False):
-        return reconciling.Look(self.site, repair, Change(check), Deadline(5))
+        return gpu_reconciliation.Look(self.site, repair, Change(check), Deadline(5))
 
     def resolve(self, box, persisted, here):
-        return restoring.resolve(self.site, box, persisted, here)
+        return restoration.resolve(self.site, box, persisted, here)

@@ -10,8 +10,8 @@ import stat
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 
 #: Four GPUs: PCI address, device id, minor, NUMA node. Their minors are not in the order of their addresses.
 FOUR = (

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import access, reach
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import access, open_rights
 
 NODE = SimpleNamespace(path="/dev/nvidia0", number=("c", 195, 0), kind="c", major=195, minor=0)
 
@@ -25,8 +25,8 @@ def running(monkeypatch):
 
     def seen(allowed, node, said):
         monkeypatch.setattr(one, "_states", lambda nodes, asked: [dict(allowed=allowed, node=node)])
-        monkeypatch.setattr(access.opening, "opens_each", lambda *given, **more: {NODE.path: said})
-        monkeypatch.setattr(access.opening, "reaches", lambda *given, **more: {NODE.number: said})
+        monkeypatch.setattr(access.open_trial, "opens_each", lambda *given, **more: {NODE.path: said})
+        monkeypatch.setattr(access.open_trial, "reaches", lambda *given, **more: {NODE.number: said})
         return one, [access.Proof(NODE.path, "c 195:0 rw", {}, {})]
 
     return seen
@@ -87,7 +87,7 @@ def test_where_no_process_of_ours_can_look_the_lists_speak_alone(running, monkey
     def nobody(*given, **more):
         raise HeteroError("lets nobody in", "container ml", "")
 
-    monkeypatch.setattr(access.opening, "reaches", nobody)
+    monkeypatch.setattr(access.open_trial, "reaches", nobody)
     one._prove_closed([NODE], proofs)
     assert proofs[0].opens is None
 
@@ -96,7 +96,7 @@ def test_who_can_open_more_than_its_own_is_given_nothing():
     """Lost: one tenant's GPU beside another's program; or a container is refused for the GPUs that it has."""
     open_, closed = (
         SimpleNamespace(address=address, state=state, why="its list has all")
-        for address, state in (("0000:05:00.0", reach.OPEN), ("0000:06:00.0", "closed"))
+        for address, state in (("0000:05:00.0", open_rights.OPEN), ("0000:06:00.0", "closed"))
     )
     reaches = {one.address: one for one in (open_, closed)}
     access.refuse_wild("ml", reaches, {"0000:05:00.0"})
@@ -131,12 +131,12 @@ class Inside:
         put(access.device_nodes, "make_inside", lambda box, *nodes: self._made("inside", nodes))
         put(access.device_nodes, "remove", self._remove)
         put(
-            access.opening,
+            access.open_trial,
             "opens_each",
             lambda box, paths, pid: {path: 0 if nodes[path].number in self.allowed else errno.EPERM for path in paths},
         )
         put(
-            access.opening,
+            access.open_trial,
             "reaches",
             lambda box, numbers, pid, base: {
                 number: 0 if number in self.allowed else errno.EPERM for number in numbers
@@ -224,7 +224,7 @@ def test_words_of_options_and_results(running):
         one._prove_open([NODE], proofs)
     assert failed.value.facts["node"]["path"] == NODE.path
     several = {
-        address: SimpleNamespace(address=address, state=reach.OPEN, why="all")
+        address: SimpleNamespace(address=address, state=open_rights.OPEN, why="all")
         for address in ("0000:07:00.0", "0000:06:00.0")
     }
     with pytest.raises(Refused) as refused:

@@ -14,15 +14,20 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store, holder_of
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     ATTACHING,
     DETACHING,
     Wanted,
     allocate,
     short,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store, holder_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    NoneFree,
+    Refused,
 )
 from ansible_collections.hetero.compute.tests.unit.gpus.four import C1, C2, C3, FOUR, HOST, KEY, Gpu, Reach, Seen
 
@@ -262,9 +267,9 @@ def test_check_mode_claims_nothing(store):
 
 RACER = """
 import json, sys
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
 from ansible_collections.hetero.compute.tests.unit.gpus.four import FOUR, HOST, KEY, Seen
 path, me = sys.argv[1:]
 print("ready", flush=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import architectures
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.overrides import Overrides
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import architectures
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.overrides import Overrides
 
 #: Of Debian's package pci.ids.
 PCI_IDS = Path("/usr/share/misc/pci.ids")

@@ -9,10 +9,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, DETACHING, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHED,
+    DETACHING,
+    Wanted,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import SHARED, Box, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2, model="Tesla C2050"), gpu(3)
@@ -28,7 +32,7 @@ def host(monkeypatch):
 
 def test_where_a_site_is_by_itself():
     """Lost: locks and containers where the host's other commands and its owner look for them."""
-    site = attaching.Site(None, None)
+    site = attachment.Site(None, None)
     assert (site.lxcpaths, site.run_folder) == (("/var/lib/lxc",), "/run/hetero")
 
 
@@ -120,13 +124,13 @@ def test_what_is_no_container_and_what_is_no_host_for_gpus(host):
 def test_folders_that_the_table_knows_are_looked_at_too(host, monkeypatch):
     """Lost: a GPU that is open to a container in a folder that a request does not name, to the next who asks."""
     asked = []
-    monkeypatch.setattr(attaching.reach, "look", lambda folders, gpus: asked.append((folders, gpus)))
+    monkeypatch.setattr(attachment.open_rights, "look", lambda folders, gpus: asked.append((folders, gpus)))
     box = host.box("ml")
     host.has(box, ONE)
     for holder, one in (("/srv/with#sign/c2#id2", TWO), ("instance:ml-8", THREE)):
         row = host.has(box, one)
         host.store.free(row)
-        host.store.grant(attaching.replace(row, holder=holder))
+        host.store.grant(attachment.replace(row, holder=holder))
     host.site.look()
     assert asked == [(["/lxc", "/srv/with#sign"], host.found.gpus)]
 
@@ -148,8 +152,8 @@ def test_a_container_that_is_restarted_is_served_three_times(host, verb, pids, t
 
     def ask():
         if verb == "attach":
-            return attaching.bring_up(host.site, box, rows, rows, change)
-        return attaching.take_back(host.site, box, "/lxc/ml#id", rows, [ONE], "fail", change, None)
+            return attachment.bring_up(host.site, box, rows, rows, change)
+        return attachment.take_back(host.site, box, "/lxc/ml#id", rows, [ONE], "fail", change, None)
 
     if times:
         assert ask()["pid"] == last
@@ -187,7 +191,7 @@ def test_what_could_not_be_handed_over_goes_back_and_what_it_had_stays(host):
 def test_who_can_open_another_gpu_is_given_none(host):
     """Lost: one tenant's GPU to another's program, which could open it before, or since anything was given."""
     box = host.box("ml", 7)
-    host.states["ml", TWO.address] = attaching.reach.OPEN
+    host.states["ml", TWO.address] = attachment.open_rights.OPEN
     with pytest.raises(Refused, match="can open GPUs that it was not given"):
         host.attach(box, wanted=Wanted(gpus=(ONE.address,)))
     assert (host.rows(), host.methods) == ([], []), "nothing was given before"
@@ -195,7 +199,7 @@ def test_who_can_open_another_gpu_is_given_none(host):
     give = host.site.running
 
     def opened(container, pid):
-        host.states["ml", TWO.address] = attaching.reach.OPEN
+        host.states["ml", TWO.address] = attachment.open_rights.OPEN
         return give(container, pid)
 
     host.site.running = opened
@@ -208,7 +212,7 @@ def test_who_can_open_another_gpu_is_given_none(host):
 def test_isolation_without_rules_is_called_what_it_is(host):
     """Lost: the word that only a missing node keeps a container from other tenants' GPUs."""
     box = host.box("ml", 7)
-    host.states["ml", TWO.address] = attaching.reach.NODE_ONLY
+    host.states["ml", TWO.address] = attachment.open_rights.NODE_ONLY
     done = host.attach(box, 1)
     assert done["isolation"] == "node-only"
     assert [one["state"] for one in done["others"]] == ["node-only", "closed"]
@@ -216,14 +220,14 @@ def test_isolation_without_rules_is_called_what_it_is(host):
 
 def test_verbs_take_turns_by_their_names(host, monkeypatch):
     """Lost: for what one waits, in the words of those who wait; and a site's own folders."""
-    held, taken = [], attaching.lock
-    monkeypatch.setattr(attaching, "lock", lambda *words: held.append(words[:4]) or taken(*words))
+    held, taken = [], attachment.lock
+    monkeypatch.setattr(attachment, "lock", lambda *words: held.append(words[:4]) or taken(*words))
     box = host.box("ml")
     host.attach(box, 1)
     host.detach(box)
     folder = host.site.run_folder
     assert held == [(folder, "lxc-ml", "attach", "test"), (folder, "lxc-ml", "detach", "test")]
-    monkeypatch.setattr(attaching, "Running", lambda *given: given)
+    monkeypatch.setattr(attachment, "Running", lambda *given: given)
     del host.site.running
     assert host.site.running(box, 7) == (box, 7, "/private")
 
@@ -312,7 +316,7 @@ def test_a_container_that_is_gone_loses_its_own_and_no_others(host, monkeypatch)
     gone = Box("ml")
     gone.defined = False
     del host.boxes["ml"]
-    monkeypatch.setattr(attaching.reach.Live, "is_there", lambda live, holder: "ml2" in holder)
+    monkeypatch.setattr(attachment.open_rights.Live, "is_there", lambda live, holder: "ml2" in holder)
     done = host.detach(gone)
     assert host.rows() == [("ml2", 2, ATTACHED)]
     (change,) = done["diff"]
@@ -340,7 +344,7 @@ def test_what_is_taken_back_is_named_as_the_table_or_the_host_has_it(host, names
     box = host.box("ml")
     known = [host.has(box, one) for one in (ONE, TWO, gpu(9))]
     known.append(host.has(box, gpu(8), uuid=None))
-    found, named = attaching._named(host.site, names, known)
+    found, named = attachment._named(host.site, names, known)
     assert [int(row.address[6]) for row in found] == rows
     assert [one.index for one in named] == gpus
 
@@ -362,7 +366,7 @@ def test_who_must_start_anew_is_told(host, rows, pid, settled, said):
     """Lost: a tenant's GPUs by a reboot typed inside; or who needs not restart his work does so."""
     box = host.box("ml", pid)
     host.settled.update(["ml"] if settled else [])
-    notes = attaching._notes(box, [None] * rows, pid)
+    notes = attachment._notes(box, [None] * rows, pid)
     assert [NOTE in note for note in notes] == [True] * said
 
 
@@ -370,13 +374,13 @@ def test_what_is_gone_stays_in_its_holders_file(host):
     """Lost: a GPU after its card was out of the machine for a day: the container's file forgot what it had."""
     box = host.box("ml")
     rows = [host.has(box, ONE), host.has(box, gpu(9))]
-    attaching.persist(host.site, box, rows, Change())
+    attachment.persist(host.site, box, rows, Change())
     written = host.files["ml"]
     assert [node.path for node in written.nodes] == [NODE, SHARED.path, "/dev/nvidia9"]
     assert written.rules == ["c 195:1 rw", "c 195:255 rw", "c 195:9 rw"]
     assert [one["uuid"] for one in written.gpus] == ["GPU-1", "GPU-9"]
     before = list(host.done)
-    attaching.persist(host.site, box, rows, Change())
+    attachment.persist(host.site, box, rows, Change())
     assert host.done == [*before, ("write", "ml")], "of an earlier boot the same must be written anew"
 
 
@@ -385,5 +389,5 @@ def test_what_is_proven_of_a_gpu_that_the_host_has_no_more_is_shown_without_fact
     box = host.box("ml")
     row = host.has(box, gpu(9), share=True)
     done = dict(proofs=[], pid=None, isolation=None, others=[])
-    (shown,) = attaching._result(host.site, box, None, [row], done, Change(), more=5)["gpus"]
+    (shown,) = attachment._result(host.site, box, None, [row], done, Change(), more=5)["gpus"]
     assert (shown["address"], shown["model"], shown["index"], shown["share"]) == (row.address, None, None, True)

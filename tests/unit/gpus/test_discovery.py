@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import architectures
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import architectures
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import DRIVER, uuid_of
 
 

@@ -10,8 +10,9 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_facts, local_fact
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import gpu_facts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import local_fact
 from ansible_collections.hetero.compute.plugins.modules import gpu_facts as module
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import DRIVER, uuid_of
 

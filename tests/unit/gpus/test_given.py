@@ -10,10 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import allocation, given
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHING, DETACHING, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import allocation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHING,
+    DETACHING,
+    Wanted,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import container_gpus
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
 
 
 def node(name, minor, present=True, major=195):
@@ -36,14 +41,14 @@ DAY = 86400.0  # seconds; cases are made long before the last of them is run
 def test_the_nodes_of_a_gpu_are_its_own_and_those_that_all_share():
     """Lost: a program in the container that finds its GPU, and not the driver beside it."""
     one, two = gpu(1), gpu(2)
-    assert given.nodes_for(FOUND, []) == []
+    assert container_gpus.nodes_for(FOUND, []) == []
     # modeset is not needed, and uvm has no number while its driver is not loaded
-    assert given.nodes_for(FOUND, [one, two]) == [*one.nodes, *two.nodes, CTL]
+    assert container_gpus.nodes_for(FOUND, [one, two]) == [*one.nodes, *two.nodes, CTL]
     away = gpu(3, nodes=[node("nvidia3", 3, False)])
     with pytest.raises(Refused, match=r"^/dev/nvidia3: is gone: run: or run .*gpu_host"):
-        given.nodes_for(FOUND, [one, away])
+        container_gpus.nodes_for(FOUND, [one, away])
     with pytest.raises(Refused, match=r"^/dev/nvidiactl: "):
-        given.nodes_for(SimpleNamespace(shared=[node("nvidiactl", 255, False)]), [one])
+        container_gpus.nodes_for(SimpleNamespace(shared=[node("nvidiactl", 255, False)]), [one])
 
 
 def test_what_is_closed_is_not_what_the_container_keeps():
@@ -52,13 +57,16 @@ def test_what_is_closed_is_not_what_the_container_keeps():
     rows = [SimpleNamespace(nodes=[("/dev/nvidia9", "c", 195, 9), ("/dev/other", "c", 195, 1)])]
 
     def closed(gpus, rows, kept):
-        return [one.number for one in given.closing_nodes(FOUND, gpus, rows, kept)]
+        return [one.number for one in container_gpus.closing_nodes(FOUND, gpus, rows, kept)]
 
     assert closed([one], [], [two]) == [("c", 195, 1)]
     assert closed([one], [], []) == [("c", 195, 1), *shared]
     assert closed([], rows, [two]) == [("c", 195, 9), ("c", 195, 1)]
     assert closed([], rows, [one]) == [("c", 195, 9)]
-    assert [one.path for one in given.closing_nodes(FOUND, [one], rows, [two])] == ["/dev/nvidia1", "/dev/nvidia9"]
+    assert [one.path for one in container_gpus.closing_nodes(FOUND, [one], rows, [two])] == [
+        "/dev/nvidia1",
+        "/dev/nvidia9",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,7 @@ def test_what_is_closed_is_not_what_the_container_keeps():
 def test_a_gpu_is_known_by_its_uuid_wherever_it_is(address, uuid, meant):
     """Lost: a tenant's GPU, which is another's after a card was moved to another slot."""
     gpus = [gpu(1), gpu(2), gpu(3), gpu(4, uuid=None)]
-    found = given.gpu_of(f"0000:0{address}:00.0", uuid, gpus)
+    found = allocation.gpu_of(f"0000:0{address}:00.0", uuid, gpus)
     assert (found and found.index) == meant
 
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import health
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import health
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 
 FALLEN = "NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus."
 

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import hidden
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.hidden import Hiding, hiding
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import hidden_files
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.hidden_files import Hiding, hiding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 
 #: io_uring_setup, io_uring_register and its IORING_REGISTER_FILES are 425, 427 and 2 on all machines.
 HIDES = """
@@ -139,14 +139,14 @@ def test_who_hides_files_is_found(hides, how, words):
 def test_a_ring_that_does_not_say_what_it_has_may_have_it(monkeypatch, release, told, said):
     """Lost: a GPU behind a ring that its tenant keeps busy, which then says nothing; or each GPU's taking back, on a
     kernel whose rings never say anything."""
-    monkeypatch.setattr(hidden.os, "uname", lambda: SimpleNamespace(release=release))
-    assert hidden._of_ring("7", told) == said
+    monkeypatch.setattr(hidden_files.os, "uname", lambda: SimpleNamespace(release=release))
+    assert hidden_files._of_ring("7", told) == said
 
 
 @pytest.mark.parametrize(("told", "said"), [("pos:\t0\nscm_fds: 1\n", 1), ("scm_fds: 0\n", 0), ("pos:\t0\n", 0)])
 def test_a_kernel_that_says_nothing_of_sockets_is_believed(told, said):
     """Lost: each GPU's taking back on a kernel before 5.9."""
-    assert hidden._of_socket("5", told) == ["1 file sent to its socket 5"][:said]
+    assert hidden_files._of_socket("5", told) == ["1 file sent to its socket 5"][:said]
 
 
 def test_one_that_ended_hides_nothing_and_no_other(tmp_path):
@@ -157,7 +157,7 @@ def test_one_that_ended_hides_nothing_and_no_other(tmp_path):
         (folder / "fd").mkdir()
         for name in ("4", "5"):
             (folder / "fd" / name).symlink_to(f"socket:[{name}]")
-        (folder / "fd" / "6").symlink_to(hidden.RING)
+        (folder / "fd" / "6").symlink_to(hidden_files.RING)
         (folder / "fdinfo" / "5").write_text("scm_fds: 3\n")
         (folder / "maps").write_bytes(b"a-b rw-p 0 fe:01 55 /odd\xff\na-b rw-s 0 0:10 9 /x anon_inode:[io_uring]\n")
     (tmp_path / "proc" / "103" / "maps").unlink()
@@ -172,5 +172,5 @@ def test_what_may_not_be_looked_at_may_be_it(monkeypatch):
     def forbidden(*_arguments):
         raise PermissionError
 
-    monkeypatch.setattr(hidden, "_by_descriptors", forbidden)
+    monkeypatch.setattr(hidden_files, "_by_descriptors", forbidden)
     assert [(one.pid, one.hides) for one in hiding([os.getpid()])] == [(os.getpid(), "files that cannot be looked at")]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
     Wanted,
     follow_the_moved,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.restoring import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.restoration import restore
 
 HOLDER = "/var/lib/lxc/c1#id1"
 OLD, NEW = ("0000:05:00.0", "0000:06:00.0"), ("0000:06:00.0", "0000:41:00.0")

@@ -11,9 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.nodes import DeviceNode
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
+    gpu_reconciliation,
+    open_rights,
+)
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import SHARED, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2), gpu(3)
@@ -38,7 +41,7 @@ class Asked:
 @pytest.fixture
 def host(monkeypatch):
     with standing_in(monkeypatch, [ONE, TWO, THREE]) as made:
-        monkeypatch.setattr(reconciling, "majors", lambda paths: {"snd": 238, "nvidia-uvm": 241})
+        monkeypatch.setattr(gpu_reconciliation, "majors", lambda paths: {"snd": 238, "nvidia-uvm": 241})
         yield made
 
 
@@ -53,10 +56,10 @@ def closed(host, monkeypatch, box, asked, rows=(), by_file=()):
     def close(look, box, running, kind, text, address, nodes, kept=()):
         found.append((kind, address, [node.path for node in nodes], [node.path for node in kept], text))
 
-    monkeypatch.setattr(reconciling, "_close", close)
+    monkeypatch.setattr(gpu_reconciliation, "_close", close)
     host.site.running = lambda box, pid: SimpleNamespace(cgroup=asked)
     look = host.look()
-    reconciling._not_granted(look, box, 7, list(rows), list(by_file))
+    gpu_reconciliation._not_granted(look, box, 7, list(rows), list(by_file))
     return found, look
 
 
@@ -65,14 +68,14 @@ def test_what_was_not_given_is_closed(host, monkeypatch):
     box = host.box("ml", 7)
     rows = [host.has(box, ONE)]
     host.open["ml"].update([NODE.path, SHARED.path])
-    host.states["ml", TWO.address] = reach.OPEN
+    host.states["ml", TWO.address] = open_rights.OPEN
     found, look = closed(host, monkeypatch, box, Asked(), rows)
     kept = [NODE.path, SHARED.path]
     assert found == [("not allocated", TWO.address, ["/dev/nvidia2"], kept, "it is open")]
     assert look.findings == []
     ((kind, _address, _nodes, _kept, text),) = closed(host, monkeypatch, box, Asked(wild=True), rows)[0]
     assert kind == "wildcard"
-    assert text == f"it is open; {reconciling.RESTART}"
+    assert text == f"it is open; {gpu_reconciliation.RESTART}"
     # what it has by its own file is its own as well
     assert closed(host, monkeypatch, box, Asked(), rows, [TWO])[0] == []
 
@@ -84,7 +87,7 @@ def test_nodes_that_lie_in_a_container_are_taken_out(host, monkeypatch):
     away = DeviceNode("/dev/nvidia-uvm", "c", None, 0)
     host.found.shared = [SHARED, away]
     host.found.gpus = [gpu(1, drm_nodes=[DeviceNode("/dev/dri/card0", "c", 226, 0)]), TWO]
-    host.states["ml", ONE.address] = reach.CLOSED
+    host.states["ml", ONE.address] = open_rights.CLOSED
     host.open["ml"].update([NODE.path])
     found, _look = closed(host, monkeypatch, box, Asked())
     assert found == [("left-over node", ONE.address, [NODE.path, "/dev/dri/card0"], [], f"{NODE.path} is in it")]
@@ -119,7 +122,7 @@ def test_a_rule_for_what_gpus_share_is_left_over(host, monkeypatch, asked, numbe
 def test_isolation_by_missing_nodes_alone_is_said(host, monkeypatch):
     """Lost: the word that no rule closes a GPU; it is said of each, and not for those that are closed."""
     box = host.box("ml", 7)
-    host.states["ml", TWO.address] = reach.NODE_ONLY
+    host.states["ml", TWO.address] = open_rights.NODE_ONLY
     found, look = closed(host, monkeypatch, box, Asked())
     assert (found, kinds(look)) == ([], [("node-only", "ml", TWO.address)])
 
@@ -147,11 +150,11 @@ def test_numbers_that_are_anothers_by_now(host, monkeypatch, written, inside, al
     nodes = [DeviceNode("/dev/aaa", "c", 238, 9)] + [DeviceNode("/dev/nvidia-uvm", "c", *number) for number in written]
     host.files["ml"] = Persisted([], [], nodes, []) if written else None
     numbers = {path: ("c", *number) for path, number in inside.items()}
-    monkeypatch.setattr(reconciling.device_nodes, "look", lambda box, path, pid: numbers.get(path))
+    monkeypatch.setattr(gpu_reconciliation.device_nodes, "look", lambda box, path, pid: numbers.get(path))
     asked = Asked([("c", *number) for number in allowed])
     host.site.running = lambda box, pid: SimpleNamespace(cgroup=asked)
-    monkeypatch.setattr(reconciling, "_close", lambda *given: said.append(given[3:]))
-    reconciling._stale(host.look(), box, 7)
+    monkeypatch.setattr(gpu_reconciliation, "_close", lambda *given: said.append(given[3:]))
+    gpu_reconciliation._stale(host.look(), box, 7)
     assert [text.split("was given as ")[1].split(",")[0] for _kind, text, _address, _nodes in said] == sorted(
         found, key=lambda text: int(text.split(":")[0])
     )

@@ -9,8 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import libraries, nodes, paths, pci_devices, refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import (
+    isolation,
+    libraries,
+    nodes,
+    paths,
+    pci_devices,
+)
 
 
 def test_this_machines_own_folders():
@@ -64,7 +70,7 @@ def test_all_that_an_operator_should_set_right_is_said(four):
 def test_a_switch_without_its_driver_is_one(vendor, device, driver, is_one):
     """Lost: containers whose programs find a GPU that does not work, on a machine whose switches have no driver yet."""
     one = SimpleNamespace(address="0000:c0:00.0", vendor=vendor, device=device, driver=driver)
-    assert (refused.nvswitch([one]) is not None) is is_one
+    assert (isolation.nvswitch([one]) is not None) is is_one
 
 
 def test_what_lies_behind_product_data_is_none(tmp_path):
@@ -72,14 +78,14 @@ def test_what_lies_behind_product_data_is_none(tmp_path):
     card = SimpleNamespace(address="0000:c0:00.0", vendor=0x15B3, device=0x1021, driver=None, folder=str(tmp_path))
     for before, manages in ((32 * 1024 - 6, True), (32 * 1024, False)):
         (tmp_path / "vpd").write_bytes(b"x" * before + b"SW_MNG")
-        assert (refused.nvswitch([card]) is not None) is manages
+        assert (isolation.nvswitch([card]) is not None) is manages
 
 
 @pytest.mark.parametrize("word", ["GPU Excluded", "GPU Blacklisted"])
 def test_drivers_of_any_age_say_what_they_leave_alone(word):
     """Lost: a GPU that was left out on purpose, to a container that cannot use it."""
-    assert refused.excluded({word: "Yes"})
-    assert refused.excluded({word: "No"}) is None
+    assert isolation.excluded({word: "Yes"})
+    assert isolation.excluded({word: "No"}) is None
 
 
 def test_a_node_of_a_driver_that_is_not_loaded_names_it(bare):

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import paths, processes
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process, holders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import paths, processes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process, holders
 
 #: /dev/zero by its numbers, which everybody may open.
 ZERO = ("c", 1, 5)

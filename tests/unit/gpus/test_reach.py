@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt import attaching
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
 
 NODE = SimpleNamespace(kind="c", major=195, minor=0, number=("c", 195, 0), path="/dev/nvidia0")
 GPU = SimpleNamespace(address="0000:05:00.0", nodes=[NODE], drm_nodes=[])
@@ -34,23 +34,23 @@ class Cgroup:
 @pytest.mark.parametrize(
     ("access", "every", "there", "mknod", "state"),
     [
-        ("", True, True, True, reach.CLOSED),
-        ("m", True, True, True, reach.CLOSED),
-        ("r", True, True, False, reach.OPEN),
-        ("w", True, True, False, reach.OPEN),
-        ("r", False, False, False, reach.OPEN),
-        ("rm", True, False, True, reach.OPEN),
-        ("rm", True, False, False, reach.NODE_ONLY),
-        ("r", True, False, True, reach.NODE_ONLY),
-        ("wm", True, False, True, reach.OPEN),
+        ("", True, True, True, open_rights.CLOSED),
+        ("m", True, True, True, open_rights.CLOSED),
+        ("r", True, True, False, open_rights.OPEN),
+        ("w", True, True, False, open_rights.OPEN),
+        ("r", False, False, False, open_rights.OPEN),
+        ("rm", True, False, True, open_rights.OPEN),
+        ("rm", True, False, False, open_rights.NODE_ONLY),
+        ("r", True, False, True, open_rights.NODE_ONLY),
+        ("wm", True, False, True, open_rights.OPEN),
     ],
     ids=str,
 )
 def test_how_far_it_gets(monkeypatch, access, every, there, mknod, state):
-    monkeypatch.setattr(reach, "can_mknod", lambda pid: mknod)
-    monkeypatch.setattr(reach.device_nodes, "look", lambda container, path, pid: NODE.number if there else None)
+    monkeypatch.setattr(open_rights, "can_mknod", lambda pid: mknod)
+    monkeypatch.setattr(open_rights.device_nodes, "look", lambda container, path, pid: NODE.number if there else None)
     cgroup = Cgroup(access, every)
-    found, why = reach._how_far("box", 1, cgroup, reach.allows_unknown(cgroup), GPU)
+    found, why = open_rights._how_far("box", 1, cgroup, open_rights.allows_unknown(cgroup), GPU)
     assert found == state, why
 
 
@@ -65,20 +65,20 @@ def test_who_may_make_nodes(within, may):
     argv = [*within, "sh", "-c", "echo; exec cat"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"\n"
-        assert reach.can_mknod(process.pid) is may
+        assert open_rights.can_mknod(process.pid) is may
         process.stdin.close()
 
 
 def test_a_domain_is_known_by_what_its_devices_are_allocated_to():
     """Lost: a card that a guest has: whoever holds it would be taken for a container that ended."""
-    assert attaching.holder_of("ml-9") == f"{reach.DOMAIN}ml-9" == "domain:ml-9"
+    assert attachment.holder_of("ml-9") == f"{open_rights.DOMAIN}ml-9" == "domain:ml-9"
 
 
 def test_words_that_results_and_tables_have():
     """Lost: what playbooks compare; the number that no driver has must be the last one that there can be."""
-    assert (reach.OPEN, reach.NODE_ONLY, reach.CLOSED) == ("open", "node-only", "closed")
-    assert reach.UNKNOWN == ("c", (1 << 12) - 1, (1 << 20) - 1)
-    assert reach.NO_GPU == 253, "below it are GPUs, above it what the driver keeps for itself"
+    assert (open_rights.OPEN, open_rights.NODE_ONLY, open_rights.CLOSED) == ("open", "node-only", "closed")
+    assert open_rights.UNKNOWN == ("c", (1 << 12) - 1, (1 << 20) - 1)
+    assert open_rights.NO_GPU == 253, "below it are GPUs, above it what the driver keeps for itself"
 
 
 def test_a_program_of_any_name_may_be_looked_at():
@@ -89,7 +89,7 @@ def test_a_program_of_any_name_may_be_looked_at():
     try:
         with open(mine, "wb") as file:
             file.write(b"\xff\xfe")
-        assert reach.can_mknod(os.getpid()) in (True, False)
+        assert open_rights.can_mknod(os.getpid()) in (True, False)
     finally:
         with open(mine, "wb") as file:
             file.write(before.strip())
@@ -131,37 +131,37 @@ def test_one_that_is_started_anew_is_looked_at_anew(monkeypatch, pids, failing, 
             raise error
         return ["far"]
 
-    monkeypatch.setattr(reach, "reach_of", look)
+    monkeypatch.setattr(open_rights, "reach_of", look)
     if seen is None:
         with pytest.raises(type(error)):
-            reach._reach_now(Box(*pids), [GPU], True)
+            open_rights._reach_now(Box(*pids), [GPU], True)
         assert len(asked) == (1 if pids == [1, 1] else 5)
     else:
-        assert reach._reach_now(Box(*pids), [GPU], True) == (["far"] if len(seen) > failing else [])
+        assert open_rights._reach_now(Box(*pids), [GPU], True) == (["far"] if len(seen) > failing else [])
         assert asked == seen
 
 
 def test_of_those_elsewhere_only_what_they_have_counts(monkeypatch):
     """Lost: a GPU, as a container of another folder, which was never ours, could open all of them."""
     asked = []
-    monkeypatch.setattr(reach.folders, "in_use", lambda: ["/ours", "/theirs"])
-    monkeypatch.setattr(reach.liblxc, "running", lambda lxcpath: {"/ours": ["a", "b"], "/theirs": ["c"]}[lxcpath])
-    monkeypatch.setattr(reach.liblxc, "Container", lambda name, lxcpath: Box(7))
-    monkeypatch.setattr(reach, "has", lambda container, pid, gpus: ["its own"])
-    monkeypatch.setattr(reach, "reach_of", lambda container, pid, gpus: asked.append(gpus) or [len(asked)])
-    assert reach.look(["/ours"], [GPU]).reaches == (1, 2, 3)
+    monkeypatch.setattr(open_rights.folders, "in_use", lambda: ["/ours", "/theirs"])
+    monkeypatch.setattr(open_rights.liblxc, "running", lambda lxcpath: {"/ours": ["a", "b"], "/theirs": ["c"]}[lxcpath])
+    monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, lxcpath: Box(7))
+    monkeypatch.setattr(open_rights, "has", lambda container, pid, gpus: ["its own"])
+    monkeypatch.setattr(open_rights, "reach_of", lambda container, pid, gpus: asked.append(gpus) or [len(asked)])
+    assert open_rights.look(["/ours"], [GPU]).reaches == (1, 2, 3)
     assert asked == [[GPU], [GPU], ["its own"]]
 
 
 @pytest.mark.parametrize(
     ("wild", "state", "node", "nodes", "found"),
     [
-        (False, reach.OPEN, False, [NODE], True),
-        (False, reach.CLOSED, True, [NODE], False),
-        (False, reach.NODE_ONLY, True, [NODE], False),
-        (False, reach.OPEN, True, [], False),
-        (True, reach.OPEN, False, [NODE], False),
-        (True, reach.OPEN, True, [NODE], True),
+        (False, open_rights.OPEN, False, [NODE], True),
+        (False, open_rights.CLOSED, True, [NODE], False),
+        (False, open_rights.NODE_ONLY, True, [NODE], False),
+        (False, open_rights.OPEN, True, [], False),
+        (True, open_rights.OPEN, False, [NODE], False),
+        (True, open_rights.OPEN, True, [NODE], True),
     ],
 )
 def test_what_one_has(monkeypatch, wild, state, node, nodes, found):
@@ -169,24 +169,28 @@ def test_what_one_has(monkeypatch, wild, state, node, nodes, found):
     gpu = SimpleNamespace(address="0000:05:00.0", nodes=nodes, drm_nodes=[])
     asked = []
     view = SimpleNamespace(may=lambda *words: asked.append(words) or wild)
-    monkeypatch.setattr(reach, "of_container", lambda pid, name: SimpleNamespace(look=lambda: view))
-    monkeypatch.setattr(reach, "reach_of", lambda box, pid, gpus: [reach.Reach("h", "ml", gpu.address, state, "")])
-    monkeypatch.setattr(reach.device_nodes, "look", lambda box, path, pid: NODE.number if node else None)
-    assert reach.has(Box(7), 7, [gpu]) == ([gpu] if found else [])
+    monkeypatch.setattr(open_rights, "of_container", lambda pid, name: SimpleNamespace(look=lambda: view))
+    monkeypatch.setattr(
+        open_rights, "reach_of", lambda box, pid, gpus: [open_rights.Reach("h", "ml", gpu.address, state, "")]
+    )
+    monkeypatch.setattr(open_rights.device_nodes, "look", lambda box, path, pid: NODE.number if node else None)
+    assert open_rights.has(Box(7), 7, [gpu]) == ([gpu] if found else [])
     assert asked == [("c", 195, 253, "r")]
 
 
 def test_who_lives(monkeypatch, tmp_path):
     """Lost: the GPU of a guest, an instance, or a container whose disk is not mounted, as of one that is no more."""
-    live = reach.Live((reach.Reach("/a/b#1", "b", "x", reach.CLOSED, ""),))
+    live = open_rights.Live((open_rights.Reach("/a/b#1", "b", "x", open_rights.CLOSED, ""),))
     (tmp_path / "vm1.xml").write_text("")
     (tmp_path / "lxc").mkdir()
-    monkeypatch.setattr(reach, "LIBVIRT", ("/nowhere", str(tmp_path)))
+    monkeypatch.setattr(open_rights, "LIBVIRT", ("/nowhere", str(tmp_path)))
     defined = {"ml": "id1", "off": None}
     monkeypatch.setattr(
-        reach.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name, defined=name != "no")
+        open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name, defined=name != "no")
     )
-    monkeypatch.setattr(reach.identity, "key_of", lambda box: f"{tmp_path}/lxc/{box.name}#{defined.get(box.name, 'x')}")
+    monkeypatch.setattr(
+        open_rights.identity, "key_of", lambda box: f"{tmp_path}/lxc/{box.name}#{defined.get(box.name, 'x')}"
+    )
     lives = {
         "/a/b#1": True,
         "domain:vm1": True,
@@ -206,15 +210,18 @@ def test_who_can_use_a_gpu_now(monkeypatch):
     one = SimpleNamespace(address="1", nodes=[NODE], drm_nodes=[], driver="nvidia")
     kept = SimpleNamespace(address="2", nodes=[], drm_nodes=[], driver="vfio-pci")
     free = SimpleNamespace(address="3", nodes=[], drm_nodes=[SimpleNamespace(major=None)], driver="pci-stub")
-    far = [reach.Reach("h", "ml", "1", reach.OPEN, ""), reach.Reach("h2", "b", "1", reach.CLOSED, "")]
-    far.append(reach.Reach("h", "ml", "2", reach.CLOSED, ""))
-    live = reach.Live(tuple(far))
-    monkeypatch.setattr(reach, "look", lambda lxcpaths, gpus: live)
+    far = [
+        open_rights.Reach("h", "ml", "1", open_rights.OPEN, ""),
+        open_rights.Reach("h2", "b", "1", open_rights.CLOSED, ""),
+    ]
+    far.append(open_rights.Reach("h", "ml", "2", open_rights.CLOSED, ""))
+    live = open_rights.Live(tuple(far))
+    monkeypatch.setattr(open_rights, "look", lambda lxcpaths, gpus: live)
     used = [("a", None), (None, "win"), (None, None), ("ml", None)]
     users = {NODE.number: [SimpleNamespace(container=box, domain=domain) for box, domain in used]}
     said = {
         address: [tuple(vars(holder).values()) for holder in holders]
-        for address, holders in reach.live_holders([one, kept, free], [], users).items()
+        for address, holders in open_rights.live_holders([one, kept, free], [], users).items()
     }
     assert said == {
         "1": [("container", "a"), ("container", "ml"), ("libvirt", "win")],
@@ -230,9 +237,9 @@ def test_all_nodes_of_a_gpu_are_tried(monkeypatch):
     other = SimpleNamespace(kind="c", major=226, minor=0, number=("c", 226, 0), path="/dev/dri/card0")
     unloaded = SimpleNamespace(kind="c", major=None, minor=1, number=("c", None, 1), path="/dev/x")
     gpu = SimpleNamespace(address="0000:05:00.0", nodes=[unloaded, other], drm_nodes=[NODE])
-    assert reach.own_nodes(gpu) == [other, NODE]
-    monkeypatch.setattr(reach.device_nodes, "look", lambda *given: None)
-    assert reach._how_far("box", 1, Cgroup("r", False), False, gpu)[0] == reach.OPEN
-    monkeypatch.setattr(reach.identity, "key_of", lambda box: box.key)
-    assert reach.key_or_path(SimpleNamespace(key="/lxc/ml#1", folder="/lxc/ml")) == "/lxc/ml#1"
-    assert reach.key_or_path(SimpleNamespace(key=None, folder="/lxc/ml")) == "/lxc/ml"
+    assert open_rights.own_nodes(gpu) == [other, NODE]
+    monkeypatch.setattr(open_rights.device_nodes, "look", lambda *given: None)
+    assert open_rights._how_far("box", 1, Cgroup("r", False), False, gpu)[0] == open_rights.OPEN
+    monkeypatch.setattr(open_rights.identity, "key_of", lambda box: box.key)
+    assert open_rights.key_or_path(SimpleNamespace(key="/lxc/ml#1", folder="/lxc/ml")) == "/lxc/ml#1"
+    assert open_rights.key_or_path(SimpleNamespace(key=None, folder="/lxc/ml")) == "/lxc/ml"

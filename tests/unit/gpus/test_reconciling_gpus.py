@@ -9,18 +9,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     ATTACHING,
     DETACHING,
     Wanted,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
+    gpu_reconciliation,
+    open_rights,
+)
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import LXCPATH, SHARED, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2), gpu(3)
@@ -30,7 +33,7 @@ NODE = ONE.nodes[0]
 @pytest.fixture
 def host(monkeypatch):
     with standing_in(monkeypatch, [ONE, TWO, THREE]) as made:
-        monkeypatch.setattr(reconciling.processes, "holders", lambda numbers, paths: {})
+        monkeypatch.setattr(gpu_reconciliation.processes, "holders", lambda numbers, paths: {})
         yield made
 
 
@@ -75,11 +78,11 @@ def test_what_could_not_be_mended_says_why(host):
 
 def test_one_pass_over_a_host_says_what_took_how_long(host, monkeypatch):
     """Lost: findings of one part of a host; which part a slow look spends its time on; the result's keys."""
-    monkeypatch.setattr(reconciling, "_containers", lambda site: ["c1", "c2"])
-    monkeypatch.setattr(reconciling, "_table", lambda look: look.note("a", "1"))
-    monkeypatch.setattr(reconciling, "_container", lambda look, box: look.note("b", box))
-    monkeypatch.setattr(reconciling, "_processes", lambda look: look.note("c", "2"))
-    done = reconciling.reconcile(host.site, False, Change(), Deadline(5))
+    monkeypatch.setattr(gpu_reconciliation, "_containers", lambda site: ["c1", "c2"])
+    monkeypatch.setattr(gpu_reconciliation, "_table", lambda look: look.note("a", "1"))
+    monkeypatch.setattr(gpu_reconciliation, "_container", lambda look, box: look.note("b", box))
+    monkeypatch.setattr(gpu_reconciliation, "_processes", lambda look: look.note("c", "2"))
+    done = gpu_reconciliation.reconcile(host.site, False, Change(), Deadline(5))
     assert [(one["kind"], one["found"]) for one in done["findings"]] == [
         ("a", "1"),
         ("b", "c1"),
@@ -97,12 +100,12 @@ def test_one_pass_over_a_host_says_what_took_how_long(host, monkeypatch):
 @pytest.mark.parametrize(("repair", "check"), [(True, False), (True, True), (False, True), (False, False)])
 def test_rows_of_the_gone_and_of_the_moved(host, monkeypatch, repair, check):
     """Lost: a GPU to a container that is no more; or a look that changes the table."""
-    monkeypatch.setattr(reach.Live, "is_there", lambda live, holder: "ml2" in holder)
+    monkeypatch.setattr(open_rights.Live, "is_there", lambda live, holder: "ml2" in holder)
     host.has(host.box("ml"), ONE)
     host.has(host.box("ml2"), gpu(9), uuid="GPU-2")
     before = host.rows()
     look = host.look(repair, check)
-    reconciling._table(look)
+    gpu_reconciliation._table(look)
     assert [one for one in kinds(look) if one[0] != "lost GPU"] == [
         ("no holder", None, ONE.address),
         ("moved", None, TWO.address),
@@ -124,25 +127,25 @@ def test_rows_of_the_gone_and_of_the_moved(host, monkeypatch, repair, check):
 )
 def test_gpus_that_are_no_good_to_who_has_them_are_reported(host, monkeypatch, fields, gone, why):
     """Lost: why a tenant's programs fail; it is only said, as nobody but he knows what he is in the middle of."""
-    monkeypatch.setattr(reach.Live, "is_there", lambda live, holder: True)
+    monkeypatch.setattr(open_rights.Live, "is_there", lambda live, holder: True)
     host.has(host.box("ml"), ONE)
     host.found.gpus = [] if gone else [gpu(1, **fields)]
     look = host.look(repair=True)
-    reconciling._table(look)
+    gpu_reconciliation._table(look)
     found = [(one.kind, one.found, one.address, one.done) for one in look.findings]
     assert found == ([("lost GPU", f"ml has it, and it {why}", ONE.address, None)] if why else [])
 
 
 def test_who_has_something_by_its_own_file_is_looked_at(monkeypatch, tmp_path):
     """Lost: a container that is off, and that a table which was lost does not know: its GPU goes to another."""
-    monkeypatch.setattr(reconciling.liblxc, "running", lambda lxcpath: ["c1"])
-    monkeypatch.setattr(reconciling.liblxc, "containers", lambda lxcpath: ["c1", "c2", "c3"])
-    monkeypatch.setattr(reconciling.liblxc, "Container", lambda name, lxcpath: (lxcpath, name))
-    monkeypatch.setattr(reconciling.identity, "file_of", lambda box: str(tmp_path / box[1]))
+    monkeypatch.setattr(gpu_reconciliation.liblxc, "running", lambda lxcpath: ["c1"])
+    monkeypatch.setattr(gpu_reconciliation.liblxc, "containers", lambda lxcpath: ["c1", "c2", "c3"])
+    monkeypatch.setattr(gpu_reconciliation.liblxc, "Container", lambda name, lxcpath: (lxcpath, name))
+    monkeypatch.setattr(gpu_reconciliation.identity, "file_of", lambda box: str(tmp_path / box[1]))
     # even one that leads nowhere
     (tmp_path / "c3").symlink_to("/nowhere/at/all")
     site = SimpleNamespace(lxcpaths=[LXCPATH], store=SimpleNamespace(allocations=list))
-    assert reconciling._containers(site) == [(LXCPATH, "c1"), (LXCPATH, "c3")]
+    assert gpu_reconciliation._containers(site) == [(LXCPATH, "c1"), (LXCPATH, "c3")]
 
 
 # ---- one container
@@ -152,8 +155,8 @@ def container(host, monkeypatch, box, look):
     """The parts of a look at one container that it comes to."""
     came = []
     for name in ("_cut_short", "_unwritten", "_stale", "_not_granted", "_granted"):
-        monkeypatch.setattr(reconciling, name, lambda *given, name=name: came.append(name) or [])
-    reconciling._container(look, box)
+        monkeypatch.setattr(gpu_reconciliation, name, lambda *given, name=name: came.append(name) or [])
+    gpu_reconciliation._container(look, box)
     return came
 
 
@@ -183,10 +186,10 @@ def test_where_something_is_not_written_down_nothing_is_given(host, monkeypatch)
     """Lost: a container's file, which would be written without what the table does not know."""
     box, came = host.box("ml", 7), []
     for name in ("_cut_short", "_stale", "_not_granted"):
-        monkeypatch.setattr(reconciling, name, lambda *given: None)
-    monkeypatch.setattr(reconciling, "_unwritten", lambda *given: [ONE])
-    monkeypatch.setattr(reconciling, "_granted", lambda *given: came.append(given))
-    reconciling._container(host.look(), box)
+        monkeypatch.setattr(gpu_reconciliation, name, lambda *given: None)
+    monkeypatch.setattr(gpu_reconciliation, "_unwritten", lambda *given: [ONE])
+    monkeypatch.setattr(gpu_reconciliation, "_granted", lambda *given: came.append(given))
+    gpu_reconciliation._container(host.look(), box)
     assert came == []
 
 
@@ -196,9 +199,9 @@ def test_what_is_given_for_one_run_is_not_made_to_last(host, monkeypatch):
     host.has(box, ONE, persistent=False)
     host.has(box, TWO)
     for name in ("_cut_short", "_unwritten", "_stale", "_not_granted"):
-        monkeypatch.setattr(reconciling, name, lambda *given: [])
-    monkeypatch.setattr(reconciling, "_granted", lambda look, box, rows, lasting: came.append((rows, lasting)))
-    reconciling._container(host.look(), box)
+        monkeypatch.setattr(gpu_reconciliation, name, lambda *given: [])
+    monkeypatch.setattr(gpu_reconciliation, "_granted", lambda look, box, rows, lasting: came.append((rows, lasting)))
+    gpu_reconciliation._container(host.look(), box)
     ((rows, lasting),) = came
     assert [[row.address for row in some] for some in (rows, lasting)] == [[ONE.address, TWO.address], [TWO.address]]
 
@@ -206,7 +209,7 @@ def test_what_is_given_for_one_run_is_not_made_to_last(host, monkeypatch):
 def test_one_that_cannot_be_looked_at_stops_no_other(host, monkeypatch):
     """Lost: all other findings, for one odd container; or the turn of who works on one."""
     asked = []
-    monkeypatch.setattr(reconciling, "held_by", lambda folder, name: asked.append(name) or "attach (jo)")
+    monkeypatch.setattr(gpu_reconciliation, "held_by", lambda folder, name: asked.append(name) or "attach (jo)")
     box = host.box("ml", 7)
     look = host.look(check=True)
     assert container(host, monkeypatch, box, look) == []
@@ -242,10 +245,10 @@ def test_what_only_its_own_file_names(host, monkeypatch, why, repair, check, don
         asked.append(dry)
         return why
 
-    monkeypatch.setattr(reconciling.restoring, "unwritten", lambda site, box: [(ONE, Wanted(1))])
-    monkeypatch.setattr(reconciling.restoring, "write_down", write_down)
+    monkeypatch.setattr(gpu_reconciliation.restoration, "unwritten", lambda site, box: [(ONE, Wanted(1))])
+    monkeypatch.setattr(gpu_reconciliation.restoration, "write_down", write_down)
     look = host.look(repair, check)
-    assert reconciling._unwritten(look, host.box("ml", 7)) == left
+    assert gpu_reconciliation._unwritten(look, host.box("ml", 7)) == left
     assert kinds(look) == [("not written down", "ml", ONE.address)]
     assert (look.findings[0].done, dry) == (done, written)
     assert (why or "lost, or is older") in look.findings[0].found
@@ -257,10 +260,10 @@ def test_what_was_being_taken_back_is_taken_back_and_no_more(host):
     host.has(box, ONE)
     host.has(box, TWO, state=DETACHING)
     look = host.look()
-    reconciling._cut_short(look, box, "/lxc/ml#id")
+    gpu_reconciliation._cut_short(look, box, "/lxc/ml#id")
     assert host.done == []
     look = host.look(repair=True)
-    reconciling._cut_short(look, box, "/lxc/ml#id")
+    gpu_reconciliation._cut_short(look, box, "/lxc/ml#id")
     assert kinds(look) == [("being taken back", "ml", TWO.address)]
     assert look.findings[0].done == "taken back"
     assert host.rows() == [("ml", 1, ATTACHED)]
@@ -288,7 +291,7 @@ def test_what_a_container_lacks_is_given(host, state, opened, file, words):
         host.files["ml"] = Persisted([], [dict(address=ONE.address, uuid=ONE.uuid)], [], rules)
     for repair in (False, True):
         look = host.look(repair)
-        reconciling._granted(look, box, [row], [row])
+        gpu_reconciliation._granted(look, box, [row], [row])
         assert kinds(look) == ([("incomplete", "ml", ONE.address)] if words else [])
         assert words is None or look.findings[0].found == "; ".join(words)
         given = [one[-1] for one in host.done if one[0] == "give"]
@@ -297,7 +300,7 @@ def test_what_a_container_lacks_is_given(host, state, opened, file, words):
             host.done.clear()
     two = host.has(box, TWO, state=ATTACHING)
     look = host.look()
-    reconciling._granted(look, box, [row, two], [row, two])
+    gpu_reconciliation._granted(look, box, [row, two], [row, two])
     assert look.findings[0].address == f"{ONE.address}, {TWO.address}"
     host.store.free(two)
     if words:
@@ -315,13 +318,15 @@ def test_who_of_the_host_uses_what_was_given(host, monkeypatch):
     mine, theirs = Process(5, "python3", "ml"), Process(6, "dcgm")
     held = {NODE.number: [mine, theirs], TWO.nodes[0].number: [theirs], THREE.nodes[0].number: []}
     asked = []
-    monkeypatch.setattr(reconciling.processes, "holders", lambda numbers, paths: asked.append(sorted(numbers)) or held)
+    monkeypatch.setattr(
+        gpu_reconciliation.processes, "holders", lambda numbers, paths: asked.append(sorted(numbers)) or held
+    )
     look = host.look(repair=True)
-    reconciling._processes(look)
+    gpu_reconciliation._processes(look)
     assert asked == [[("c", 195, number) for number in (1, 2, 3)]]
     assert kinds(look) == [("used by the host", None, ONE.address)]
     assert look.findings[0].found == "ml has it, and the host's pid 6 dcgm has it open"
     held[NODE.number] = [mine]
     look = host.look()
-    reconciling._processes(look)
+    gpu_reconciliation._processes(look)
     assert look.findings == []

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import restoring
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHED, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import LXCPATH, SHARED, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2, arch="kepler"), gpu(3)
@@ -22,13 +22,13 @@ ONE, TWO, THREE = gpu(1), gpu(2, arch="kepler"), gpu(3)
 def host(monkeypatch):
     with standing_in(monkeypatch, [ONE, TWO, THREE]) as made:
         # all of them are, as far as anybody knows
-        monkeypatch.setattr(restoring.folders, "in_use", list)
+        monkeypatch.setattr(restoration.folders, "in_use", list)
         monkeypatch.setattr(
-            restoring.liblxc, "containers", lambda lxcpath: list(made.boxes) if lxcpath == LXCPATH else []
+            restoration.liblxc, "containers", lambda lxcpath: list(made.boxes) if lxcpath == LXCPATH else []
         )
-        monkeypatch.setattr(restoring.liblxc, "Container", lambda name, lxcpath: made.boxes[name])
+        monkeypatch.setattr(restoration.liblxc, "Container", lambda name, lxcpath: made.boxes[name])
         monkeypatch.setattr(
-            restoring, "has", lambda box, pid, gpus: [one for one in gpus if one.nodes[0].path in made.open[box.name]]
+            restoration, "has", lambda box, pid, gpus: [one for one in gpus if one.nodes[0].path in made.open[box.name]]
         )
         made.site.look = lambda: SimpleNamespace(open=lambda address: [], is_there=lambda holder: True)
         yield made
@@ -49,12 +49,12 @@ def test_each_folder_is_restored_with_turns_and_what_moved_is_followed(host, mon
         seen.append((lxcpath, resolve("box", "persisted", True), here))
         return {f"in {lxcpath}": None}
 
-    monkeypatch.setattr(restoring.persistence, "restore", one)
-    monkeypatch.setattr(restoring, "resolve", lambda site, *asked: asked)
-    monkeypatch.setattr(restoring, "lock", lambda *words: locked.append(words))
+    monkeypatch.setattr(restoration.persistence, "restore", one)
+    monkeypatch.setattr(restoration, "resolve", lambda site, *asked: asked)
+    monkeypatch.setattr(restoration, "lock", lambda *words: locked.append(words))
     host.site.lxcpaths = ("/lxc", "/srv/lxc")
     host.has(host.box("ml"), gpu(9), uuid="GPU-1")
-    assert restoring.restore(host.site) == {"in /lxc": None, "in /srv/lxc": None}
+    assert restoration.restore(host.site) == {"in /lxc": None, "in /srv/lxc": None}
     asked = ("box", "persisted", True)
     assert seen == [("/lxc", asked, host.site.host), ("/srv/lxc", asked, host.site.host)]
     assert [words[1:4] for words in locked] == [("lxc-ml", "restore", "test")] * 2
@@ -125,31 +125,31 @@ def test_on_another_host_it_shares_what_it_shared(host, shares, shared):
 def test_what_a_file_has_and_the_table_has_not(host):
     """Lost: a container's GPU, by the next write of its file; that is refused, and says how to go on."""
     box = host.box("ml")
-    assert restoring.unwritten(host.site, box) == []
+    assert restoration.unwritten(host.site, box) == []
     host.files["ml"] = file(ONE, TWO, gpu(9), count=3)
     host.has(box, ONE)
-    assert [(one.address, wanted) for one, wanted in restoring.unwritten(host.site, box)] == [
+    assert [(one.address, wanted) for one, wanted in restoration.unwritten(host.site, box)] == [
         (TWO.address, Wanted(3)),
     ]
     with pytest.raises(Refused, match=f"container ml: has {TWO.address} by its own file, and not by the table"):
-        restoring.must_be_written_down(host.site, box)
-    restoring.must_be_written_down(host.site, box, {TWO.address})
+        restoration.must_be_written_down(host.site, box)
+    restoration.must_be_written_down(host.site, box, {TWO.address})
     # one that moved is in the table by its old address
     host.store.free(host.store.allocations()[0])
     host.has(box, gpu(8), uuid="GPU-1")
-    assert [one.address for one, _wanted in restoring.unwritten(host.site, box)] == [TWO.address]
+    assert [one.address for one, _wanted in restoration.unwritten(host.site, box)] == [TWO.address]
 
 
 def test_it_is_written_down_or_it_is_said_why_not(host):
     """Lost: a GPU from its holder, or the reason why it is not; a dry run writes nothing."""
     box, other = host.box("ml"), host.box("other")
-    assert restoring.write_down(host.site, box, ONE, Wanted(2), dry=True) is None
+    assert restoration.write_down(host.site, box, ONE, Wanted(2), dry=True) is None
     assert host.rows() == []
-    assert restoring.write_down(host.site, box, ONE, Wanted(2, share=False)) is None
+    assert restoration.write_down(host.site, box, ONE, Wanted(2, share=False)) is None
     (row,) = host.store.allocations()
     assert (row.persistent, row.state, row.wanted) == (True, ATTACHED, Wanted(2))
-    assert restoring.write_down(host.site, other, ONE, Wanted(1)).startswith("allocated to ml since ")
-    assert restoring.write_down(host.site, other, THREE, Wanted(1), persistent=False) is None
+    assert restoration.write_down(host.site, other, ONE, Wanted(1)).startswith("allocated to ml since ")
+    assert restoration.write_down(host.site, other, THREE, Wanted(1), persistent=False) is None
     assert host.store.allocations("/lxc/other#id")[0].persistent is False
 
 
@@ -160,9 +160,9 @@ def test_a_table_begins_anew_with_what_files_and_the_kernel_say(host):
     host.files.update(ml=file(ONE, gpu(9)), off=file(TWO, share=True))
     host.open.update({"ml": {"/dev/nvidia1"}, "other": {"/dev/nvidia3"}, nobody.name: {"/dev/nvidia2"}})
     host.open["off"] = {"/dev/nvidia1"}
-    begun = restoring.begin_anew(host.site, dry=True)
+    begun = restoration.begin_anew(host.site, dry=True)
     assert (host.rows(), len(begun.written)) == ([], 4)
-    begun = restoring.begin_anew(host.site)
+    begun = restoration.begin_anew(host.site)
     assert begun.left == []
     assert begun.written == {
         ONE.address: ["ml"],
@@ -179,16 +179,16 @@ def test_a_table_begins_anew_with_what_files_and_the_kernel_say(host):
     assert (rows[ONE.address].wanted, rows[ONE.address].uuid) == (Wanted(1), "GPU-1")
     assert (rows["0000:09:00.0"].uuid, rows["0000:09:00.0"].nodes) == ("GPU-9", ())
     assert rows[ONE.address].nodes == (("/dev/nvidia1", "c", 195, 1),)
-    assert restoring.begin_anew(host.site) == ({}, [])
+    assert restoration.begin_anew(host.site) == ({}, [])
     assert (box.name, other.name, off.name) == ("ml", "other", "off")
 
 
 def test_folders_that_are_asked_for_and_those_in_use_are_looked_at(host, monkeypatch):
     """Lost: GPUs of containers in a folder that the host's settings do not name."""
     seen = []
-    monkeypatch.setattr(restoring.folders, "in_use", lambda: ["/in/use", "/lxc"])
-    monkeypatch.setattr(restoring.liblxc, "containers", lambda lxcpath: seen.append(lxcpath) or [])
-    assert restoring.begin_anew(host.site, ["/also"]) == ({}, [])
+    monkeypatch.setattr(restoration.folders, "in_use", lambda: ["/in/use", "/lxc"])
+    monkeypatch.setattr(restoration.liblxc, "containers", lambda lxcpath: seen.append(lxcpath) or [])
+    assert restoration.begin_anew(host.site, ["/also"]) == ({}, [])
     assert seen == ["/also", "/in/use", "/lxc"]
 
 
@@ -197,15 +197,15 @@ def test_one_odd_container_keeps_no_other_from_what_it_has(host, monkeypatch):
     host.box("ml")
     host.box("odd")
     host.files["ml"] = file(ONE)
-    read = restoring.persistence.read
+    read = restoration.persistence.read
 
     def odd(box, here=None):
         if box.name == "odd":
             raise HeteroError("is odd", box.thing)
         return read(box, here)
 
-    monkeypatch.setattr(restoring.persistence, "read", odd)
-    begun = restoring.begin_anew(host.site)
+    monkeypatch.setattr(restoration.persistence, "read", odd)
+    begun = restoration.begin_anew(host.site)
     assert begun.written == {ONE.address: ["ml"]}
     assert len(begun.left) == 1
     assert "container odd: is odd" in begun.left[0]
@@ -217,7 +217,7 @@ def test_a_host_that_shows_no_gpu_does_not_begin_its_table_in_silence(host, gpus
     host.box("ml")
     host.files["ml"] = file(ONE) if has else None
     host.found.gpus = gpus
-    left = restoring.begin_anew(host.site).left
+    left = restoration.begin_anew(host.site).left
     assert ["this host shows no GPU, and ml had some: load the driver" in text for text in left] == [True] * said
 
 
@@ -226,17 +226,17 @@ def test_what_the_table_gives_to_somebody_is_not_given_to_two(host, monkeypatch)
     box, other = host.box("ml", 7), host.box("other", 8)
     host.has(other, ONE)
     host.files["ml"] = file(ONE)
-    begun = restoring.begin_anew(host.site)
+    begun = restoration.begin_anew(host.site)
     assert (begun.written, begun.left) == ({}, [])
     assert host.rows() == [("other", 1, ATTACHED)]
     assert host.store.allocations()[0].share is False
     # it is open to it, whoever else the table names
     del host.files["ml"]
     host.open["ml"] = {"/dev/nvidia1"}
-    assert restoring.begin_anew(host.site).written == {ONE.address: ["ml"]}
+    assert restoration.begin_anew(host.site).written == {ONE.address: ["ml"]}
     assert [row.share for row in host.store.allocations()] == [True, True]
-    monkeypatch.setattr(restoring, "write_again", lambda store, row: False)
+    monkeypatch.setattr(restoration, "write_again", lambda store, row: False)
     host.files["ml"] = file(THREE)
-    assert restoring.begin_anew(host.site).left == [
+    assert restoration.begin_anew(host.site).left == [
         f"not in the table although it was written: {THREE.address} of container {box.name}"
     ]

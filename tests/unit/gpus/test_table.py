@@ -10,10 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     ATTACHING,
     DETACHING,
@@ -21,6 +18,9 @@ from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation imp
     allocate,
     write_again,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
 from ansible_collections.hetero.compute.tests.unit.gpus.boxes import gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2, arch="kepler"), gpu(3)
@@ -107,8 +107,8 @@ def test_only_what_is_not_yet_is_written_down_as_given(host):
     """Lost: what the history says of when a GPU was given, each time that somebody asks again."""
     box = host.box("ml")
     rows = [host.has(box, ONE), host.has(box, TWO, state=ATTACHING)]
-    attaching.finish(host.site, box, rows, Change(check=True), 7)
+    attachment.finish(host.site, box, rows, Change(check=True), 7)
     assert host.rows()[1][2] == ATTACHING
-    attaching.finish(host.site, box, rows, Change(), 7)
+    attachment.finish(host.site, box, rows, Change(), 7)
     assert host.rows() == [("ml", 1, ATTACHED), ("ml", 2, ATTACHED)]
     assert host.events() == [("gpu", TWO.address, "attached to ml")]

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import users
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.hidden import Hiding
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.processes import Process
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.hidden_files import Hiding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
 
 BOX = SimpleNamespace(thing="container ml")
 ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
@@ -24,8 +24,8 @@ NODES = [SimpleNamespace(number=("c", 195, 0))]
 def looks(monkeypatch):
     """What each look finds, the last one for ever; and who was ended."""
     found, ended = [], []
-    monkeypatch.setattr(users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
-    monkeypatch.setattr(users.os, "kill", lambda pid, number: ended.append((pid, number)))
+    monkeypatch.setattr(gpu_users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
+    monkeypatch.setattr(gpu_users.os, "kill", lambda pid, number: ended.append((pid, number)))
     return found, ended
 
 
@@ -33,13 +33,13 @@ def looks(monkeypatch):
 def hides(monkeypatch):
     """What each look for hidden files finds, the last one for ever."""
     found = []
-    monkeypatch.setattr(users, "pids_in", lambda cgroup: [31])
+    monkeypatch.setattr(gpu_users, "pids_in", lambda cgroup: [31])
 
     def look(pids, paths):
         return found.pop(0) if len(found) > 1 else found[0]
 
-    monkeypatch.setattr(users.hidden, "hiding", look)
-    monkeypatch.setattr(users, "Deadline", lambda seconds: Deadline(2))
+    monkeypatch.setattr(gpu_users.hidden_files, "hiding", look)
+    monkeypatch.setattr(gpu_users, "Deadline", lambda seconds: Deadline(2))
     return found
 
 
@@ -61,21 +61,21 @@ class Deadline:
 
 def test_words_of_the_option():
     """Lost: what playbooks write for on_holders."""
-    assert (users.FAIL, users.WAIT, users.KILL) == ("fail", "wait", "kill")
+    assert (gpu_users.FAIL, gpu_users.WAIT, gpu_users.KILL) == ("fail", "wait", "kill")
 
 
 def test_each_process_is_found_once(monkeypatch):
     """Lost: a process with two GPUs, told twice; or one of a cgroup below the container's."""
     asked = []
-    monkeypatch.setattr(users.members, "pids_below", lambda paths: paths)
+    monkeypatch.setattr(gpu_users.members, "pids_below", lambda paths: paths)
     monkeypatch.setattr(
-        users.processes, "holders", lambda *words: asked.append(words) or {"a": [TWO, ONE], "b": [ONE], "c": []}
+        gpu_users.processes, "holders", lambda *words: asked.append(words) or {"a": [TWO, ONE], "b": [ONE], "c": []}
     )
     cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=None)
-    assert users.users(cgroup, [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
+    assert gpu_users.users(cgroup, [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
     assert asked == [(["a"], "paths", ["/v1"])]
     cgroup.v2 = SimpleNamespace(path="/v2")
-    assert users.pids_in(cgroup) == ["/v1", "/v2"]
+    assert gpu_users.pids_in(cgroup) == ["/v1", "/v2"]
 
 
 def test_what_is_open_is_refused_with_who_has_it(looks):
@@ -83,9 +83,9 @@ def test_what_is_open_is_refused_with_who_has_it(looks):
     found, _ended = looks
     found[:] = [[TWO, ONE], []]
     with pytest.raises(Refused, match="has GPU nodes open: pid 30 sh, pid 9 python3: end them") as refused:
-        users.refuse_users(BOX, None, [])
+        gpu_users.refuse_users(BOX, None, [])
     assert refused.value.facts["holders"] == [dict(pid=9, command="python3"), dict(pid=30, command="sh")]
-    users.refuse_users(BOX, None, [])
+    gpu_users.refuse_users(BOX, None, [])
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_they_let_go_or_it_is_said(looks, how, each, naps, error, ended):
     deadline = Deadline(naps)
     if error is None:
         shown = [dict(pid=one.pid, command=one.command) for one in wanted]
-        assert users.let_go(BOX, None, [], how, deadline) == shown
+        assert gpu_users.let_go(BOX, None, [], how, deadline) == shown
         assert deadline.left == naps - (len(each) - 1), "it naps between two looks"
     else:
         with pytest.raises(error, match="is denied its GPU, and still has it open") as said:
-            users.let_go(BOX, None, [], how, deadline)
+            gpu_users.let_go(BOX, None, [], how, deadline)
         assert said.value.facts["holders"]
     assert killed == [(pid, 9) for pid in ended]
 
@@ -123,8 +123,8 @@ def test_one_that_ended_by_itself_is_ended(monkeypatch):
     def gone(pid, number):
         raise ProcessLookupError
 
-    monkeypatch.setattr(users.os, "kill", gone)
-    assert users._kill(9) is None
+    monkeypatch.setattr(gpu_users.os, "kill", gone)
+    assert gpu_users._kill(9) is None
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_who_may_have_it_is_waited_for_and_not_ended(looks, hides, how, naps, er
     found[:] = [[]]
     hides[:] = [[HIDING]]
     with pytest.raises(error, match=r"is denied its GPU, and may still have it open.*: pid 31 sh \(1 file") as said:
-        users.let_go(BOX, None, NODES, how, Deadline(naps))
+        gpu_users.let_go(BOX, None, NODES, how, Deadline(naps))
     assert said.value.facts["holders"] == [dict(pid=31, command="sh")]
     assert "end those processes, or stop the container, and run this again" in str(said.value)
     assert killed == []
     with pytest.raises(Refused, match=r"may have GPU nodes open: pid 31 sh \(1 file sent to its socket 5\)"):
-        users.refuse_users(BOX, None, NODES)
+        gpu_users.refuse_users(BOX, None, NODES)
     # no node is closed, so that nobody can keep one
-    users.refuse_users(BOX, None, [])
+    gpu_users.refuse_users(BOX, None, [])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_goes_to_and_fro_is_seen(looks, hides, open_by, hidden_by, seen):
     """Lost: a GPU that is in no place while each is looked at; or its taking back, for a message that is on its way."""
     looks[0][:] = open_by
     hides[:] = hidden_by
-    assert users.look(None, NODES) == seen
+    assert gpu_users.look(None, NODES) == seen
 
 
 def test_who_has_it_open_is_named_before_who_may(looks, hides):
@@ -170,4 +170,4 @@ def test_who_has_it_open_is_named_before_who_may(looks, hides):
     looks[0][:] = [[ONE]]
     hides[:] = [[HIDING]]
     with pytest.raises(Refused, match="has GPU nodes open: pid 9 python3: end them"):
-        users.refuse_users(BOX, None, NODES)
+        gpu_users.refuse_users(BOX, None, NODES)

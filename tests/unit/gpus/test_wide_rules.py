@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup.rules import parse
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.rules import parse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import gpu_reconciliation
 
 
 def node(minor):
@@ -28,7 +28,7 @@ def cgroup(done, *wide):
 def test_the_rule_that_opens_a_gpu_goes_after_what_was_given_has_its_own():
     """Lost: a GPU stays open that was not given, or the container's own is closed to its program on the way."""
     done = []
-    reconciling._deny_wide(cgroup(done, "c 195:* rwm"), [node(1)], [node(0), node(255)])
+    gpu_reconciliation._deny_wide(cgroup(done, "c 195:* rwm"), [node(1)], [node(0), node(255)])
     assert done == ["allow c 195:0 rw", "allow c 195:255 rw", "remove c 195:* rw"]
 
 
@@ -36,9 +36,9 @@ def test_the_rule_that_opens_a_gpu_goes_after_what_was_given_has_its_own():
 def test_a_rule_that_opens_other_drivers_devices_is_left_alone(wide):
     """Lost: the container's disks and terminals, with the GPU that it was not given."""
     done = []
-    reconciling._deny_wide(cgroup(done, wide), [node(1)], [node(0)])
+    gpu_reconciliation._deny_wide(cgroup(done, wide), [node(1)], [node(0)])
     assert done == []
-    reconciling._deny_wide(SimpleNamespace(v1=None), [node(1)], [node(0)])
+    gpu_reconciliation._deny_wide(SimpleNamespace(v1=None), [node(1)], [node(0)])
 
 
 @pytest.mark.parametrize("used", [False, True])
@@ -51,11 +51,11 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
         if used:
             raise Refused("is used", "container ml", "end it first")
 
-    monkeypatch.setattr(reconciling.users, "refuse_users", refuse)
-    monkeypatch.setattr(reconciling, "_deny_wide", lambda group, nodes, kept: done.append(("rule", nodes, kept)))
+    monkeypatch.setattr(gpu_reconciliation.gpu_users, "refuse_users", refuse)
+    monkeypatch.setattr(gpu_reconciliation, "_deny_wide", lambda group, nodes, kept: done.append(("rule", nodes, kept)))
     running = SimpleNamespace(cgroup="its", take=lambda nodes: done.append(("take", nodes)))
     look = SimpleNamespace(site=SimpleNamespace(paths="here"), note=lambda *words: noted.append(words))
-    reconciling._close(look, "ml", running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
+    gpu_reconciliation._close(look, "ml", running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
     ((*words, mend),) = noted
     assert words == ["not allocated", "why", "ml", "0000:05:00.0", "closed"]
     assert done == []
@@ -78,4 +78,4 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
 )
 def test_what_was_wrong_is_said(allowed, node, said):
     """Lost: what a container lacked, to who reads what reconcile mended."""
-    assert reconciling._words(dict(allowed=allowed, node=node)) == said
+    assert gpu_reconciliation._words(dict(allowed=allowed, node=node)) == said

@@ -13,11 +13,11 @@ import shutil
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.claiming import Wish, present
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK, OTHER, host, virt
@@ -92,13 +92,13 @@ class Site:
             claimed = present(host, self.wish(instance, **more), change)
             if check and claimed["new"]:
                 return dict(claimed, **change.result)
-            done = instances.running(host, instance, instances.Options(timeout=timeout), change)
+            done = lifecycle.running(host, instance, lifecycle.Options(timeout=timeout), change)
             return dict(done, new=claimed["new"], lines=claimed["lines"] + done["lines"])
 
     def do(self, verb, instance, check=False, timeout=60, **options):
         with self.host() as host:
-            return getattr(instances, verb)(
-                host, instance, instances.Options(timeout=timeout, **options), Change(check)
+            return getattr(lifecycle, verb)(
+                host, instance, lifecycle.Options(timeout=timeout, **options), Change(check)
             )
 
     def info(self, **more):

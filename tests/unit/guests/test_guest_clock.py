@@ -11,10 +11,10 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import node_clock
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reap
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import node_clock
 from ansible_collections.hetero.compute.tests.unit.guests.test_guests import KG1
 
 YEAR = 365 * 86400.0
@@ -84,3 +84,20 @@ def test_a_host_whose_mark_is_lost_ends_nothing_by_a_clock_of_another_year(site,
     assert [one["state"] for one in site.info()["instances"]] == ["running"]
     assert reap.main(["--config", str(site.config), node_clock.BY_WORD]) == 0
     assert site.info()["instances"] == []
+
+
+def test_a_host_whose_clock_is_ahead_gives_no_lease_and_says_so_of_one_that_is_extended(site, monkeypatch):
+    """Lost: a GPU, for a year once the clock is set; or the way to extend what is to stay, where it is right."""
+    bare = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
+    site.provision("ml-9", flavor=bare, lease_hours=3)
+    monkeypatch.setattr(node_clock, "synchronised", lambda: False)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR)
+    late = (
+        "more than was counted: a lease would end too late once it is set: set the clock; where it is right: hetero gpu"
+    )
+    with pytest.raises(Refused, match=late):
+        site.provision("ml-10", flavor=bare, lease_hours=5)
+    assert "it ends too late once that is set" in str(site.do("extended", "ml-9", lease_hours=5))
+    monkeypatch.setattr(node_clock, "synchronised", lambda: True)
+    assert "too late" not in str(site.do("extended", "ml-9", lease_hours=6))

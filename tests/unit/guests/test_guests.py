@@ -15,17 +15,22 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reap, verbs
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.reconciling import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import has_errors
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests, hostdev
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHED,
+    Allocation,
+    Wanted,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import has_errors
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests, hostdev
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import ALIASES, IMAGE, KG1
@@ -269,7 +274,7 @@ def test_an_alias_without_type_is_no_physical_function(site):
 
 def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a guest, all that is shown of guests here would be nobody's to use."""
-    monkeypatch.setattr(verbs, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, pci=site.virt.paths))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="guest", config=str(site.config), instance="ml-9", timeout=60)
     asked = dict(given, owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, devices=[CARD])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.modules import host_reconcile
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD, NETWORK
@@ -59,7 +59,7 @@ def test_an_end_in_between_leaves_it_lost(lost, monkeypatch, runs):
     if not runs:
         lost.virt.domain("ml-8").stop()
     with monkeypatch.context() as patch:
-        patch.setattr(reconciling, "audit", killed)
+        patch.setattr(reconciliation, "audit", killed)
         with pytest.raises(KeyboardInterrupt):
             reconcile(lost)
     with pytest.raises(HeteroError, match="not all that containers and guests have is written down in it again"):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt import guests
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
 from ansible_collections.hetero.compute.tests.unit.guests.conftest import KG1
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD
 

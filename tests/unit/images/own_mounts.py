@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import mounts
 
 
 def have_own_mounts():

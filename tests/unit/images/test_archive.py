@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.archive import unpack
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.archive import unpack
 from ansible_collections.hetero.compute.tests.unit.images.packing import member, tar
 
 ROOM = 64 << 20

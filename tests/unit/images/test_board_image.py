@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.board_images import absent, present, take_in
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_store
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image.board_images import (
+    absent,
+    present,
+    take_in,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
 
@@ -49,12 +53,12 @@ def test_boards_are_done_each_for_itself(site, proxy):
 def test_a_running_boards_root_is_not_removed(site, proxy):
     site.claim(proxy)
     present(proxy, [0], None, None, Change(), Deadline(10), [])
-    proxy.store.move(0, states.BOOTING)
-    proxy.store.move(0, states.RUNNING)
+    proxy.store.move(0, board_states.BOOTING)
+    proxy.store.move(0, board_states.RUNNING)
     result = absent(proxy, [0], Change(), Deadline(10))
     assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
     assert (site.state / "board-roots" / "fs_0" / "root" / "etc" / "hostname").exists()
-    proxy.store.move(0, states.SHUTTING_DOWN)
+    proxy.store.move(0, board_states.SHUTTING_DOWN)
     result = absent(proxy, [0], Change(), Deadline(10))
     assert result["changed"]
     assert leftovers(proxy, proxy.board(0)) == []

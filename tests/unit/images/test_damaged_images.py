@@ -16,23 +16,23 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.info import images_of
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images import removing
-from ansible_collections.hetero.compute.plugins.module_utils.images import store as store_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.serving import no_image
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import images_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import image_removal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import no_image
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
 #: A removal that is killed before one of its writes.
 CHILD = """
 import os, signal, sys
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 store, left = ImageStore(sys.argv[1]), int(sys.argv[3])
 def counted(call):
     def step(*args, **kwargs):
@@ -61,11 +61,11 @@ def third(tmp_path):
 
 
 def remove(store, name, claims=()):
-    return removing.remove(store, name, lambda: claims, {}, Change(), Deadline(60))
+    return image_removal.remove(store, name, lambda: claims, {}, Change(), Deadline(60))
 
 
 def listed(store):
-    return {row["name"]: row for row in removing.listed(store, [], {})}
+    return {row["name"]: row for row in image_removal.listed(store, [], {})}
 
 
 def part(image, name):
@@ -83,7 +83,7 @@ def test_a_killed_removal_leaves_a_whole_image_or_none(store, third):
         code, step = subprocess.run(argv, check=False, timeout=30).returncode, step + 1
         assert store.hashes() in ([], [image.hash])
         assert not store.hashes() or sorted(os.listdir(image.folder)) == folder
-        assert removing.listed(store, [], {}) == [] or listed(store)["third"]["arch"] == "tilepro64"
+        assert image_removal.listed(store, [], {}) == [] or listed(store)["third"]["arch"] == "tilepro64"
         if step % 2:
             remove(store, "third")
             assert (store.hashes(), store.names()) == ([], {})
@@ -127,7 +127,7 @@ def test_what_is_no_name_ends_nothing_and_is_said(proxy, site, third, make):
     path = f"{store.folder}/names/third"
     make(path)
     assert list(images_of(proxy)) == ["debian"]
-    assert list(removing.foreign(store)) == [path]
+    assert list(image_removal.foreign(store)) == [path]
     for check in (True, False):
         with pytest.raises(Refused, match="third: its name is taken"):
             store.import_image(third, "third", change=Change(check))
@@ -142,7 +142,7 @@ def test_what_is_no_image_ends_nothing_and_is_said(proxy, site, third):
     file.write_text("x")
     folder.mkdir()
     assert list(images_of(proxy)) == ["debian"]
-    assert list(removing.foreign(store)) == [str(file)]
+    assert list(image_removal.foreign(store)) == [str(file)]
     assert listed(store)[None]["arch"] == "damaged: image.json: no such file in it (found: nothing)"
     store.import_image(third, "third")
     assert remove(store, "third")
@@ -230,7 +230,7 @@ def test_only_what_imports_and_removals_leave_is_swept(store, third):
     store.import_image(third, "other")
     assert not set(ours) & set(os.listdir(store.folder))
     assert set(theirs) <= set(os.listdir(store.folder))
-    assert set(removing.foreign(store)) == {os.path.join(store.folder, name) for name in theirs}
+    assert set(image_removal.foreign(store)) == {os.path.join(store.folder, name) for name in theirs}
 
 
 def test_who_claims_while_a_removal_waits_is_seen(store, third, monkeypatch):
@@ -247,7 +247,7 @@ def test_who_claims_while_a_removal_waits_is_seen(store, third, monkeypatch):
 
     def removal():
         with pytest.raises(Refused) as error:
-            removing.remove(store, "third", lambda: list(claims), {}, Change(), Deadline(60))
+            image_removal.remove(store, "third", lambda: list(claims), {}, Change(), Deadline(60))
         said.append(str(error.value))
 
     thread = threading.Thread(target=removal)

@@ -17,14 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images import file_system, loop, mounts
-from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import make_empty, mount_file, pack
-from ansible_collections.hetero.compute.plugins.module_utils.images.loop import attached
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.room import SPARE, Room
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import file_system, loop, mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import (
+    make_empty,
+    mount_file,
+    pack,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.loop import attached
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.room import SPARE, Room
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.devices import devices_of
 
 GIB = 1 << 30
@@ -266,7 +270,7 @@ def test_a_file_is_written_by_one_mount_only(folder, image, monkeypatch):
 
 LETS_GO = """
 import os, subprocess, sys
-from ansible_collections.hetero.compute.plugins.module_utils.images import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import mounts
 
 folder = sys.argv[1]
 subprocess.run(["mount", "-t", "tmpfs", "root", folder], check=True)
@@ -298,7 +302,7 @@ def test_who_completes_one_file_system_holds_no_other(tmp_path):
 KILLED = """
 import os, sys
 sys.path.insert(0, {path!r})
-from ansible_collections.hetero.compute.plugins.module_utils.images.loop import attached
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.loop import attached
 with attached({file!r}):
     print("attached", flush=True)
     os.kill(os.getpid(), 9)
@@ -323,7 +327,7 @@ def test_a_killed_process_leaves_no_device(folder):
 
 TAKES_IT_FIRST = """
 import fcntl, os, struct, sys
-from ansible_collections.hetero.compute.plugins.module_utils.images import loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import loop
 taken, make = [], loop._free_device
 def free():
     name = make()

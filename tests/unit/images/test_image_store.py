@@ -23,16 +23,21 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.images import store as store_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import make_empty, mount_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.names import default_name
-from ansible_collections.hetero.compute.plugins.module_utils.images.sources import Local
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    Refused,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import make_empty, mount_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.sources import Local
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.image_names import default_name
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar, member, tar
 
 BELOW_ROOT = [name for name in MEMBERS if name.startswith("root/")]
@@ -354,7 +359,8 @@ def test_an_import_waits_for_another_and_says_so(store, archive, tmp_path):
 
 def test_imports_at_once_unpack_once(store, archive, tmp_path):
     script = (
-        "import sys; from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore;"
+        "import sys;"
+        "from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore;"
         "print(ImageStore(sys.argv[1]).import_image(sys.argv[2], sys.argv[3]).hash)"
     )
     arguments = [sys.executable, "-c", script, str(tmp_path / "images"), archive]
@@ -368,7 +374,8 @@ def test_imports_at_once_unpack_once(store, archive, tmp_path):
 def test_what_a_killed_import_left_is_removed(store, tmp_path):
     source = image_tar(tmp_path / "big.tar", **{"root/etc/hostname": "x" * (48 << 20)})
     script = (
-        "import sys; from ansible_collections.hetero.compute.plugins.module_utils.images import archive, store;"
+        "import sys;"
+        "from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive, store;"
         "archive.STRIDE = 1 << 12;"
         "s = store.ImageStore(sys.argv[1]);"
         "s.import_image(sys.argv[2], 'big', progress=lambda text: (print(text, flush=True), sys.stdin.read()))"

@@ -15,15 +15,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boot import pxe
-from ansible_collections.hetero.compute.plugins.module_utils.boot.driver import System
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import nfsd
-from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import Export
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers, prepare, remove
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import pxe
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import System
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs import nfsd
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.exporter import Export
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 
 
 @pytest.fixture

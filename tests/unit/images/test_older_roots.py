@@ -13,22 +13,22 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.ownership import token_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import (
     Place,
     leftovers,
     prepare,
     put_back,
     remove,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of, image_store
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import leftovers, prepare, remove
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
 
@@ -335,12 +336,16 @@ def test_killed_anywhere_it_converges(site, proxy, provision, point, when):
     site.claim(proxy)
     script = f"""
 import os, sys
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.images import choosing, ganesha, provision, roots, tftp
-from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
-from ansible_collections.hetero.compute.plugins.module_utils.images.tftp import BoardFiles
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import choice as choosing
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs import ganesha
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import roots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.tftp import board_folder as tftp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.ganesha import Ganesha
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.tftp.board_folder import BoardFiles
 step = {point}
 def killed(*arguments):
     {"step(*arguments)" if when == "after" else "pass"}
@@ -436,8 +441,24 @@ def test_what_is_left_of_a_half_goes_too(site, proxy, provision, report, damage)
     assert not remove_one(proxy, report)[1].changed
 
 
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("exported", [True, False])
+def test_what_a_tenant_left_open_goes_with_the_claim(site, proxy, provision, report, monkeypatch, exported, check):
+    """Lost: the boot of the next tenant, whose last one, without a root by NFS, left connections to it open."""
+    asked = []
+    if exported:
+        provision()
+    else:
+        site.claim(proxy)
+    monkeypatch.setattr(provision_file, "let_go", asked.append)
+    remove(proxy, proxy.board(0), Change(check), report.call)
+    assert asked == ([] if check else ["10.0.2.1"])
+
+
 def test_a_root_in_use_is_not_removed_and_said(site, proxy, provision, report, monkeypatch):
-    monkeypatch.setattr("ansible_collections.hetero.compute.plugins.module_utils.images.provision.UNMOUNT_TIME", 0.2)
+    monkeypatch.setattr(
+        "ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision.UNMOUNT_TIME", 0.2
+    )
     provision()
     held = os.open(root_file(site, ""), os.O_RDONLY)
     try:

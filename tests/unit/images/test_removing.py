@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.node.images import work
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.images import work
 from ansible_collections.hetero.compute.plugins.modules.image_store import SPEC
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar
 

@@ -14,20 +14,20 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import roots
-from ansible_collections.hetero.compute.plugins.module_utils.images.choosing import image_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.exporter import Export
-from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import mount_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.ganesha import Ganesha
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mount_overlay, mounts_below
-from ansible_collections.hetero.compute.plugins.module_utils.images.provision import prepare
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import mount_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mount_overlay, mounts_below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.exporter import Export
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.ganesha import Ganesha
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import roots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import prepare
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.plugins.modules import node_tools
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 

@@ -17,14 +17,17 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.images.inside import inside, read_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.personal import fingerprint, parse_key
-from ansible_collections.hetero.compute.plugins.module_utils.images.room import Room
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import Root
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.root_work import inside, read_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.room import Room
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.machine_identity import (
+    fingerprint,
+    parse_key,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, MEMBERS, OTHER_KEY, member, tar
 
 CLAIM = "jackie 1700000000.5"
@@ -135,6 +138,33 @@ def test_two_roots_have_two_host_keys(root, image, folder):
     assert root.inspect(KEY)["host_key"] != other.inspect(KEY)["host_key"]
 
 
+OWN_LINE = f'restrict,command="echo; exec /sbin/reboot" {" ".join(OTHER_KEY.split()[:2])} hetero: reboot only'
+
+
+def test_a_users_key_with_the_proxys_own_comment_stays(root):
+    """Lost: the login of a user whose key's comment ends as the proxy's own line does."""
+    key = f"{' '.join(KEY.split()[:2])} jackie hetero: reboot only"
+    root.put_key(key)
+    for line in (OWN_LINE, None):
+        root.put_own_line(line)
+        assert root.inspect(key)["key"]
+        assert root.inspect(key)["own"] == ([line] if line else [])
+    assert in_root(root, "root/.ssh/authorized_keys") == f"{key}\n"
+
+
+def test_keys_that_are_not_read_whole_are_not_written_anew(root):
+    """Lost: the keys of a tenant who has more than a mebibyte of them, cut off where reading ends."""
+    root.put_key(KEY)
+    path = os.path.join(root.path, "root/.ssh/authorized_keys")
+    with open(path, "a") as file:
+        file.write(f"# {'x' * 1000}\n" * 1100)
+    before = os.path.getsize(path)
+    for put, given in ((root.put_key, OTHER_KEY), (root.put_own_line, OWN_LINE)):
+        with pytest.raises(HeteroError, match="1 MiB or more"):
+            put(given)
+        assert os.path.getsize(path) == before
+
+
 def test_other_keys_are_kept_and_none_comes_twice(root):
     root.put_key(OTHER_KEY)
     root.put_key(KEY)
@@ -242,7 +272,7 @@ def test_a_link_to_no_name_is_replaced(root, target):
 #: As a module: the locale is its user's, and no error was said yet whose words the C library would look for.
 READS = """
 import locale, sys
-from ansible_collections.hetero.compute.plugins.module_utils.images import personal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import machine_identity as personal
 personal.FILES_TIME = 20.0
 locale.setlocale(locale.LC_ALL, "")
 print(locale.setlocale(locale.LC_MESSAGES), personal.host_key(sys.argv[1]))

@@ -15,15 +15,16 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images import sources, tree
-from ansible_collections.hetero.compute.plugins.module_utils.images.image_root import root_of
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.names import valid_image
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
-from ansible_collections.hetero.compute.plugins.module_utils.removal import remove_tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.removal import remove_tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import sources
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.image_names import valid_image
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")

@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.tftp import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.tftp.board_folder import (
     BoardFiles,
     read_entry,
     remove_entry,

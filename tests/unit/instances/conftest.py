@@ -21,18 +21,23 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.bridge import bridge_of
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.claiming import Wish, present
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.info import information
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.preflight import Plan
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders, opening, persistence, starting
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    folders,
+    hooks,
+    open_trial,
+    persistence,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container, containers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.bridge import bridge_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.preflight import Plan
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
@@ -142,7 +147,7 @@ class Site:
         self.config.write_text(json.dumps(self.settings))
         places = {name: str(folder / name) for name in ("private", "disks")}
         self.here = persistence.Host(command=str(folder / "hetero"), **places)
-        starts = f"from {starting.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
+        starts = f"from {hooks.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
         host = f"HOST = Host(private={self.here.private!r}, command=sys.argv[0])"
         lines = ["import sys", f"sys.path.insert(0, {str(COLLECTIONS)!r})", f"from {persistence.__name__} import Host"]
         code = "\n".join([*lines, host, starts, ""])
@@ -169,10 +174,10 @@ class Site:
     def do(self, verb, instance="ml-8", check=False, **options):
         """What the other states do; the module's result."""
         with self.host(create=not check) as host:
-            return verb(host, instance, instances.Options(**{"timeout": 60.0, **options}), Change(check))
+            return verb(host, instance, lifecycle.Options(**{"timeout": 60.0, **options}), Change(check))
 
     def up(self, instance="ml-8", **options):
-        return self.do(instances.running, instance, **options)
+        return self.do(lifecycle.running, instance, **options)
 
     def info(self, **more):
         with self.host(create=False) as host:
@@ -186,7 +191,7 @@ class Site:
 
     def can_open(self, name="ml-8"):
         """Addresses of the GPUs that a process in it can open by number, whatever nodes it has."""
-        said = opening.reaches(self.container(name), [("c", 195, minor) for minor in MINORS.values()])
+        said = open_trial.reaches(self.container(name), [("c", 195, minor) for minor in MINORS.values()])
         assert set(said.values()) <= {errno.ENXIO, errno.EPERM}
         return [address for address in ADDRESSES if said["c", 195, MINORS[address]] == errno.ENXIO]
 

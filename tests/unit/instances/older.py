@@ -9,7 +9,7 @@ import importlib
 import sqlite3
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 
 MODULES = "ansible_collections.hetero.compute.plugins.modules."
 

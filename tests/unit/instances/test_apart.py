@@ -20,16 +20,22 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reap, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.images.file_system import mount_file
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import creating, disks, id_maps, liblxc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import mount_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    disks,
+    id_maps,
+    liblxc,
+    new_container,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 from ansible_collections.hetero.compute.tests.unit.instances.older import as_before
 
@@ -90,7 +96,7 @@ def test_each_claim_has_ids_of_its_own_until_it_is_over(claims):
     assert firsts(claims)["a"] == FIRST, "what it has it keeps"
     with pytest.raises(NoneFree, match=r"no 65536 ids are left that root has .*subgid: terminate something, or"):
         claims.claim("c", flavor=SMALL)
-    claims.do(instances.absent, "a")
+    claims.do(lifecycle.absent, "a")
     # a container of somebody's own, and none of a claim that a restored database lacks
     (claims.lxcpath / "own").mkdir(parents=True)
     (claims.lxcpath / "own" / "config").write_text(f"lxc.idmap = u 0 {FIRST + 10} 20\n")
@@ -124,7 +130,7 @@ def test_a_container_with_ids_and_disk_of_its_own(apart):
     assert not seen.f_flag & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC)
     assert oct(os.stat(site.container().folder).st_mode & 0o777) == "0o700"
     assert site.up()["changed"] is False
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
     assert site.nothing_is_left()
     assert os.listdir(site.here.disks) == []
 
@@ -133,14 +139,14 @@ def test_after_a_power_cut_one_that_is_made_is_whole(apart, tmp_path, monkeypatc
     """Lost: what a container's files hold and whose they are, while it is called made and is never made anew."""
     cut, point = tmp_path / "cut.ext4", tmp_path / "point"
     point.mkdir()
-    real = creating.write_whole
+    real = new_container.write_whole
 
     def cut_off(path, *rest):
         # as it lies there now, holes left out
         subprocess.run(["cp", disks.file_of(apart.container()), cut], check=True)
         real(path, *rest)
 
-    monkeypatch.setattr(creating, "write_whole", cut_off)
+    monkeypatch.setattr(new_container, "write_whole", cut_off)
     apart.claim(flavor=SMALL)
     apart.up()
     mount_file(str(cut), str(point))
@@ -157,7 +163,7 @@ def test_a_disk_that_somebody_unmounted_is_there_again(site):
     """Lost: a container that does not start after a restart of its host, until somebody knows why."""
     site.claim(flavor=SMALL)
     site.up()
-    site.do(instances.stopped)
+    site.do(lifecycle.stopped)
     disks.unmount(site.container(), site.here.disks)
     with pytest.raises(HeteroError):
         site.container().start()
@@ -181,22 +187,22 @@ def test_a_disk_with_errors_is_said_while_it_runs_and_checked_at_the_next_start(
         f"its file system has errors and takes no writes: {reboot} has it checked"
     ]
     with site.host() as host:
-        (look,) = reconciling.reconcile(host, Change(False), 10.0)["instances"]
+        (look,) = reconciliation.reconcile(host, Change(False), 10.0)["instances"]
     assert "its file system has errors" in look["found"][0]["found"]
-    would = site.do(instances.rebooted, check=True)
+    would = site.do(lifecycle.rebooted, check=True)
     assert (disks.has_errors(box), "failed" in would) == (True, False)
-    again = site.do(instances.rebooted)
+    again = site.do(lifecycle.rebooted)
     assert "put back: disk, whose file system had errors (e2fsck)" in [line["text"] for line in again["lines"]]
     assert again["instances"][0]["state"] == "running"
     assert (disks.has_errors(box), Path(disks.root_of(box), "kept").read_text()) == (False, "data")
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
 
 
 def test_a_container_whose_disk_is_gone_is_left_as_it_is(site):
     """Lost: the only hint at where its files were, to a container that starts with an empty root."""
     site.claim(flavor=SMALL)
     site.up()
-    site.do(instances.stopped)
+    site.do(lifecycle.stopped)
     box = site.container()
     disks.unmount(box, site.here.disks)
     os.rename(disks.file_of(box), f"{box.folder}/away")
@@ -207,7 +213,7 @@ def test_a_container_whose_disk_is_gone_is_left_as_it_is(site):
     assert (Path(box.config_file).read_text(), os.listdir(disks.root_of(box))) == (config, [])
     os.rename(f"{box.folder}/away", disks.file_of(box))
     assert site.up()["instances"][0]["state"] == "running"
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
 
 
 def test_an_older_database_is_read_as_it_is_and_upgraded_once_with_a_copy(claims):
@@ -270,7 +276,7 @@ def test_a_container_of_an_earlier_release_runs_on_until_it_is_rebuilt(apart):
     site = apart
     site.claim(flavor=SMALL)
     site.up()
-    site.do(instances.stopped)
+    site.do(lifecycle.stopped)
     box = site.container()
     # as it was: a plain folder, ids of the first range that all shared, nothing in the database
     plain = f"{box.folder}/plain"
@@ -294,8 +300,8 @@ def test_a_container_of_an_earlier_release_runs_on_until_it_is_rebuilt(apart):
     assert firsts(site) == {"ml-8": None, "other": FIRST + ONE}, "its ids are its own still"
     disks.restore(str(site.lxcpath), site.here.disks)
     assert oct(os.stat(box.folder).st_mode & 0o777) == "0o710"
-    site.do(instances.absent, "other")
-    done = site.do(instances.rebuilt, fresh=True)
+    site.do(lifecycle.absent, "other")
+    done = site.do(lifecycle.rebuilt, fresh=True)
     assert done["instances"][0]["state"] == "running", done
     assert firsts(site) == {"ml-8": FIRST}
     assert disks.is_mounted(box, site.here.disks)

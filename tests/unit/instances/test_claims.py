@@ -11,11 +11,11 @@ import sqlite3
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
@@ -45,7 +45,7 @@ def test_two_get_two_each_and_a_third_is_told_why_not(claims):
     for name, addresses in (("ml-7", ADDRESSES[:2]), ("ml-8", ADDRESSES[2:])):
         assert f"{', '.join(addresses)} allocated to {name} since 0 s" in said[1]
     assert [one["instance"] for one in claims.info()["instances"]] == ["ml-7", "ml-8"]
-    claims.do(instances.absent, "ml-7")
+    claims.do(lifecycle.absent, "ml-7")
     assert claims.claim("ml-9")["instances"][0]["ip"] == "10.0.81.10"
 
 
@@ -130,7 +130,7 @@ def test_all_or_nothing(claims):
     partial = claims.claim("lab", count=3, partial=True)
     assert partial["new"] == ["lab-1", "lab-2"]
     assert claims.info(instance="lab")["claims"][1]["request"] == "lab"
-    assert len(claims.do(instances.absent, "lab")["instances"]) == 2
+    assert len(claims.do(lifecycle.absent, "lab")["instances"]) == 2
     assert claims.nothing_is_left()
 
 
@@ -144,7 +144,7 @@ def test_a_share_of_a_request_that_others_serve_too(claims):
     assert claims.claim("lab", count=4, numbers=(2, 4))["changed"] is False
     with pytest.raises(NoneFree, match=r"lab wants 1 cg1\.xlarge .*: no node"):
         claims.claim("lab", count=4, numbers=(3,))
-    assert [one["instance"] for one in claims.do(instances.absent, "lab", numbers=(4,))["instances"]] == ["lab-4"]
+    assert [one["instance"] for one in claims.do(lifecycle.absent, "lab", numbers=(4,))["instances"]] == ["lab-4"]
     assert [one["instance"] for one in claims.info()["instances"]] == ["lab-2"]
     with pytest.raises(BadInput, match="numbers: has 5, and the instances are 1 to 4"):
         claims.claim("lab", count=4, numbers=(5,))
@@ -204,9 +204,9 @@ def test_a_dry_run_of_reconcile_does_not_judge_an_instance_at_work(claims):
     claims.claim()
     with claims.host(create=False) as host:
         with lock(host.config["run_folder"], "instance-ml-8", "start", "jo", Deadline(1)):
-            (look,) = reconciling.reconcile(host, Change(True), 5.0)["instances"]
+            (look,) = reconciliation.reconcile(host, Change(True), 5.0)["instances"]
         ((found, done),) = [(one["found"], one["done"]) for one in look["found"]]
         assert re.fullmatch(r"busy with start of ml-8 \(jo, pid [0-9]+, since [0-9:]+\): not looked at", found)
         assert done is None
-        (look,) = reconciling.reconcile(host, Change(True), 5.0)["instances"]
+        (look,) = reconciliation.reconcile(host, Change(True), 5.0)["instances"]
         assert "not made yet" in look["found"][0]["found"]

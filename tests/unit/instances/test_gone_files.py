@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances, reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import disks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 
 GONE = "ml-8/config: is gone, and ml-8 has run: nothing is made in its place: put it back (is its file system mounted?)"
@@ -50,16 +50,16 @@ def is_kept(site):
 @pytest.mark.parametrize("what", ["configuration", "folder"])
 def test_a_container_that_is_gone_is_not_made_anew(kept, what):
     """Lost: a root, by a start, for the file beside it; or the word that the containers' disk is not mounted."""
-    kept.do(instances.stopped)
+    kept.do(lifecycle.stopped)
     disks.unmount(kept.container(), kept.here.disks)
     with away(kept, what):
-        verbs = (instances.running, instances.rebooted, instances.stopped)
+        verbs = (lifecycle.running, lifecycle.rebooted, lifecycle.stopped)
         for verb, check in [(verb, check) for verb in verbs for check in (True, False)]:
             said = kept.do(verb, check=check)
             assert said["failed"], said
             assert GONE in said["msg"]
         with kept.host() as host:
-            (seen,) = reconciling.reconcile(host, Change(), 5.0)["instances"]
+            (seen,) = reconciliation.reconcile(host, Change(), 5.0)["instances"]
         assert [GONE in one["found"] for one in seen["found"]] == [True]
     assert kept.up()["instances"][0]["state"] == "running"
     assert is_kept(kept)
@@ -69,22 +69,22 @@ def test_a_container_that_is_gone_is_not_made_anew(kept, what):
 def test_a_container_that_runs_without_its_configuration_is_not_called_ended(kept, what):
     """Lost: its GPUs and address, to the next who asks, while it runs on under another name."""
     with away(kept, what):
-        assert GONE in kept.do(instances.stopped)["msg"]
-        for said in (kept.do(instances.rebuilt, fresh=True), kept.do(instances.absent)):
+        assert GONE in kept.do(lifecycle.stopped)["msg"]
+        for said in (kept.do(lifecycle.rebuilt, fresh=True), kept.do(lifecycle.absent)):
             assert said["failed"], said
             assert RUNS in said["msg"]
         assert os.path.exists(f"{kept.lxcpath}/{'away' if what == 'folder' else 'ml-8'}/rootfs/own")
     assert [one["instance"] for one in kept.info()["instances"]] == ["ml-8"]
     assert kept.container().running
-    assert kept.do(instances.absent)["changed"]
+    assert kept.do(lifecycle.absent)["changed"]
     assert kept.nothing_is_left()
 
 
 def test_what_is_given_back_as_surplus_may_have_lost_its_configuration(kept):
     """Lost: a root, to the other play of its owner that got too little."""
-    kept.do(instances.stopped)
+    kept.do(lifecycle.stopped)
     with away(kept, "configuration"):
-        said = kept.do(instances.absent, never_ran=True)
+        said = kept.do(lifecycle.absent, never_ran=True)
         assert "runs, or ran, since it was looked at: nothing of it is taken back" in said["msg"]
     assert kept.up()["instances"][0]["state"] == "running"
     assert is_kept(kept)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import kinds
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import verbs
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import (
+    board,
+    compute_host,
+    registry,
+)
 from ansible_collections.hetero.compute.plugins.modules import instance
 
 LXC, KVM = ({"extra_specs": {"hypervisor": f"s== {name}"}} for name in ("LXC", "kvm"))
@@ -21,7 +23,7 @@ LXC, KVM = ({"extra_specs": {"hypervisor": f"s== {name}"}} for name in ("LXC", "
 def node(tmp_path, monkeypatch):
     """A function that makes this a node with these configurations."""
     for name in ("PROXY", "HOST"):
-        monkeypatch.setattr(kinds, name, str(tmp_path / name))
+        monkeypatch.setattr(registry, name, str(tmp_path / name))
 
     def configured(*names):
         for name in names:
@@ -51,14 +53,14 @@ def asked(**given):
 def test_what_is_said_goes_before_what_the_node_is(node, given, there, kind, config):
     node(*there)
     params = asked(**given)
-    found = kinds.kind_of(params)
-    assert (params["kind"], params["config"]) == (kind, getattr(kinds, config))
-    assert found is (instances if kind == "board" else verbs)
+    found = registry.kind_of(params)
+    assert (params["kind"], params["config"]) == (kind, getattr(registry, config))
+    assert found is (board if kind == "board" else compute_host)
 
 
 def test_a_configuration_that_is_named_is_taken(node):
     params = asked(kind="guest", config="/srv/host.json")
-    kinds.kind_of(params)
+    registry.kind_of(params)
     assert params["config"] == "/srv/host.json"
 
 
@@ -71,7 +73,7 @@ def test_a_configuration_that_is_named_is_taken(node):
 )
 def test_an_option_of_another_kind_is_no_wish_that_is_forgotten(node, given, words):
     with pytest.raises(BadInput) as error:
-        kinds.kind_of(asked(**given))
+        registry.kind_of(asked(**given))
     assert str(error.value) == words
 
 
@@ -80,7 +82,7 @@ def test_a_machine_that_is_both_is_asked_for_one_of_its_kinds(node, flavor):
     """Lost: a container that stays, as `state=absent` of its name looked at the boards and found nothing to change."""
     node("PROXY", "HOST")
     with pytest.raises(BadInput) as error:
-        kinds.kind_of(asked(flavor=flavor))
-    both = f"a proxy node ({kinds.PROXY}) and an accelerator host ({kinds.HOST})"
+        registry.kind_of(asked(flavor=flavor))
+    both = f"a proxy node ({registry.PROXY}) and an accelerator host ({registry.HOST})"
     said = f"kind: is not given, and {THIS_NODE} is {both}: say what is meant: kind board, container or guest"
     assert str(error.value) == said

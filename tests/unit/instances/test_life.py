@@ -18,17 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
-    instances,
-    reap,
-    reconciling,
-    verbs,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.work import Work
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.work import Work
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE, MINORS
@@ -59,22 +56,22 @@ def test_from_a_request_to_nothing_left(site):
     assert (again["changed"], again["lines"], again["instances"][0]["state"]) == (False, [], "running"), again
     (site.lxcpath / "ml-8" / "rootfs" / "root" / "kept").write_text("data")
     pid = site.container().init_pid
-    site.do(instances.rebooted)
+    site.do(lifecycle.rebooted)
     assert site.container().init_pid not in (pid, None)
     assert site.can_open() == OWN
-    assert site.do(instances.stopped)["changed"] is True
-    assert site.do(instances.stopped)["changed"] is False
+    assert site.do(lifecycle.stopped)["changed"] is True
+    assert site.do(lifecycle.stopped)["changed"] is False
     assert (site.container().running, site.info()["instances"][0]["state"]) == (False, "stopped")
     assert [gpu["holder"] for gpu in site.info()["gpus"]] == ["ml-8", "ml-8", None, None]
     assert site.up()["changed"] is True
     assert site.can_open() == OWN
     assert (site.lxcpath / "ml-8" / "rootfs" / "root" / "kept").read_text() == "data"
-    assert site.do(instances.absent, check=True)["changed"] is True
+    assert site.do(lifecycle.absent, check=True)["changed"] is True
     assert site.container().running
-    gone = site.do(instances.absent)
+    gone = site.do(lifecycle.absent)
     assert texts(gone) == [f"container and root removed; free again: {' '.join(OWN)}"]
     assert site.nothing_is_left()
-    assert site.do(instances.absent)["changed"] is False
+    assert site.do(lifecycle.absent)["changed"] is False
 
 
 def test_made_anew_with_another_key(site):
@@ -82,12 +79,12 @@ def test_made_anew_with_another_key(site):
     site.claim(lease_hours=5)
     before = site.up()["instances"][0]
     (site.lxcpath / "ml-8" / "rootfs" / "root" / "old").write_text("data")
-    same = site.do(instances.rebuilt)
+    same = site.do(lifecycle.rebuilt)
     assert (same["changed"], same["instances"][0]["state"]) == (False, "running")
     assert texts(same)[0].startswith("nothing to rebuild: ml-8 has image ")
-    would = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY, check=True)
+    would = site.do(lifecycle.rebuilt, ssh_public_key=OTHER_KEY, check=True)
     assert (would["changed"], site.container().running) == (True, True)
-    done = site.do(instances.rebuilt, ssh_public_key=OTHER_KEY)
+    done = site.do(lifecycle.rebuilt, ssh_public_key=OTHER_KEY)
     assert texts(done)[0].startswith("is made anew of ")
     after = done["instances"][0]
     kept = ("ip", "gpus", "expires", "created", "state")
@@ -107,7 +104,7 @@ def test_a_key_that_is_none_costs_nothing(site, key):
     data = site.lxcpath / "ml-8" / "rootfs" / "root" / "data"
     data.write_text("work")
     with pytest.raises(BadInput, match="ssh_public_key: "):
-        site.do(instances.rebuilt, ssh_public_key=key)
+        site.do(lifecycle.rebuilt, ssh_public_key=key)
     assert (data.read_text(), site.container().running) == ("work", True)
     assert site.claim()["changed"] is False, "the claim says what it runs now"
 
@@ -132,7 +129,7 @@ def test_what_is_taken_away_by_hand_is_put_back(site):
     shutil.rmtree(top, ignore_errors=True)  # its root is mounted, and stays
     assert not site.container().defined
     assert "config: is gone, and ml-8 has run: nothing is made in its place" in site.up()["msg"]
-    assert site.do(instances.rebuilt, fresh=True)["instances"][0]["state"] == "running"
+    assert site.do(lifecycle.rebuilt, fresh=True)["instances"][0]["state"] == "running"
     assert site.can_open() == OWN
 
 
@@ -153,11 +150,11 @@ def test_what_never_ran_is_taken_back(site, tmp_path):
 
 def test_what_was_given_back_since_it_was_claimed_is_not_claimed_anew(site, monkeypatch):
     """Lost: GPUs that nobody uses, claimed by a play that then says it was given back."""
-    monkeypatch.setattr(verbs, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="container", config=str(site.config), instance="ml-8", owner="jo", flavor=CG1, ssh_public_key=KEY)
     (claim,) = instance.work(dict(given, state="present"), False)["instances"]
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
     with pytest.raises(Refused, match="no such instance"):
         instance.work(dict(given, created=[claim["created"]]), False)
     assert site.nothing_is_left()
@@ -167,12 +164,12 @@ def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
     """Lost: a container in which somebody is at work, to the other play of its owner that got too little."""
     site.claim()
     site.up()
-    refused = site.do(instances.absent, never_ran=True)
+    refused = site.do(lifecycle.absent, never_ran=True)
     assert "ml-8: runs, or ran, since it was looked at: nothing of it is taken back" in refused["msg"]
     assert (site.container().running, site.can_open()) == (True, OWN)
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
     site.claim()
-    assert site.do(instances.absent, never_ran=True)["changed"] is True
+    assert site.do(lifecycle.absent, never_ran=True)["changed"] is True
     assert site.nothing_is_left()
 
 
@@ -181,12 +178,12 @@ def test_what_ran_before_keeps_its_claim(site):
     site.claim()
     site.up()
     (site.lxcpath / "ml-8" / "rootfs" / "usr" / "sbin" / "sshd").unlink()
-    failed = site.do(instances.rebooted, timeout=8.0)
+    failed = site.do(lifecycle.rebooted, timeout=8.0)
     assert failed["failed"], failed
     (seen,) = site.info()["instances"]
     assert (seen["state"], seen["gpus"]) == ("error", OWN)
     assert "ssh did not answer" in seen["note"]
-    assert site.do(instances.absent)["changed"] is True
+    assert site.do(lifecycle.absent)["changed"] is True
     assert site.nothing_is_left()
 
 
@@ -215,7 +212,7 @@ def test_killed_anywhere_and_run_again_it_converges(site, kills):
     for _turn in range(kills):
         killed(lambda: (site.claim(), site.up()), dice.uniform(0.02, 1.2))
         if dice.random() < 0.5:
-            killed(lambda: site.do(instances.absent), dice.uniform(0.01, 0.3))
+            killed(lambda: site.do(lifecycle.absent), dice.uniform(0.01, 0.3))
         if dice.random() < 0.5:
             site.claim()
             done = site.up()
@@ -223,7 +220,7 @@ def test_killed_anywhere_and_run_again_it_converges(site, kills):
             assert site.up()["changed"] is False
         holders = [gpu["holder"] for gpu in site.info()["gpus"]]
         assert holders in ([None] * 4, ["ml-8", "ml-8", None, None])
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
     assert site.nothing_is_left()
 
 
@@ -233,14 +230,14 @@ def test_records_follow_what_is_true(site, monkeypatch):
 
     def reconcile(check=False):
         with site.host(create=not check) as host:
-            (seen,) = reconciling.reconcile(host, Change(check), 5.0)["instances"]
+            (seen,) = reconciliation.reconcile(host, Change(check), 5.0)["instances"]
         return [(one["found"], one["done"]) for one in seen["found"]], site.info()["instances"][0]["state"]
 
     assert reconcile()[0] == [("claimed, and its container not made yet: provision it again, or terminate it", None)]
     site.up()
     assert reconcile() == ([], "running")
     with monkeypatch.context() as silent:
-        silent.setattr(reconciling, "_whose_key", lambda claim: reconciling.SILENT)
+        silent.setattr(reconciliation, "_whose_key", lambda claim: reconciliation.SILENT)
         (((found, done),), state) = reconcile()
         assert (done, state) == (None, "running")
         assert found.startswith("recorded as running, it runs and does not answer ssh: not touched: its sshd ended, or")
@@ -302,14 +299,14 @@ def test_a_container_that_was_made_before_there_were_pins_gets_its_port_back(sit
     lines = config.read_text().splitlines(keepends=True)
     config.write_text("".join(line for line in lines if not line.startswith(old)))
     assert "put back: configuration" in texts(site.up())
-    site.do(instances.rebooted)
+    site.do(lifecycle.rebooted)
     ports = subprocess.run(["ip", "-br", "link"], check=True, stdout=subprocess.PIPE, text=True).stdout
     assert f"{pinning.port('lxc', '10.0.81.10')}@" in ports
 
 
 def test_the_module_claims_a_container_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a container, all that is shown of these would be nobody's to use."""
-    monkeypatch.setattr(verbs, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="container", config=str(site.config), instance="ml-8", timeout=60.0)
     asked = dict(given, owner="jo", flavor=CG1, ssh_public_key=KEY)

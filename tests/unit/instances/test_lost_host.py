@@ -20,22 +20,18 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import (
-    backup,
-    config,
-    gpu_restore,
-    instances,
-    reap,
-    reconciling,
-    verbs,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import attaching, discovery
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import backup, gpu_restore, reap
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE
@@ -64,10 +60,10 @@ VERBS = [
 def here(site, monkeypatch):
     """The host, where modules look for one; ml-8 runs there with two GPUs."""
     mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
-    for module in (verbs, host_info, host_reconcile, reap):
+    for module in (compute_host, host_info, host_reconcile, reap):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))
-    begin = attaching.Site.__init__
+    begin = attachment.Site.__init__
     monkeypatch.setattr(begin, "__defaults__", (*begin.__defaults__[:2], site.machine.paths, site.here))
     site.claim()
     site.up()
@@ -131,7 +127,7 @@ def test_nothing_goes_on_without_it_and_the_printed_way_brings_it_back(here):
 def test_a_copy_that_is_older_gives_nobody_what_containers_have_since(here):
     """Lost: GPUs that were given since the copy: to the next who asks, or, of one that runs, to a repair."""
     path = state_db(here.settings)
-    here.do(instances.absent)
+    here.do(lifecycle.absent)
     backups.make(path)
     here.claim()
     here.up()
@@ -179,7 +175,7 @@ def test_a_copy_that_is_damaged_is_not_put_in_its_place(here, size):
 def test_without_a_copy_nobody_gets_what_a_container_has(here, runs):
     """Lost: GPUs under a running container, or of one that is down: closed by a repair, given to the next."""
     if not runs:
-        here.do(instances.stopped)
+        here.do(lifecycle.stopped)
     lose(here)
     dry = module(here, "host_reconcile", check=True)
     assert LOST in dry["warnings"][0]
@@ -226,10 +222,10 @@ def killed(*_given, **_more):
 
 def test_an_end_in_between_leaves_it_lost(here, monkeypatch):
     """Lost: all that reconcile was about to write down when it was killed: the tables were there, and empty."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     with monkeypatch.context() as patch:
-        patch.setattr(reconciling, "begin_anew", killed)
+        patch.setattr(reconciliation, "begin_anew", killed)
         with pytest.raises(KeyboardInterrupt):
             module(here, "host_reconcile")
     assert Path(state_db(here.settings)).stat().st_size, "the tables are there"
@@ -243,7 +239,7 @@ def test_an_end_in_between_leaves_it_lost(here, monkeypatch):
 
 def test_what_is_odd_about_one_container_stops_no_other_and_is_not_forgotten(here):
     """Lost: the GPUs of all containers for the damaged file of one; or those of that one."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     odd = here.lxcpath / "aa"
     (odd / "hetero.d").mkdir(parents=True)
     (odd / "config").write_text(f"lxc.uts.name = aa\n# hetero.compute: id {'a' * 32} of folder {odd.stat().st_ino}\n")
@@ -262,7 +258,7 @@ def test_what_is_odd_about_one_container_stops_no_other_and_is_not_forgotten(her
 
 def test_a_host_that_shows_no_gpu_is_not_done(here, monkeypatch):
     """Lost: who has which GPU, by a reconcile before the driver was loaded."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     found = Host.found
     with monkeypatch.context() as patch:
@@ -275,7 +271,7 @@ def test_a_host_that_shows_no_gpu_is_not_done(here, monkeypatch):
 
 def test_containers_count_on_a_host_that_offers_guests_only_now(here):
     """Lost: the GPUs of containers from before a host was given another role."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     here.config.write_text(json.dumps(dict(here.settings, kvm={})))
     module(here, "host_reconcile")
@@ -304,7 +300,7 @@ def test_a_running_container_of_another_folder_counts(here):
 
 def test_who_names_a_folder_hears_of_those_there(here, monkeypatch):
     """Lost: the GPUs of a container that is down, in the folder that the caller names; or of those in the host's."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     monkeypatch.setitem(config.MACHINE, "state_folder", here.settings["state_folder"])
     monkeypatch.setitem(config.MACHINE, "run_folder", here.settings["run_folder"])
@@ -322,7 +318,7 @@ def test_who_names_a_folder_hears_of_those_there(here, monkeypatch):
 
 def test_a_file_without_tables_is_no_database(here):
     """Lost: the word that it is gone, by a file that a process left which was killed while it made one."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     with closing(sqlite3.connect(state_db(here.settings))) as db:
         db.execute("PRAGMA journal_mode = WAL")
@@ -362,7 +358,7 @@ def test_a_repair_begins_anew_on_a_host_that_no_role_has_set_up(here, monkeypatc
 @pytest.mark.parametrize("way", ["plain", "by a link"])
 def test_naming_the_hosts_own_database_does_not_go_past_it(here, way):
     """Lost: a container's file, and its GPUs, by an option that says what holds anyway."""
-    here.do(instances.stopped)
+    here.do(lifecycle.stopped)
     lose(here)
     before = persistence.read(here.container())
     path = state_db(here.settings)
@@ -382,6 +378,6 @@ def test_a_new_host_has_no_database_to_miss(site):
         assert host.store.claims() == []
     lose(site)
     site.claim(flavor=dict(CG1, memory_mb=64))
-    site.do(instances.absent)
+    site.do(lifecycle.absent)
     lose(site)
     assert site.claim(flavor=dict(CG1, memory_mb=64))["new"] == ["ml-8"]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import instances
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.lost_database import mark_of
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.lost_database import mark_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1
 
 CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
@@ -54,7 +54,7 @@ def test_a_container_that_runs_is_not_said_to_be_none(unknown, verb):
     """Lost: a container, which runs on, although its tenant was told that there is none."""
     before = there(unknown)
     with pytest.raises(Refused) as refused:
-        unknown.do(getattr(instances, verb), lease_hours=1.0)
+        unknown.do(getattr(lifecycle, verb), lease_hours=1.0)
     assert str(refused.value).startswith(f"ml-8: {CLAIM}, and container {unknown.lxcpath}/ml-8 is there: nothing is ")
     assert "put a newer copy of it back" in str(refused.value)
     (found,) = unknown.info(instance="ml-8")["unclaimed"]
@@ -85,17 +85,17 @@ def test_a_container_of_somebody_else_is_no_instance(claims):
     (claims.lxcpath / "box").mkdir(parents=True)
     (claims.lxcpath / "box" / "config").write_text("lxc.uts.name = box\n")
     assert claims.info(instance="box")["unclaimed"] == []
-    assert claims.do(instances.absent, "box")["instances"] == []
+    assert claims.do(lifecycle.absent, "box")["instances"] == []
 
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_container_that_was_made_since_the_copy_is_not_made_anew(claimed, runs):
     """Lost: all that is in a container, by asking for it again: the copy is from the moment of its claim."""
     if not runs:
-        claimed.do(instances.stopped)
+        claimed.do(lifecycle.stopped)
     put_back(claimed, claimed.copy)
     before = there(claimed)
-    for verb in (instances.running, instances.absent, instances.rebuilt):
+    for verb in (lifecycle.running, lifecycle.absent, lifecycle.rebuilt):
         result = claimed.do(verb, fresh=True)
         assert result["failed"]
         assert (
@@ -103,7 +103,7 @@ def test_a_container_that_was_made_since_the_copy_is_not_made_anew(claimed, runs
         )
         assert there(claimed) == before
     put_back(claimed, claimed.newer)
-    assert not claimed.do(instances.absent).get("failed")
+    assert not claimed.do(lifecycle.absent).get("failed")
     assert not (claimed.lxcpath / "ml-8").exists()
 
 

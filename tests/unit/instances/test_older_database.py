@@ -11,10 +11,10 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import verbs
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import state_db
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1, IMAGE
@@ -41,7 +41,7 @@ LOOKS = [
 def here(site, monkeypatch):
     """The host, where modules look for one."""
     mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
-    for module in (verbs, host_info, host_reconcile):
+    for module in (compute_host, host_info, host_reconcile):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))
     return site

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.config import read_config, state_db_here
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import id_maps, limits
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import (
+    read_config,
+    state_db_here,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import id_maps, limits
 
 
 def test_owners_are_shifted_and_modes_stay(tmp_path):

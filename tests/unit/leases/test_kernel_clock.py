@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import kernel_clock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import kernel_clock
 
 
 @pytest.mark.parametrize(("answer", "known"), [(-1, False), (0, True), (1, True), (4, True), (5, False)])

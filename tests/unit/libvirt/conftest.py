@@ -10,11 +10,15 @@ import signal
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt.attaching import Asked, attach, detach
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.attachment import (
+    Asked,
+    attach,
+    detach,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
 from ansible_collections.hetero.compute.tests.unit.libvirt.virsh import program
 from ansible_collections.hetero.compute.tests.unit.pci.conftest import host
 

@@ -9,9 +9,18 @@ import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import ATTACHED, Allocation, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.libvirt import hostdev
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHED,
+    Allocation,
+    Wanted,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    Refused,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import hostdev
 from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CARD
 
 #: As the blog writes it (spaces between elements do not count).

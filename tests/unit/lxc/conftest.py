@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 
 BUSYBOX = "/bin/busybox"
 COMMANDS = "sh sleep mknod ls ln rm mkdir mv cat chmod mount umount reboot stat touch dd true"

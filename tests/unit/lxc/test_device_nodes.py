@@ -12,8 +12,13 @@ import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import device_nodes, kernel, opening, private_nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    device_nodes,
+    kernel,
+    open_trial,
+    private_nodes,
+)
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import CAPS, CTL, FIVE, GPU0, GPU1, Node, attach
 
 
@@ -31,17 +36,17 @@ def test_made_allowed_opened_and_taken_back(boxes, unprivileged):
     """No access without attach, none left after detach, and none to the GPU that was not asked for."""
     box = boxes.make(unprivileged=unprivileged)
     numbers = {GPU0: ("c", 195, 0), GPU1: ("c", 195, 1)}
-    assert set(opening.reaches(box, numbers.values(), base=boxes.private).values()) == {errno.EPERM}
+    assert set(open_trial.reaches(box, numbers.values(), base=boxes.private).values()) == {errno.EPERM}
     assert make(boxes, box, GPU0, CAPS) == [GPU0.path, CAPS.path]
-    assert opening.opens(box, GPU0.path) == errno.EPERM
+    assert open_trial.opens(box, GPU0.path) == errno.EPERM
     box.allow("c 195:0 rw")
-    assert opening.opens_each(box, [GPU0.path, GPU1.path]) == {GPU0.path: errno.ENXIO, GPU1.path: errno.ENOENT}
-    found = opening.reaches(box, numbers.values(), base=boxes.private)
+    assert open_trial.opens_each(box, [GPU0.path, GPU1.path]) == {GPU0.path: errno.ENXIO, GPU1.path: errno.ENOENT}
+    found = open_trial.reaches(box, numbers.values(), base=boxes.private)
     assert found == {numbers[GPU0]: errno.ENXIO, numbers[GPU1]: errno.EPERM}
     assert make(boxes, box, GPU0, CAPS) == []
     assert attach(box, "sh", "-c", f"exec 3<>{GPU0.path}") != 0
     box.deny("c 195:0 rw")
-    assert opening.opens(box, GPU0.path) == errno.EPERM
+    assert open_trial.opens(box, GPU0.path) == errno.EPERM
     assert device_nodes.remove(box, GPU0.path, CAPS.path) == [GPU0.path, CAPS.path]
     assert device_nodes.look(box, GPU0.path) is None
     assert not os.path.lexists(inside(box, GPU0.path))
@@ -106,9 +111,9 @@ def test_nodev(boxes):
     box = boxes.make("lxc.autodev = 0\nlxc.mount.entry = tmpfs dev tmpfs nodev,create=dir 0 0")
     box.allow("c 195:0 rw")
     assert attach(box, "mknod", GPU0.path, "c", "195", "0") == 0
-    assert opening.opens(box, GPU0.path) == errno.EACCES
+    assert open_trial.opens(box, GPU0.path) == errno.EACCES
     assert make(boxes, box, GPU0) == [GPU0.path]
-    assert opening.opens(box, GPU0.path) == errno.ENXIO
+    assert open_trial.opens(box, GPU0.path) == errno.ENXIO
     assert make(boxes, box, GPU0) == []
 
 
@@ -147,7 +152,7 @@ def test_dropped_mknod_and_seccomp(boxes, tmp_path):
             device_nodes.make_inside(box, GPU0)
         assert make(boxes, box, GPU0) == [GPU0.path]
         box.allow("c 195:0 rw")
-        assert opening.opens(box, GPU0.path) == errno.ENXIO
+        assert open_trial.opens(box, GPU0.path) == errno.ENXIO
 
 
 def test_as_the_blueprint_made_them(boxes, box):
@@ -162,8 +167,8 @@ def test_opened_with_the_containers_powers_only(boxes):
     box = boxes.make("lxc.cap.keep = mknod sys_admin setuid setgid")
     make(boxes, box, Node(GPU0.path, 195, 0, mode=0o600, uid=1000))
     box.allow("c 195:0 rw")
-    assert opening.opens(box, GPU0.path) == errno.EACCES
-    assert opening.reaches(box, [("c", 195, 0)], base=boxes.private) == {("c", 195, 0): errno.ENXIO}
+    assert open_trial.opens(box, GPU0.path) == errno.EACCES
+    assert open_trial.reaches(box, [("c", 195, 0)], base=boxes.private) == {("c", 195, 0): errno.ENXIO}
 
 
 def test_a_process_with_threads_is_forked_with_care(boxes, box, monkeypatch):
@@ -175,7 +180,7 @@ def test_a_process_with_threads_is_forked_with_care(boxes, box, monkeypatch):
     thread = threading.Thread(target=stop.wait)
     thread.start()
     try:
-        assert opening.opens(box, GPU0.path) == errno.EPERM
+        assert open_trial.opens(box, GPU0.path) == errno.EPERM
     finally:
         stop.set()
         thread.join()
@@ -185,16 +190,16 @@ def test_a_process_with_threads_is_forked_with_care(boxes, box, monkeypatch):
 def test_an_open_that_hangs_is_given_up(boxes, box, monkeypatch):
     """A driver that waits for ever must not take the play with it."""
     assert attach(box, "mknod", "/tmp/pipe", "p") == 0
-    monkeypatch.setattr(opening, "OPEN_TIME", 0.3)
+    monkeypatch.setattr(open_trial, "OPEN_TIME", 0.3)
     monkeypatch.setattr(os, "O_NONBLOCK", 0)
     with pytest.raises(TimedOut, match=r"took longer than 0\.3 s"):
-        opening.opens(box, "/tmp/pipe", os.O_RDONLY)
+        open_trial.opens(box, "/tmp/pipe", os.O_RDONLY)
 
 
 def test_a_stopped_container_is_said_to_be_so(boxes):
     """The way out is in the text."""
     box = boxes.make(start=False)
-    for call in (lambda: make(boxes, box, GPU0), lambda: opening.opens(box, GPU0.path)):
+    for call in (lambda: make(boxes, box, GPU0), lambda: open_trial.opens(box, GPU0.path)):
         with pytest.raises(HeteroError, match=f"{box.name} .*: does not run: start it"):
             call()
 
@@ -224,6 +229,6 @@ def test_five_nodes_cost_no_more_processes_than_one(boxes, monkeypatch, unprivil
     forked.clear()
     make(boxes, box, *FIVE)
     assert len(forked) == (1 if unprivileged else 0)
-    opening.opens_each(box, [node.path for node in FIVE])
+    open_trial.opens_each(box, [node.path for node in FIVE])
     device_nodes.remove(box, *[node.path for node in FIVE])
     assert len(forked) == (2 if unprivileged else 1)

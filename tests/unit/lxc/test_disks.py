@@ -17,12 +17,12 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images import loop
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import disks
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.cgroup import mounts, trees
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import creating
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts, trees
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import new_container
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import CLONE_NEWNS, Boxes, libc
 
 #: Levels; the path to the last one is longer than a path may be.
@@ -125,7 +125,7 @@ def test_deep_cgroups_go_with_their_container(boxes):
     tops = left_of(box.name)
     for controller in ("pids", "unified"):
         deepen(next(top for top in tops if f"/{controller}/" in top))
-    creating.remove(box, Deadline(60), f"{boxes.top}/disks")
+    new_container.remove(box, Deadline(60), f"{boxes.top}/disks")
     assert left_of(box.name) == set()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
 
 NOBODY = 65534
 

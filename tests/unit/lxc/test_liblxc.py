@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import binding, liblxc
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers, running
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, liblxc_calls
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import (
+    Container,
+    containers,
+    running,
+)
 
 
 def monitor_of(box):
@@ -130,8 +134,8 @@ def test_wrong_rules_names_and_files_are_said(boxes, monkeypatch):
     boxes.made.remove(other)
     with pytest.raises(HeteroError, match=r"its configuration cannot be read \(.*lxc.nonsense"):
         assert other.state
-    monkeypatch.setattr(binding, "LIBRARY", "liblxc.so.77")
-    monkeypatch.setattr(binding.Library, "_loaded", None)
+    monkeypatch.setattr(liblxc_calls, "LIBRARY", "liblxc.so.77")
+    monkeypatch.setattr(liblxc_calls.Library, "_loaded", None)
     with pytest.raises(HeteroError, match=r"liblxc\.so\.77: is not there \(.*install package lxc"):
         Container("any")
     assert liblxc.LXCPATH == "/var/lib/lxc"

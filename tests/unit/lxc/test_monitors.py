@@ -17,9 +17,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import liblxc, monitors
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.folders import in_use
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, monitors
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
 
 NOBODY = 65534
 #: An abstract name as liblxc makes one of a long path; of which path, whoever listens there says.
@@ -78,8 +78,8 @@ def account():
 
 def asked(code, seconds=60):
     """What root's program says that asks for containers that run; None for one that never comes back."""
-    lines = "from ansible_collections.hetero.compute.plugins.module_utils.lxc import folders, liblxc\n"
-    lines += "from ansible_collections.hetero.compute.plugins.module_utils.gpus import reach\n"
+    house = "ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors"
+    lines = f"from {house}.lxc import folders, liblxc\nfrom {house}.lxc_gpus import open_rights as reach\n"
     try:
         argv, env = [sys.executable, "-c", lines + code], dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
         return subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=True, env=env).stdout

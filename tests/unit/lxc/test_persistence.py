@@ -17,16 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     device_nodes,
     identity,
-    opening,
+    open_trial,
     persistence,
     private_nodes,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.liblxc import Container, containers
-from ansible_collections.hetero.compute.plugins.module_utils.lxc.persistence import Persisted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container, containers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.tests.unit.lxc.conftest import CAPS, GPU0, GPU1, UVM, Node, attach
 
 DRIVERS = (
@@ -36,8 +36,9 @@ DRIVERS = (
 COMMAND = """#!{python}
 import os, sys
 sys.path.insert(0, {build!r})
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import gpu_start
-from ansible_collections.hetero.compute.plugins.module_utils.lxc import persistence, starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import gpu_start
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import hooks as starting
 host = persistence.Host({proc!r}, {machine!r}, {private!r}, {command!r})
 starting.started.__defaults__ = (host,)
 assert sys.argv[1] == gpu_start.VERB
@@ -85,7 +86,7 @@ def give(container, host, *nodes):
 
 def can(container, *nodes):
     """Minors of those that open inside (ENXIO: allowed, no driver)."""
-    found = opening.opens_each(container, [node.path for node in nodes])
+    found = open_trial.opens_each(container, [node.path for node in nodes])
     return [node.minor for node in nodes if found[node.path] == errno.ENXIO]
 
 
@@ -110,8 +111,8 @@ def test_a_restart_keeps(boxes, host, unprivileged):
     give(box, host, GPU0, CAPS)
     box.reboot(30)
     assert can(box, GPU0) == [0]
-    assert opening.reaches(box, [GPU1.number], base=host.private) == {GPU1.number: errno.EPERM}
-    assert opening.opens(box, "/dev/null") == 0
+    assert open_trial.reaches(box, [GPU1.number], base=host.private) == {GPU1.number: errno.EPERM}
+    assert open_trial.opens(box, "/dev/null") == 0
     assert device_nodes.look(box, CAPS.path) == CAPS.number
     # its own node: a change of its mode is not the host's, nor another container's
     assert attach(box, "chmod", "600", GPU0.path) == 0
@@ -133,13 +134,13 @@ def test_a_reboot_from_inside_has_what_was_given_and_not_what_was_taken(boxes, h
     device_nodes.remove(box, GPU0.path)
     reboot_inside(box)
     assert can(box, GPU0, GPU1) == [1]
-    assert opening.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
+    assert open_trial.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
     assert device_nodes.look(box, GPU0.path) is None
     box.deny(rule(GPU1))
     persistence.remove(box, host)
     assert persistence.read(box) is None
     reboot_inside(box)
-    assert opening.reaches(box, [GPU0.number, GPU1.number], base=host.private) == dict.fromkeys(
+    assert open_trial.reaches(box, [GPU0.number, GPU1.number], base=host.private) == dict.fromkeys(
         [GPU0.number, GPU1.number], errno.EPERM
     )
     box.reboot(30)
@@ -161,7 +162,7 @@ def test_the_same_on_cgroup_v2_alone(boxes, host, pure_v2):
     device_nodes.remove(box, GPU0.path)
     for _turn in range(2):
         reboot_inside(box)
-        assert opening.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
+        assert open_trial.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
         # only its monitor can allow, and does so when the start is over
         deadline = time.monotonic() + 60
         while not can(box, GPU1):
@@ -171,7 +172,7 @@ def test_the_same_on_cgroup_v2_alone(boxes, host, pure_v2):
     open_to_all = boxes.make(unprivileged=True, rules=False, start=False)
     give(open_to_all, host, GPU0)
     open_to_all.start(30)
-    assert opening.opens_each(open_to_all, ["/dev/null", GPU0.path]) == {"/dev/null": 0, GPU0.path: errno.ENXIO}
+    assert open_trial.opens_each(open_to_all, ["/dev/null", GPU0.path]) == {"/dev/null": 0, GPU0.path: errno.ENXIO}
 
 
 def test_a_host_restart_with_other_majors(boxes, host):
@@ -198,7 +199,7 @@ def test_a_host_restart_with_other_majors(boxes, host):
     assert Path(identity.file_of(box)).read_bytes() == content
     box.start(30)
     assert can(box, GPU0, now) == [0, 0]
-    found = opening.reaches(box, [UVM.number, now.number], base=host.private)
+    found = open_trial.reaches(box, [UVM.number, now.number], base=host.private)
     assert found == {UVM.number: errno.EPERM, now.number: errno.ENXIO}
 
 
@@ -253,7 +254,7 @@ def test_on_another_host_it_is_asked_for_again(boxes, host):
     box.reload()
     box.start(30)
     assert can(box, GPU1) == [1]
-    assert opening.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
+    assert open_trial.reaches(box, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
 
 
 def test_a_copied_container_starts_without_them_or_not_at_all(boxes, host):
@@ -294,7 +295,7 @@ def test_a_new_container_of_the_same_name_has_nothing(boxes, host):
     again = boxes.make(name=box.name)
     assert identity.key_of(again) is None
     assert persistence.read(again) is None
-    assert opening.reaches(again, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
+    assert open_trial.reaches(again, [GPU0.number], base=host.private) == {GPU0.number: errno.EPERM}
     assert identity.give_id(again) != before
 
 

@@ -46,7 +46,7 @@ def unseen():
 PROGRAM = """\
 import sys
 import time
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.fit import small, waits
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import small, waits
 
 print(small(int(sys.argv[1])), waits(lambda: time.sleep(0.1)))
 """
@@ -68,7 +68,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.flavors import fit
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import fit
 
 
 def test_fits():
@@ -100,7 +100,7 @@ def files(folder, **texts):
 def project(tmp_path_factory):
     """A recorded project."""
     root = tmp_path_factory.mktemp("project")
-    below = root / "plugins" / "module_utils" / "flavors"
+    below = root / "plugins" / "module_utils" / "_hetero" / "scheduling"
     files(below, fit_py=FIT)
     files(root / "tests" / "unit", test_fit_py=TEST, program_py=PROGRAM)
     (root / "pytest.ini").write_text("[pytest]\naddopts = -m 'not another_day'\nmarkers = another_day\n")
@@ -167,12 +167,12 @@ def test_what_the_tests_notice(project):
     code, said, errors = run(project)
     survivors = [line for line in said.splitlines() if line.startswith("SURVIVOR")]
     assert survivors == [
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:7: have > want  →  (have >= want)",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:15: True  →  False",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:16: nap()  →  pass",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: return 3  →  return None",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: 3  →  30",
-        "SURVIVOR survived: plugins/module_utils/flavors/fit.py:26: 3  →  4",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:7: have > want  →  (have >= want)",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:15: True  →  False",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:16: nap()  →  pass",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:26: return 3  →  return None",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:26: 3  →  30",
+        "SURVIVOR survived: plugins/module_utils/_hetero/scheduling/fit.py:26: 3  →  4",
     ], said + errors
     # noticed by the process alone, by the test alone, and by the time a test takes
     assert "LIMIT  →  (have <= LIMIT)  tests/unit/test_fit.py::test_in_a_process" in said
@@ -183,5 +183,5 @@ def test_what_the_tests_notice(project):
     assert code == 1
     assert "seed 1, 6 survive" in said.splitlines()[-1]
     # nothing of it is left: not in the project, not among the processes
-    assert (project / "plugins" / "module_utils" / "flavors" / "fit.py").read_text() == FIT
+    assert (project / "plugins" / "module_utils" / "_hetero" / "scheduling" / "fit.py").read_text() == FIT
     assert not [command for command in commands() if b"1234567" in command and b"sleep" in command[:8]]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from mutants import run, sampling
 
-UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
-SOURCES = {str(path): path.read_text() for path in sorted((UTILS / "power").glob("*.py"))}
+UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils" / "_hetero"
+SOURCES = {str(path): path.read_text() for path in sorted((UTILS / "drivers" / "power").glob("*.py"))}
 
 
 def changes(source):

@@ -17,9 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oslo_config import cfg
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.nova import block
-from ansible_collections.hetero.compute.plugins.module_utils.nova.parsing import CONF, FLAGFILE, group, parse, split
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack import block
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack.config_files import (
+    CONF,
+    FLAGFILE,
+    group,
+    parse,
+    split,
+)
 from ansible_collections.hetero.compute.plugins.modules.nova_flags import work
 
 OURS = {

@@ -15,8 +15,8 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, options, pci, releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack import filters, options, pci, releases
 from ansible_collections.hetero.compute.plugins.modules.nova_pci import work
 
 K2 = {"vendor_id": "10de", "product_id": "11bf"}

@@ -13,8 +13,8 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.nova import specs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack import specs
 from ansible_collections.hetero.compute.tests.turns import todays
 
 CASES = 250

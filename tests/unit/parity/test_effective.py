@@ -13,8 +13,8 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, options, pci, specs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack import filters, options, pci, specs
 from ansible_collections.hetero.compute.plugins.modules.nova_pci import work
 from ansible_collections.hetero.compute.tests.turns import todays
 
@@ -148,7 +148,9 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
             tell(f"{start:<15} {which:<5} {sum(counts):6} {counts[0]:5} {counts[1]:9} {counts[2]:8}")
             assert counts[0] >= 0.5 * sum(counts) or days > 1
     assert differ == [], f"{len(differ)} differ"
-    assert sum(count for (_start, _names, outcome), count in tally.items() if outcome == "refused") >= 10 / days
+    # a day's share may have hardly one of them
+    refused = sum(count for (_start, _names, outcome), count in tally.items() if outcome == "refused")
+    assert refused >= 10 or days > 1
 
 
 def test_what_is_written_is_what_nova_then_has(ask_nova, tell, tmp_path):

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.flavors.extra_specs import OPERATORS, satisfies
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.extra_specs import OPERATORS, satisfies
 
 CASES = 300
 WORDS = ["LXC", "lxc", "kvm", "fermi", "kepler", "sse4", "sse4.2", "8x8", "10", "9", "2.0", "", "ä", "a b", "=", "<or>"]

@@ -13,7 +13,7 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.nova import filters, linting, specs, stages
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.openstack import filters, lint, specs, stages
 from ansible_collections.hetero.compute.tests.turns import todays
 
 CASES = 450
@@ -192,7 +192,7 @@ def ours(case):
         dict(name="ctl", kind="scheduler", effective=dict(enabled_filters=[filters.PCI, "NUMATopologyFilter"])),
         dict(name="host", kind="compute", effective=told, devices=devices, numa_nodes=case["cells"]),
     ]
-    _findings, found = linting.lint(nodes, dict(f=dict(extra_specs=case["extra_specs"])), "34")
+    _findings, found = lint.lint(nodes, dict(f=dict(extra_specs=case["extra_specs"])), "34")
     if found["f"]["error"]:
         return dict(error=found["f"]["error"]), ""
     verdict = found["f"]["hosts"]["host"]

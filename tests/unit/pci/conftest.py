@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.pci import sysfs
-from ansible_collections.hetero.compute.plugins.module_utils.pci.paths import below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import sysfs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import below
 
 STUBS = ("vfio-pci", "pci-stub")
 

@@ -15,13 +15,13 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import pci_restore
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused, StepFailed
-from ansible_collections.hetero.compute.plugins.module_utils.pci import persistence
-from ansible_collections.hetero.compute.plugins.module_utils.pci.changing import change_driver
-from ansible_collections.hetero.compute.plugins.module_utils.pci.journal import Journal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused, StepFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import persistence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.binding_change import change_driver
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.journal import Journal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import pci_restore
 
 CARD = ["0000:01:00.0", "0000:01:00.1", "0000:01:00.2"]
 NATIVE = ["nouveau", "snd_hda_intel", "xhci_hcd"]
@@ -191,11 +191,11 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from conftest import Host
 from test_changes import ask
-from ansible_collections.hetero.compute.plugins.module_utils.pci import sysfs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import sysfs
 
 host = Host.__new__(Host)
 host.__dict__.update(eval(sys.argv[2], {"Path": Path}))
-from ansible_collections.hetero.compute.plugins.module_utils.pci.paths import below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import below
 host.paths = below(str(host.root))._replace(proc="/proc")
 count = [0]
 def die(path, value):

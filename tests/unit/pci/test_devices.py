@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.pci import groups, ids, info, sysfs
-from ansible_collections.hetero.compute.plugins.module_utils.pci.paths import below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import groups, ids, info, sysfs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import below
 
 IDS = """\
 # a comment

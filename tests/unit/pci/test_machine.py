@@ -9,8 +9,8 @@ import hashlib
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.pci import machine
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import machine
 
 
 @pytest.fixture

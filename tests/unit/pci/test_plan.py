@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.pci import sysfs
-from ansible_collections.hetero.compute.plugins.module_utils.pci.binding import plan, refuse
-from ansible_collections.hetero.compute.plugins.module_utils.pci.holders import Holder
-from ansible_collections.hetero.compute.plugins.module_utils.pci.persistence import Binding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import sysfs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.change_plan import plan, refuse
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.holders import Holder
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.persistence import Binding
 
 CARD = ["0000:01:00.0", "0000:01:00.1", "0000:01:00.2"]
 

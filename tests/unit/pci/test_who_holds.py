@@ -12,13 +12,13 @@ import subprocess
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Allocation, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.pci import info, network, sysfs
-from ansible_collections.hetero.compute.plugins.module_utils.pci.holders import holders
-from ansible_collections.hetero.compute.plugins.module_utils.pci.persistence import Binding, write
-from ansible_collections.hetero.compute.plugins.module_utils.pci.pools import pools
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Allocation, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import info, network, sysfs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.holders import holders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.persistence import Binding, write
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.pools import pools
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.pci_table import pci_table
 
 NVME = "0000:02:00.0"

@@ -15,9 +15,9 @@ from pathlib import Path
 import frames
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.bridge import bridge_of
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.preflight import Plan
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.bridge import bridge_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.preflight import Plan
 
 ALICE, BOB, GATEWAY = "10.0.81.10", "10.0.81.11", "10.0.81.1"
 #: The proxy, in a network that the host is in; a machine of the world, behind a router.

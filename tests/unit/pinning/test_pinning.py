@@ -16,10 +16,10 @@ import frames
 import pytest
 from frames import ARP, BROADCAST, IPV4, IPV6, LLDP, MARK, VLAN
 
-from ansible_collections.hetero.compute.plugins.module_utils import pinning
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.bridge import bridge_of
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.bridge import bridge_of
 from ansible_collections.hetero.compute.tests.unit.pinning.conftest import (
     ALICE,
     BOB,

@@ -20,10 +20,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
-from ansible_collections.hetero.compute.plugins.module_utils.node.own_copy import keep_copy
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import FOLDER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.own_copy import keep_copy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import FOLDER
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of

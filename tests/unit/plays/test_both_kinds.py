@@ -14,12 +14,12 @@ import os
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.gpus import discovery
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.allocation import Wanted
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.paths import Paths
-from ansible_collections.hetero.compute.plugins.module_utils.gpus.reach import Live
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.open_rights import Live
 from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY

@@ -13,8 +13,8 @@ import re
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
 

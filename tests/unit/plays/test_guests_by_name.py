@@ -14,7 +14,7 @@ import re
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import GuestHost, Playbooks, changed
 
 pytestmark = [

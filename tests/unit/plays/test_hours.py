@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.leases import LONGEST
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.leases import LONGEST
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
 from ansible_collections.hetero.compute.tests.unit.plays.test_left_over import said
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.wipe_disk import METHODS, PROOFS
-from ansible_collections.hetero.compute.plugins.module_utils.instances import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
 from ansible_collections.hetero.compute.tests.unit.words.test_misspelt import VERBS

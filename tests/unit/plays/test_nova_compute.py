@@ -31,7 +31,7 @@ VARIABLES = {
 }
 LINT = {
     "name": "Look at all of it",
-    "hetero.compute.nova_pci_lint": {
+    "hetero.compute.nova_pci_info": {
         "services": "{{ [{'kind': 'api'}, {'kind': 'compute'}, {'kind': 'scheduler'}] }}",
         "devices": [{"address": "0000:86:00.0", "vendor_id": "10de", "product_id": "11bf"}],
         "flavors": {"gpu.k2": {"extra_specs": {"pci_passthrough:alias": "a1:1"}}},

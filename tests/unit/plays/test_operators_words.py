@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import FOLDER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import FOLDER
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
 
 

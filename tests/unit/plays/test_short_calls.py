@@ -42,8 +42,8 @@ if __name__ == "__main__":
 #: What of a copy was cut off, and how: its new content, or none for a file that is not there.
 DAMAGE = {
     "hetero/modules/board_info.py": b"",
-    "hetero/module_utils/module.py": b"from .errors import",
-    "hetero/module_utils/boards/info.py": None,
+    "hetero/module_utils/_hetero/core/module.py": b"from .errors import",
+    "hetero/module_utils/_hetero/boards/work/info.py": None,
     "ansible/module_utils/basic.py": b"",
 }
 
@@ -142,6 +142,21 @@ def test_check_mode_and_a_verb_in_the_background_are_the_same_by_the_copy(node):
     assert done["instances"][0]["state"] == "running"
     assert "jackie  board0  power" in output
     assert os.path.exists(proxy.state_db)
+
+
+def test_a_call_by_a_former_name_is_by_the_copy_too(node):
+    """Lost: seconds of each call, to whoever has not changed a play since the module got another name."""
+    _proxy, run = node
+    claim = dict(instance="nobody", kind="board", state="absent")
+    rc, output, (shown, ended) = run(
+        TOOLS,
+        {"hetero.compute.board_console": {"board": 77}, "register": "one", "ignore_errors": True},
+        {"hetero.compute.board_instance": claim, "register": "two"},
+    )
+    assert rc == 0, output
+    assert (called(output, "board_console_info"), called(output, "instance")) == (0, 0)
+    assert "77" in shown["msg"]
+    assert ended["instances"] == []
 
 
 def test_a_copy_of_another_release_is_not_asked(node):

@@ -12,7 +12,7 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.tests.turns import todays
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, changed
 

@@ -12,8 +12,8 @@ import time
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import FOLDER
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import FOLDER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
 

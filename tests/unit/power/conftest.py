@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu
@@ -24,3 +26,19 @@ def emulated(tmp_path):
     yield start
     for pdu in started:
         pdu.stop()
+
+
+@pytest.fixture
+def node(emulated, tmp_path):
+    """An emulated PDU and a proxy node's configuration that names it pdu-t; returns (pdu, arguments)."""
+
+    def build(**settings):
+        pdu = emulated(**settings)
+        credentials = tmp_path / "credentials.json"
+        credentials.write_text(json.dumps({"pdu-t": pdu.secrets}))
+        proxy = {"pdus": {"pdu-t": pdu.settings}, "credentials": str(credentials), "run_folder": str(tmp_path / "run")}
+        config = tmp_path / "proxy.json"
+        config.write_text(json.dumps(proxy))
+        return pdu, {"pdu": "pdu-t", "config": str(config), "timeout": 20}
+
+    return build

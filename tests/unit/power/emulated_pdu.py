@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 
 EMULATOR = Path(__file__).resolve().parents[3] / "roles" / "lab" / "files" / "pdu.py"
 PASSWORD = "xyzzy-1957"

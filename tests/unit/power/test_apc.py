@@ -14,11 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    Busy,
+    HeteroError,
+    Lost,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
 
 NUMBERS = [str(number) for number in range(1, 9)]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
-from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import MARKS, Line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import MARKS, Line
 
 
 class Printed(Line):

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy, HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy, HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 
 PINNED, LEGACY, KEPT = dict(host_key="ssh-rsa AAAA"), dict(legacy_ssh=True), dict(known_hosts="/state/known_hosts")
 UPDATE = "update its firmware, or use telnet or SNMP"

@@ -10,12 +10,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power import apc
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_menus import Menus
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    Busy,
+    HeteroError,
+    Lost,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_menus import Menus
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
 
 AOS3 = "Network Management Card AOS v3.7.3"
 #: A login by telnet that ends in menus, in a command line, and at the same prompt again.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_menus import Menus
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
-from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import Line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_menus import Menus
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import Line
 
 
 def screen(title, *lines):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy, HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy, HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 from ansible_collections.hetero.compute.tests.unit.power.old_card import OldCard
 
 RSA, DSS = ("RSAKey", 1024), ("DSSKey", 1024)

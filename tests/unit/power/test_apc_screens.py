@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_screens import Screen, Unread
-from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import plain
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_screens import Screen, Unread
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import plain
 
 MASTER = "Master Control/Configuration"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Busy, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 from ansible_collections.hetero.compute.tests.unit.power.emulated_ssh import EmulatedSsh
 from ansible_collections.hetero.compute.tests.unit.power.test_pdu_power import run
@@ -95,7 +95,7 @@ def test_the_module_says_how_a_pdu_proved_itself(over_ssh, tmp_path):
     pdu, ssh = over_ssh()
     given = dict(host="127.0.0.1", port=ssh.port, transport="ssh", username="apc", password=PASSWORD)
     public = ssh.host_key.with_suffix(".pub").read_text()
-    result, _text = run(tmp_path, **given, host_key=public, timeout=20)
+    result, _text = run(tmp_path, module="pdu_info", **given, host_key=public, timeout=20)
     assert (result["host_key"], result["outlets"]["1"]["after"]) == ("pinned", "off")
 
 

@@ -14,11 +14,16 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy, HeteroError, Lost, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power import terminal
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    Busy,
+    HeteroError,
+    Lost,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import terminal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session
 
 SECRETS = {"username": "apc", "password": "xyzzy-1957"}
 #: A network where packets to one address are lost without a word; nobody is at any other.

@@ -9,11 +9,15 @@ import socket
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import CONTROL, HOST, PowerDriver
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import session
-from ansible_collections.hetero.compute.plugins.module_utils.power.registry import DRIVERS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import (
+    CONTROL,
+    HOST,
+    PowerDriver,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.registry import DRIVERS
 
 
 @pytest.mark.parametrize("driver", sorted(DRIVERS))

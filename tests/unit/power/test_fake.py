@@ -9,10 +9,10 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
-from ansible_collections.hetero.compute.plugins.module_utils.power.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Busy, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 
 
 @pytest.fixture

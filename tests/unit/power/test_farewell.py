@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_cli import CommandLine
-from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import MARKS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_cli import CommandLine
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import MARKS
 
 
 class Played:

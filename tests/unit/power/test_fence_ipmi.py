@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.tests.unit.power.simulated_bmc import OBEY, SimulatedBmc
 from ansible_collections.hetero.compute.tests.unit.power.test_pdu_power import run
 

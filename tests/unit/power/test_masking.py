@@ -14,12 +14,17 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.output import TooMuch
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils.power import snmp
-from ansible_collections.hetero.compute.plugins.module_utils.power.masking import HIDDEN, MASK, MOST, Mask
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output import TooMuch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.masking import (
+    HIDDEN,
+    MASK,
+    MOST,
+    Mask,
+)
 
 SECRET = "Sup3r/S3cret <&\"'x"
 

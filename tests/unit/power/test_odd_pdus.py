@@ -17,10 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power import masking
-from ansible_collections.hetero.compute.plugins.module_utils.power.outlets import OutletsFailed, session, set_outlets
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import masking
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import (
+    OutletsFailed,
+    session,
+    set_outlets,
+)
 from ansible_collections.hetero.compute.tests.unit.power.odd_pdu import HARMLESS, OddPdu
 
 #: Of the same 700 PDUs, those of the normal run and all.

@@ -18,12 +18,18 @@ from typing import ClassVar
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.child import in_child
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, Busy, HeteroError, Lost, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer, PowerDriver
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    Busy,
+    HeteroError,
+    Lost,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards
 
 #: User ids that nobody has here.

@@ -13,11 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import deadline as deadlines
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Busy, HeteroError, Lost, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline as deadlines
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    Busy,
+    HeteroError,
+    Lost,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
 
 #: A nap takes that long here: a number that is exact, so that boundaries can be met.
 NAP = 0.125

@@ -9,12 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, Lost, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.output import MOST_OF_OTHERS, TooMuch
-from ansible_collections.hetero.compute.plugins.module_utils.power import script
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import Answer
-from ansible_collections.hetero.compute.plugins.module_utils.power.script import Script
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    Lost,
+    TimedOut,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output import MOST_OF_OTHERS, TooMuch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import script
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.script import Script
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 
 #: Keeps each outlet's state in a file, as a relay would.
 SCRIPT = """\

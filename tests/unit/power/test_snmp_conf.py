@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.power import snmp
-from ansible_collections.hetero.compute.plugins.module_utils.power.snmp import Snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import Snmp
 
 USER = {"username": "jackie"}
 BOTH = dict(USER, password="a long one", privacy_password='an"other\\')

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power import snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import snmp
 
 APC = "1.3.6.1.4.1.318"
 

@@ -17,10 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils.power.snmp import APC, SYS_OBJECT_ID, TABLES
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import (
+    APC,
+    SYS_OBJECT_ID,
+    TABLES,
+)
 
 (COLUMN,) = [table.control for table in TABLES if table.name == "MasterSwitch"]
 COMMUNITY = "pri vate#"

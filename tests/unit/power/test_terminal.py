@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power.terminal import Line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import Line
 
 
 def test_a_session_beside_a_thousand_open_files():

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pexpect
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Lost
-from ansible_collections.hetero.compute.plugins.module_utils.power import terminal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import terminal
 
 
 class Child:

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power import terminal
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_menus import Menus
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc_screens import Row
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import terminal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_menus import Menus
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc_screens import Row
 
 
 def line(typed=None, echoes=False, password="secret"):

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.power import waiting
-from ansible_collections.hetero.compute.plugins.module_utils.power.waiting import Waiting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import wait_notes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.wait_notes import Waiting
 
 #: Seconds of which nothing is told: whoever follows a play looks twice a second.
 QUIET = 1.5
@@ -28,8 +28,8 @@ def clock(monkeypatch):
         one.timers.append(made)
         return made
 
-    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: one.now))
-    monkeypatch.setattr(waiting, "threading", SimpleNamespace(Timer=timer))
+    monkeypatch.setattr(wait_notes, "time", SimpleNamespace(monotonic=lambda: one.now))
+    monkeypatch.setattr(wait_notes, "threading", SimpleNamespace(Timer=timer))
     return one
 
 

@@ -17,8 +17,8 @@ import tempfile
 
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.images.archive import unpack
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.archive import unpack
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import member
 from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
 

@@ -27,10 +27,10 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ModuleArgumentSpecValidator
 
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host import config as host_config
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.module import run
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import config as proxy_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import config as host_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.module import run
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import proxy_config
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
 from ansible_collections.hetero.compute.tests.unit.properties import mutated
 
@@ -56,7 +56,7 @@ ON_PROXY = (
     ("board_claim", True, dict(instance="jackie", owner="jo", state="absent", timeout=1.0)),
     ("board_lease", True, dict(instance="jackie", hours=2.0, timeout=1.0)),
     ("board_maintenance", True, dict(boards=[1], state="on", reason="fan", timeout=1.0)),
-    ("board_console", False, dict(board=0, all=True)),
+    ("board_console_info", False, dict(board=0, all=True)),
     ("board_image", True, dict(boards=[0], image="debian", ssh_public_key=KEY, instance="jackie", timeout=1.0)),
     ("board_rebuild", True, dict(instance="jackie", timeout=1.0)),
     ("board_wipe", True, dict(boards=[1], timeout=1.0, limit=1.0)),
@@ -64,7 +64,7 @@ ON_PROXY = (
     ("tilera_boot", True, dict(boards=[0], state="stopped", timeout=1.0)),
     ("board_cabling", True, dict(boards=[0], timeout=1)),
     ("board_reconcile", True, dict(timeout=1.0)),
-    ("pdu_power", False, dict(pdu="pdu-a", timeout=1.0)),
+    ("pdu_info", False, dict(pdu="pdu-a", timeout=1.0)),
     ("pdu_power", False, dict(pdu="pdu-a", outlets=["1"], state="on", timeout=1.0)),
 )
 ON_HOST = (
@@ -148,7 +148,7 @@ class Site:
         """All arguments of a module."""
         options = importlib.import_module(MODULES + name).SPEC.options
         files = dict(boards_file=self.path("tilera_boards"), state_db=self.path("state.db"))
-        files["config"] = self.path("proxy.json" if "boards_file" in options or name == "pdu_power" else "host.json")
+        files["config"] = self.path("proxy.json" if "boards_file" in options or "pdu" in options else "host.json")
         there = {option: value for option, value in files.items() if option in options}
         return {**{option: spec.get("default") for option, spec in options.items()}, **there, **given}
 

@@ -12,7 +12,11 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.boards_file import BoardsFileError, parse, render
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import (
+    BoardsFileError,
+    parse,
+    render,
+)
 from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
 
 SAMPLE = (Path(__file__).parents[3] / "roles" / "lab" / "files" / "tilera_boards").read_text()

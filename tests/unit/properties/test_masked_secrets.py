@@ -15,8 +15,13 @@ from urllib.parse import quote, quote_plus
 
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.power.driver import CONTROL
-from ansible_collections.hetero.compute.plugins.module_utils.power.masking import HIDDEN, MASK, PIECE, Mask
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import CONTROL
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.masking import (
+    HIDDEN,
+    MASK,
+    PIECE,
+    Mask,
+)
 
 LETTERS = st.sampled_from("aB3/+=%&;'\"\\<> $ußé€😀") | st.characters(exclude_categories=["Cs", "Cc"])
 SECRETS = st.text(

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import strategies as st
 from pexpect.spawnbase import SpawnBase
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.power.apc import Apc
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 
 PASSWORD = "Xq-secret-7"
 #: More than any way through known menus takes; who sends more will never end.

@@ -14,10 +14,13 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import strategies as st
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.personal import fingerprint, parse_key
-from ansible_collections.hetero.compute.plugins.module_utils.instances import valid_instance
-from ansible_collections.hetero.compute.plugins.module_utils.module import run
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.module import run
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.machine_identity import (
+    fingerprint,
+    parse_key,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import valid_instance
 from ansible_collections.hetero.compute.plugins.modules import board_claim, board_image, board_info, tilera_boot
 from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
 

@@ -10,8 +10,8 @@ import json
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.config import pdu, read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import pdu, read_config
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.credential_mistakes import credential_mistakes
 
 #: What is written behind `password:`, and what is said of it.

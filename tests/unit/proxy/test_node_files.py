@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.node import files
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import files
 from ansible_collections.hetero.compute.plugins.modules import node_files
 
 

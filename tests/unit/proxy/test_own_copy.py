@@ -17,17 +17,17 @@ import tarfile
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.node import own_copy
-from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
-from ansible_collections.hetero.compute.plugins.module_utils.node.tools import CALL, name_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import own_copy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, name_of
 from ansible_collections.hetero.compute.plugins.modules import node_tools
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import PROFILE
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import together
 
-ONE = {"hetero/module_utils/errors.py": b"1\n", "ansible/release.py": b"2\n"}
+ONE = {"hetero/module_utils/_hetero/core/errors.py": b"1\n", "ansible/release.py": b"2\n"}
 #: A module whose copy is removed before it ends.
 LATE = """
 import shutil
@@ -88,7 +88,7 @@ def test_root_alone_writes_and_everybody_reads_whatever_the_umask(tmp_path, umas
     finally:
         os.umask(before)
     folders = [base for base, _folders, _names in os.walk(path)]
-    assert len(folders) == 4
+    assert len(folders) == 6
     assert {os.stat(folder).st_mode & 0o7777 for folder in folders} == {0o755}
     assert {os.stat(os.path.join(path, name)).st_mode & 0o7777 for name in ONE} == {0o644}
 

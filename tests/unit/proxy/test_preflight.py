@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.node import plan_check
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings, summary
-from ansible_collections.hetero.compute.plugins.module_utils.node.machine import mount_of
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import machine, preflight, words_check
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings, summary
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.machine import mount_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import plan_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import machine, preflight, words_check
 
 BOARDS = """\
 0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}

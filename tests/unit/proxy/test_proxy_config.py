@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.config import pdu, read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import pdu, read_config
 
 PDUS = {"pdu-a": {"driver": "apc", "host": "h"}}
 

@@ -12,12 +12,12 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
 
-BELOW = "ansible_collections.hetero.compute.plugins.module_utils"
+BELOW = "ansible_collections.hetero.compute.plugins.module_utils._hetero"
 #: Each look at a folder that is yet to be made, in a process of its own: one that never ends is ended.
 LOOKS = (
-    f"from {BELOW}.paths import existing; existing(sys.argv[1])",
+    f"from {BELOW}.files.paths import existing; existing(sys.argv[1])",
     f"from {BELOW}.images.room import Room; Room(sys.argv[1]).fields",
 )
 

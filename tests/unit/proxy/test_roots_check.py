@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.images import loop
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import roots_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import roots_check
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="block devices need root: run as root")
 BOARDS = (SimpleNamespace(local_gb=1), SimpleNamespace(local_gb=0))

@@ -11,10 +11,10 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight, settings_check
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.config import read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight, settings_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import read_config
 
 GOOD = {
     "server": "10.0.2.254",

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
     FOLDER,
     Claim,
     ClaimRecords,
     Fed,
     Kept,
 )
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
 
 BOARDS = "".join(
     f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)

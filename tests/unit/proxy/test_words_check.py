@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import words_check
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.config import PDU
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.entries_check import Entry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.entries_check import Entry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import PDU
 from ansible_collections.hetero.compute.tests.unit.proxy.test_preflight import said
 
 WHERE = "in tftp_proxy_pdu_credentials, pdu-a, and nowhere else"

@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.removal import remove_tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.removal import remove_tree
 
 
 def nest(folder, depth):
@@ -90,8 +90,8 @@ def test_time_is_bounded_and_the_next_call_goes_on(tmp_path):
 
 REMOVE = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.removal import remove_tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.removal import remove_tree
 try:
     remove_tree(sys.argv[1])
 except HeteroError as error:

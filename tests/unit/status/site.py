@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.info import information
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import information
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 FLAVOR = {"name": "tp64.8x8"}
@@ -48,19 +48,19 @@ class Site:
             store = proxy.store
             store.claim(instance, [instance], owner, FLAVOR, "debian-12", KEY, [board], lease_hours=hours)
             store.event(board, "image", f"root ready, exported to 10.0.2.{board + 1} only", 0.1)
-            store.move(board, states.BOOTING)
+            store.move(board, board_states.BOOTING)
             outlet = f"{proxy.wiring(proxy.board(board))['pdu']} outlet {self.outlets - board % self.outlets}"
             store.event(board, "switch", f"{outlet} is to be switched on")
             for phase, text, spent in zip(("power", "tftp", "nfs", "running"), TEXTS, seconds):
                 if phase == "running":
-                    store.move(board, states.RUNNING)
+                    store.move(board, board_states.RUNNING)
                 store.event(board, phase, text.format(outlet), spent)
                 if phase == until:
                     break
 
     def fail(self, board, note, tail=TAIL):
         with Proxy(self.params, actor="test") as proxy:
-            proxy.store.move(board, states.ERROR, note)
+            proxy.store.move(board, board_states.ERROR, note)
             proxy.store.event(board, "error", f"kept out of use: {note}\n{tail}")
 
     def move(self, board, state, note=""):
@@ -81,9 +81,9 @@ def lab(folder):
     site.boot(6, "ci-runner-3", "ci", (1.2, 2.4, 4.1, 5.0))
     site.boot(3, "carol", "carol", until="tftp")
     site.fail(4, "stalled at tftp after 41 s, twice")
-    site.move(7, states.MAINTENANCE, "new fan ordered")
+    site.move(7, board_states.MAINTENANCE, "new fan ordered")
     site.boot(8, "eve", "eve")
-    site.move(8, states.SHUTTING_DOWN)
+    site.move(8, board_states.SHUTTING_DOWN)
     return site
 
 

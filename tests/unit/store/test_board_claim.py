@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.tests.unit.store.started import MODULES, Started
 
 DATA = Path(__file__).resolve().parents[3] / "roles" / "lab" / "files"
@@ -296,10 +296,10 @@ def test_no_room_for_a_root_is_said_before_anything_is_claimed(node):
 
 def test_the_next_gets_the_next_board_and_is_told_of_the_others(node):
     node.claim()
-    node.move(0, states.BOOTING, states.RUNNING)
-    node.move(1, states.BOOTING)
-    node.move(1, states.ERROR, note="stalled at tftp after 41 s, twice")
-    node.move(2, states.MAINTENANCE)
+    node.move(0, board_states.BOOTING, board_states.RUNNING)
+    node.move(1, board_states.BOOTING)
+    node.move(1, board_states.ERROR, note="stalled at tftp after 41 s, twice")
+    node.move(2, board_states.MAINTENANCE)
     result = node.claim(instance="bob", owner="bob", flavor=dict(FLAVOR, local_gb=917))
     assert texts(result) == ["wants tp64.8x8: 10 of 10 boards fit, 7 free, board3 chosen"]
     assert sorted(result["rejected"]) == ["board0", "board1", "board2"]
@@ -426,8 +426,8 @@ def test_the_tolerance_is_the_users(node):
 
 def test_a_claim_on_a_board_in_error_moves_only_when_asked(node):
     node.claim()
-    node.move(0, states.BOOTING)
-    node.move(0, states.ERROR, note="stalled at tftp")
+    node.move(0, board_states.BOOTING)
+    node.move(0, board_states.ERROR, note="stalled at tftp")
     stays = node.claim()
     assert (stays["changed"], ids(stays), stays["boards"][0]["state"]) == (False, [0], "error")
     moved = node.claim(move=True)
@@ -447,8 +447,8 @@ def test_a_claim_on_a_board_in_error_moves_only_when_asked(node):
 
 def test_a_move_without_a_free_board_leaves_the_claim(node):
     node.claim(board=3)
-    node.move(3, states.BOOTING)
-    node.move(3, states.ERROR, note="stalled at tftp")
+    node.move(3, board_states.BOOTING)
+    node.move(3, board_states.ERROR, note="stalled at tftp")
     result = node.claim(board=3, move=True)
     assert result["msg"].endswith("no node.\n  board3: error: stalled at tftp")
     assert node.info()["claims"][0]["board"] == 3
@@ -476,9 +476,9 @@ def test_a_board_is_given_back_only_off_and_clean(node):
         store.power_seen(0, "on")
     assert "its outlet was last seen on" in node.release()["msg"]
     node.off(0)
-    node.move(0, states.BOOTING, states.RUNNING)
+    node.move(0, board_states.BOOTING, board_states.RUNNING)
     assert "it is in state 'running'" in node.release()["msg"]
-    node.move(0, states.SHUTTING_DOWN)
+    node.move(0, board_states.SHUTTING_DOWN)
     (node.folder / "hetero" / "roots" / "fs_0" / "upper").mkdir(parents=True)
     left = node.release()
     assert left["msg"].startswith("jackie: board0 is not clean: ")
@@ -525,7 +525,7 @@ def test_another_owner_ends_nothing(node):
 
 def test_check_mode_says_what_stands_in_the_way_and_touches_nothing(node):
     node.claim()
-    node.move(0, states.BOOTING, states.RUNNING)
+    node.move(0, board_states.BOOTING, board_states.RUNNING)
     result = node.release(check=True)
     assert result["changed"] is True
     assert "it is in state 'running'" in texts(result)[0]
@@ -569,7 +569,7 @@ def test_information_makes_nothing(node):
 def test_information_shows_who_has_what_since_when(node):
     node.claim(instance="lab", count=2, lease_hours=1)
     node.claim()
-    node.move(1, states.BOOTING, states.RUNNING)
+    node.move(1, board_states.BOOTING, board_states.RUNNING)
     with node.store() as store:
         store.put("lab-2", host_key="ssh-ed25519 HOST")
         store.power_seen(1, "on")

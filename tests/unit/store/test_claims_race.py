@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.tests.turns import in_turns
 
 PROCESSES = 20
@@ -24,8 +24,8 @@ ROUNDS = 4
 
 START = """
 import json, sys
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 path, me = sys.argv[1:]
 def claim(store, name, owner=me, boards=range(10)):
     return store.claim(name, [name], owner, {"name": "tp64.8x8"}, "debian", "ssh-ed25519 AAAA", list(boards))

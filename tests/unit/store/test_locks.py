@@ -15,14 +15,14 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
 
 HOLD = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 with lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
     print("held", flush=True)
     sys.stdin.readline()
@@ -30,8 +30,8 @@ with lock(sys.argv[1], "board3", sys.argv[2], sys.argv[3], Deadline(20)):
 
 COUNT = """
 import sys
-from ansible_collections.hetero.compute.plugins.module_utils.locks import held_by, lock
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 for turn in range(20):
     with lock(sys.argv[1], "board3", "count", "test", Deadline(30)):
         with open(sys.argv[2]) as file:

@@ -20,14 +20,19 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards import states
-from ansible_collections.hetero.compute.plugins.module_utils.boards.recorded import Record
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store, why_not_free
-from ansible_collections.hetero.compute.plugins.module_utils.boards.tables import LAYOUT
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, NoneFree, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.instances import age, key_body, valid_instance
-from ansible_collections.hetero.compute.plugins.module_utils.release import RELEASE, as_number
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, why_not_free
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.tables import LAYOUT
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    NoneFree,
+    Refused,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.release import RELEASE, as_number
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, key_body, valid_instance
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst alice@laptop"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther alice@laptop"
@@ -57,8 +62,8 @@ def without_time(why):
 
 
 def to_error(store, board, note="stalled at tftp"):
-    store.move(board, states.BOOTING)
-    store.move(board, states.ERROR, note)
+    store.move(board, board_states.BOOTING)
+    store.move(board, board_states.ERROR, note)
 
 
 def test_file_and_folder_are_the_owners_alone(store, path):
@@ -127,12 +132,12 @@ def test_another_owners_name_is_refused_without_their_secrets(store):
 
 def test_none_free_says_why_for_each_board_and_changes_nothing(store):
     claim(store, "runs")
-    store.move(0, states.BOOTING)
-    store.move(0, states.RUNNING)
+    store.move(0, board_states.BOOTING)
+    store.move(0, board_states.RUNNING)
     claim(store, "waits")
     claim(store, "fails")
     to_error(store, 2)
-    store.move(3, states.MAINTENANCE, "new fan")
+    store.move(3, board_states.MAINTENANCE, "new fan")
     with pytest.raises(NoneFree) as none:
         claim(store, "late", boards=[0, 1, 2, 3])
     assert {name: without_time(why) for name, why in none.value.facts["rejected"].items()} == {
@@ -146,10 +151,10 @@ def test_none_free_says_why_for_each_board_and_changes_nothing(store):
 
 def test_the_reason_counts_the_time_since_the_board_changed_state(store):
     [mine] = claim(store)
-    record = Record(0, states.RUNNING, since=1000.0, claim=mine)
+    record = Record(0, board_states.RUNNING, since=1000.0, claim=mine)
     assert why_not_free(record, 1000.0 + 125) == "running jackie since 2 min"
     assert why_not_free(record, 900.0) == "running jackie since 0 s"  # a clock set back
-    assert why_not_free(Record(0, states.SHUTTING_DOWN, since=1000.0), 4700.0) == "shutting down since 1 h"
+    assert why_not_free(Record(0, board_states.SHUTTING_DOWN, since=1000.0), 4700.0) == "shutting down since 1 h"
     assert [age(seconds) for seconds in (0, 59, 60, 3600, 86400 * 3)] == ["0 s", "59 s", "1 min", "1 h", "3 d"]
 
 
@@ -273,10 +278,10 @@ def test_a_claim_is_moved_only_from_error_and_only_to_a_free_board(store):
 
 def test_release_frees_board_and_name_and_a_second_one_does_nothing(store):
     claim(store)
-    store.move(0, states.BOOTING)
-    store.move(0, states.SHUTTING_DOWN)
+    store.move(0, board_states.BOOTING)
+    store.move(0, board_states.SHUTTING_DOWN)
     store.release(0, store.claim_of("jackie"))
-    assert store.record(0).state == states.POWER_OFF
+    assert store.record(0).state == board_states.POWER_OFF
     assert store.claims() == []
     events = store.events()
     store.release(0, None)
@@ -286,8 +291,8 @@ def test_release_frees_board_and_name_and_a_second_one_does_nothing(store):
 
 def test_a_running_board_is_not_released(store):
     claim(store)
-    store.move(0, states.BOOTING)
-    store.move(0, states.RUNNING)
+    store.move(0, board_states.BOOTING)
+    store.move(0, board_states.RUNNING)
     with pytest.raises(Refused, match="cannot go to 'power off'"):
         store.release(0, store.claim_of("jackie"))
     assert store.claim_of("jackie").board == 0
@@ -303,8 +308,8 @@ def test_who_claimed_a_board_while_it_was_freed_keeps_it(store):
 
 
 def test_every_way_between_states_is_allowed_as_the_design_says_and_no_other(tmp_path):
-    for start, ways in states.TRANSITIONS.items():
-        for end in states.TRANSITIONS:
+    for start, ways in board_states.TRANSITIONS.items():
+        for end in board_states.TRANSITIONS:
             with Store(str(tmp_path / f"{start}-{end}.db")) as store:
                 store._upsert(0, state=start, since=5.0, note="as found")
                 if end in ways:
@@ -329,7 +334,7 @@ def test_a_board_nobody_touched_is_off_since_nobody_knows_when(store):
     assert store.records([4, 2]) == {4: Record(4), 2: Record(2)}
     assert store.record(4).since is None
     store.power_seen(4, "on")
-    assert (store.record(4).power, store.record(4).state, store.record(4).since) == ("on", states.POWER_OFF, None)
+    assert (store.record(4).power, store.record(4).state, store.record(4).since) == ("on", board_states.POWER_OFF, None)
     assert store.record(4).power_seen == pytest.approx(time.time(), abs=5)
     with pytest.raises(ValueError, match="maybe"):
         store.power_seen(4, "maybe")
@@ -343,7 +348,7 @@ def test_what_is_recorded_of_few_boards_is_what_is_recorded_of_many(store, other
     asked = [5, 3, *range(1000, 1000 + others)]
     found = store.records(asked)
     assert list(found) == asked
-    assert (found[3].claim, found[5].state, found[5].note) == (taken, states.ERROR, "stalled at tftp")
+    assert (found[3].claim, found[5].state, found[5].note) == (taken, board_states.ERROR, "stalled at tftp")
 
 
 def test_put_changes_what_was_found_out_and_nothing_else(store):
@@ -376,8 +381,8 @@ def test_events_are_read_on_from_where_one_stopped(store):
 def test_a_transaction_is_all_or_nothing_and_a_dry_one_nothing(store):
     with store.transaction(dry=True):
         assert claim(store)[0].board == 0
-        store.move(0, states.BOOTING)
-        assert store.record(0).state == states.BOOTING
+        store.move(0, board_states.BOOTING)
+        assert store.record(0).state == board_states.BOOTING
     assert (store.claims(), store.events(), store.record(0)) == ([], [], Record(0))
     with pytest.raises(Refused, match="nobody"), store.transaction():  # noqa: PT012
         claim(store)
@@ -569,8 +574,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 READ_ONLY = """
 import os, sys
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 os.setgid(65534); os.setuid(65534)
 try:
     with Store(sys.argv[1]) as store:

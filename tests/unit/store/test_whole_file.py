@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.whole_file import as_before, write_whole
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import as_before, write_whole
 
 WRITE_AND_DIE = """
 import os, signal, sys
-from ansible_collections.hetero.compute.plugins.module_utils.whole_file import write_whole
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
 os.replace = lambda scratch, path: os.kill(os.getpid(), signal.SIGKILL)
 write_whole(sys.argv[1], "half")
 """

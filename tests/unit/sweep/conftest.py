@@ -9,7 +9,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
@@ -20,7 +21,7 @@ def quick(tmp_path, monkeypatch):
     # A played boot answers at once or never: it is not driven by the outlet, but by the process that was killed.
     monkeypatch.setattr(presence, "QUIET", 0.3)
     monkeypatch.setattr(presence, "PROOF", 0.3)
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(tmp_path / "ganesha.json"))
     return lambda boards=2: Site(tmp_path, Points(), boards)

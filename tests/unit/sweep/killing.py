@@ -27,7 +27,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 MODULES = "ansible_collections.hetero.compute.plugins.modules."
 #: Audit events (docs.python.org, "Audit events table") of calls that change something outside the process.

@@ -14,11 +14,11 @@ import sqlite3
 import time
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import SCRATCH
-from ansible_collections.hetero.compute.plugins.module_utils.boards.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.store import ImageStore
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node.reap import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import SCRATCH
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.reap import reap
 from ansible_collections.hetero.compute.tests.unit.images.devices import devices_of
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar

@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.modules import board_claim
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points, run

@@ -10,7 +10,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import gone, reconciling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import gone_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
@@ -75,14 +76,14 @@ class VerbSite(Site):
 def answering(monkeypatch):
     """Addresses at which a machine answers; what this machine's own network says of them is nobody's."""
     found = set()
-    monkeypatch.setattr(gone.ssh, "alive", lambda ip, limit: ip in found)
+    monkeypatch.setattr(gone_boards.ssh, "alive", lambda ip, limit: ip in found)
     return found
 
 
 def played(folder, monkeypatch, boards):
     place = VerbSite(folder, Points(), boards)
     # A played boot answers at once or never.
-    monkeypatch.setattr(reconciling, "PATIENCE", 0.3)
+    monkeypatch.setattr(reconciliation, "PATIENCE", 0.3)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GANESHA", str(folder / "ganesha.json"))
     return place

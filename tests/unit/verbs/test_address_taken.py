@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import power_proof, presence, starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY as PUBLIC
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR
 
@@ -37,7 +38,7 @@ def hasty(monkeypatch):
         (presence, "QUIET", 0.05),
         (presence, "LONGEST", 0.1),
         (presence, "PROOF", 0.05),
-        (starting, "SHORT_PATIENCE", 0.05),
+        (starts, "SHORT_PATIENCE", 0.05),
         (power_proof, "LINGER", 0.1),
         (power_proof, "LOOK", 0.02),
     ):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 

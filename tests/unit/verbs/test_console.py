@@ -13,13 +13,13 @@ def test_the_end_of_the_log_as_text_that_no_terminal_obeys(jackie):
     text = "".join(f"line {number}\n" for number in range(3000))
     log.write_bytes(text.encode() + b"\x1b[2J\x1b[31mred\x07\x1b[0m\r\n\n\xff\todd\xe2\x80\xae\n" + b"x" * 5000 + b"\n")
     jackie.wire(0, console=str(log))
-    result = jackie.module("board_console", board=0, last=4, all=True)
+    result = jackie.module("board_console_info", board=0, last=4, all=True)
     cut = "x" * 999 + "…"
     assert result["console"] == ["line 2999", r"\x1b[2Jred\x07", "\ufffd       odd\\u202e", cut]
     assert (result["file"], result["command"], result["instance"]) == (str(log), None, "jackie")
     assert result["lines"][0]["text"] == f"{log} ({log.stat().st_size} bytes)"
-    assert len(jackie.module("board_console", board=0, last=2500, all=True)["console"]) == 2500
-    assert len(jackie.module("board_console", board=0, all=True)["console"]) == 20
+    assert len(jackie.module("board_console_info", board=0, last=2500, all=True)["console"]) == 2500
+    assert len(jackie.module("board_console_info", board=0, all=True)["console"]) == 20
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def test_a_claim_sees_its_own_part_only(site, log):
     """Lost: what a board printed for its last tenant, passwords too, is read by the next one."""
     assert not any(result.get("failed") for result in site.provision())
     say(log, "ours")
-    result = site.module("board_console", board=0)
+    result = site.module("board_console_info", board=0)
     assert result["console"] == ["ours"]
     assert result["lines"][0]["text"] == f"{log} (30 bytes, its own from byte 25)"
-    assert site.module("board_console", board=0, all=True)["console"] == ["the last tenant's secret", "ours"]
+    assert site.module("board_console_info", board=0, all=True)["console"] == ["the last tenant's secret", "ours"]
     site.module("tilera_boot", boards=[0], state="rebooted", how="hard")
     say(log, "after a reboot")
-    assert site.module("board_console", board=0)["console"] == ["ours", "after a reboot"]
+    assert site.module("board_console_info", board=0)["console"] == ["ours", "after a reboot"]
 
 
 @pytest.mark.parametrize("way", ["renamed", "truncated"])
@@ -58,29 +58,29 @@ def test_a_log_that_was_rotated_is_the_claims(site, log, way):
     else:
         log.write_text("")
     say(log, "new")
-    assert site.module("board_console", board=0)["console"] == ["new"]
+    assert site.module("board_console_info", board=0)["console"] == ["new"]
 
 
 def test_nobodys_board_and_anothers_are_an_operators(site, log):
     """Lost: the console of an instance that was terminated, to whoever names its board."""
-    result = site.module("board_console", board=0)
+    result = site.module("board_console_info", board=0)
     assert "nobody has it, and what it said is of those who had it: an operator reads all of the log" in result["msg"]
-    assert site.module("board_console", board=0, all=True)["console"] == ["the last tenant's secret"]
+    assert site.module("board_console_info", board=0, all=True)["console"] == ["the last tenant's secret"]
     assert not any(result.get("failed") for result in site.provision())
-    assert "is jackie's, of" in site.module("board_console", board=0, owner="mallory")["msg"]
-    assert "is not mallory's any more" in site.module("board_console", board=0, instance="mallory")["msg"]
+    assert "is jackie's, of" in site.module("board_console_info", board=0, owner="mallory")["msg"]
+    assert "is not mallory's any more" in site.module("board_console_info", board=0, instance="mallory")["msg"]
 
 
 def test_a_claim_whose_part_nobody_wrote_down(jackie, log):
     """Lost: an instance of before this part was kept reads its forerunner's console."""
-    result = jackie.module("board_console", board=0)
+    result = jackie.module("board_console_info", board=0)
     assert result["console"] == []
     assert "its part of the log begins when the board gets power for it the next time" in result["lines"][-1]
 
 
 def test_a_live_console_is_named(site):
     site.wire(1, console_command="picocom /dev/ttyUSB1")
-    result = site.module("board_console", board=1)
+    result = site.module("board_console_info", board=1)
     assert (result["command"], result["file"], result["console"]) == ("picocom /dev/ttyUSB1", None, [])
 
 
@@ -94,4 +94,4 @@ def test_a_live_console_is_named(site):
 )
 def test_why_there_is_nothing_to_see(site, wiring, given, said):
     site.wire(0, **wiring)
-    assert said in site.module("board_console", board=0, **given)["msg"]
+    assert said in site.module("board_console_info", board=0, **given)["msg"]

@@ -14,15 +14,15 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils.images.disk_files import DiskFiles, Made
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.images.roots import made_of
-from ansible_collections.hetero.compute.plugins.module_utils.node.images import Node
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.images import Node
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles, Made
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import made_of
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 TOKEN = "eve 1.5"

@@ -16,9 +16,9 @@ from contextlib import suppress
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.images import room
-from ansible_collections.hetero.compute.plugins.module_utils.images import store as images
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import room
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as images
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import run_alone
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR

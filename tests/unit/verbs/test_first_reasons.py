@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import boot_loop, instances
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
 
 #: Seconds that a boot which is to stall may take.
@@ -42,10 +43,10 @@ def out_of_use(site, board):
 def test_both_are_told_where_what_does_not_boot_cannot_be_taken_back(site, monkeypatch, step, how):
     """Lost: why the instance was not brought up; the reason that is left says nothing of its image."""
     owner, name = {
-        "stop": (instances.lifecycle, "stop"),
-        "remove": (instances.board_images, "absent"),
-        "wipe": (instances.wiping, "wipe"),
-        "release": (instances.claiming, "absent"),
+        "stop": (board_module.lifecycle, "stop"),
+        "remove": (board_module.board_images, "absent"),
+        "wipe": (board_module.wipes, "wipe"),
+        "release": (board_module.board_claims, "absent"),
     }[step]
     real = getattr(owner, name)
 
@@ -79,9 +80,9 @@ def test_both_are_told_where_no_other_board_is_free(site):
 
 def test_both_are_told_where_the_root_of_a_board_at_fault_stays(site, monkeypatch):
     """Lost: that the board is at fault."""
-    real = instances.board_images.absent
+    real = board_module.board_images.absent
     told = dict(failed=True, msg="board0: still there after it was removed: mount X: look who uses it")
-    monkeypatch.setattr(instances.board_images, "absent", lambda *args: dict(real(*args), **told))
+    monkeypatch.setattr(board_module.board_images, "absent", lambda *args: dict(real(*args), **told))
     fake(site, 0, stall="tftp")
     result = stalls(site)
     assert result["msg"] == f"{NO_BOOT}; and then: {told['msg']}{STAYS}"
@@ -146,14 +147,14 @@ def test_a_board_at_fault_stays_out_of_use_where_the_others_image_is_taken_back(
 
 def test_what_was_ended_while_its_board_was_at_fault_is_not_claimed_anew(site, monkeypatch):
     """Lost: a board, to an instance that its owner has ended meanwhile."""
-    real = instances.board_images.absent
+    real = board_module.board_images.absent
 
     def removed_and_ended(proxy, *args):
         result = real(proxy, *args)
         proxy.store.forget(proxy.store.claim_of("jackie"), "its owner ended it meanwhile")
         return result
 
-    monkeypatch.setattr(instances.board_images, "absent", removed_and_ended)
+    monkeypatch.setattr(board_module.board_images, "absent", removed_and_ended)
     fake(site, 0, stall="tftp")
     result = stalls(site)
     assert result["msg"] == f"{NO_BOOT}; and then: jackie: was given back meanwhile: ask for it anew"

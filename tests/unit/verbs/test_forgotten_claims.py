@@ -12,7 +12,7 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
@@ -53,6 +53,9 @@ def test_a_claim_against_anothers_root_has_a_way_out(contradicted):
     assert any("ended by an operator's word" in event.text for event in site.events(0, "release"))
     # Nobody gets it meanwhile, and jackie another one.
     assert [board["board"] for board in site.provision()[0]["boards"]] == [1]
+    # In another order than it says, nothing is lost.
+    assert "stop it first" in site.module("board_image", boards=[0], state="absent")["msg"]
+    assert (site.state / "board-roots" / "fs_0" / "root.ext4").exists()
     # As it says, once eve agrees.
     assert "stop and clean the board (modules tilera_boot with state=stopped, board_image with state=absent)" in left
     assert not site.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
 
@@ -55,11 +55,11 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
     """Lost: the progress of a boot: who follows looks into nobody's database, or at all that ever was."""
     up(site)
     followed = []
-    monkeypatch.setattr(instances.job, "in_background", lambda module, prepare, work: followed.append(prepare()))
+    monkeypatch.setattr(board_module.job, "in_background", lambda module, prepare, work: followed.append(prepare()))
     spec = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
     params = {name: option.get("default") for name, option in spec.options.items()}
     params.update(site.params, kind="board", instance="jackie", timeout=10)
-    instances.in_background(SimpleNamespace(params=params))
+    board_module.in_background(SimpleNamespace(params=params))
     ((folder, follow),) = followed
     assert (folder, follow["state_db"], follow["instances"]) == (
         str(site.run_folder),
@@ -232,7 +232,7 @@ def test_what_was_given_back_since_it_was_looked_up_is_not_claimed_anew(site):
 def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypatch):
     """Lost: bob's root, to the end of an instance that was jackie's until her board was off."""
     up(site)
-    stop = instances.lifecycle.stop
+    stop = board_module.lifecycle.stop
 
     def stopped_and_given_to_bob(proxy, ids, options):
         result = stop(proxy, ids, options)
@@ -241,7 +241,7 @@ def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypat
         proxy.store.claim("jackie", ["jackie"], "bob", FLAVOR, "debian", KEY, [0])
         return result
 
-    monkeypatch.setattr(instances.lifecycle, "stop", stopped_and_given_to_bob)
+    monkeypatch.setattr(board_module.lifecycle, "stop", stopped_and_given_to_bob)
     result = verb(site, "absent")
     assert "claimed anew by bob" in result["msg"]
     assert site.record(0).claim.owner == "bob"
@@ -253,7 +253,9 @@ def test_no_attempts_are_one(site):
     assert up(site, attempts=0)["instances"][0]["state"] == "running"
     with site.proxy() as proxy:
         given = dict(instance="jackie", created=[], state="stopped", how="auto", soft_timeout=30, timeout=300)
-        assert instances.Request(proxy, dict(given, attempts=-1), False).limit > 600, "who follows it gives up at once"
+        assert board_module.Request(proxy, dict(given, attempts=-1), False).limit > 600, (
+            "who follows it gives up at once"
+        )
 
 
 def test_a_step_that_fails_ends_the_verb(site):
@@ -270,7 +272,7 @@ def test_a_step_that_fails_ends_the_verb(site):
 def test_what_another_verb_works_on_is_waited_for(site, monkeypatch, state):
     """Lost: the way on of whose play was killed: its verb runs on, and a second one gave up before the first ended."""
     up(site)
-    monkeypatch.setattr(instances, "CLAIM_TIME", 0.1)
+    monkeypatch.setattr(board_module, "CLAIM_TIME", 0.1)
     lock = site.run_folder / "locks" / "board0"
     with subprocess.Popen(["flock", lock, "-c", "echo held; sleep 1.5"], stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"

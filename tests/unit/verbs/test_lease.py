@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import release
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import reap
 
 
 def test_the_end_is_set_shown_and_taken_away(jackie):
@@ -113,7 +113,7 @@ def test_a_lease_that_is_extended_at_the_last_moment_holds(jackie, monkeypatch):
 
 
 def test_a_pdu_that_does_not_obey_leaves_the_claim_and_says_so_once(jackie, monkeypatch):
-    from ansible_collections.hetero.compute.plugins.module_utils.power import outlets
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets
 
     monkeypatch.setattr(outlets, "WINDOW", 0.2)
     jackie.expire()

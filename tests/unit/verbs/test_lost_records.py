@@ -15,9 +15,9 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards.claim_records import ClaimRecords
-from ansible_collections.hetero.compute.plugins.module_utils.proxy_node import backup
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import ClaimRecords
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back

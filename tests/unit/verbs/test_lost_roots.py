@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile
 from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, root, verb
 

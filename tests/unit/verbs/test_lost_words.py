@@ -11,7 +11,10 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import mount_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record, rewrite
 from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import root, verb
@@ -63,6 +66,29 @@ def test_who_starts_it_gets_it_back(jackie, word, mounted):
     dry = jackie.module("board_image", boards=[0], instance="jackie", check=True)
     assert (dry.get("failed"), dry["changed"]) == (None, True), dry
     assert not says(word)
+    assert not verb(jackie).get("failed")
+    assert says(word)
+    assert (root(jackie) / "root" / "data").read_text() == "work"
+    assert jackie.what_is_there() == jackie.running("jackie")
+
+
+@pytest.mark.parametrize("overlay", [False, True])
+@pytest.mark.parametrize("first", ["reconcile", "start"])
+def test_a_mount_that_was_cut_off_is_taken_up(jackie, word, overlay, first):
+    """Lost: a healthy root, of which was said for ever that it can not be mounted, or told anew, by a kill while it was
+    mounted to look at its host key.
+    """
+    assert verb(jackie, "stopped")["changed"]
+    unmounted(jackie)
+    one = Root(str(jackie.state), 0)
+    mount_file(one.file, one.layers)
+    if overlay:
+        one._overlay(ImageStore(str(jackie.state / "images")).get("debian"))
+    dry = jackie.module("board_image", boards=[0], instance="jackie", check=True)
+    assert (dry.get("failed"), dry["changed"]) == (None, True), dry
+    if first == "reconcile":
+        ((_missing, done),) = found(reconcile(jackie))
+        assert done == "put back"
     assert not verb(jackie).get("failed")
     assert says(word)
     assert (root(jackie) / "root" / "data").read_text() == "work"

@@ -20,14 +20,11 @@ from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import (
-    power_proof,
-    presence,
-    reconciling,
-    starting,
-)
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import MODULES, Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, Site
@@ -201,10 +198,10 @@ def cells(tmp_path_factory):
         (presence, "PROOF", 0.03),
         (presence, "NAP", 0.001),
         (presence, "strain", lambda: 1.0),
-        (starting, "SHORT_PATIENCE", 0.02),
+        (starts, "SHORT_PATIENCE", 0.02),
         (power_proof, "LINGER", 0.05),
         (power_proof, "LOOK", 0.01),
-        (reconciling, "PATIENCE", 0.02),
+        (reconciliation, "PATIENCE", 0.02),
     ):
         patch.setattr(module, name, value)
     patch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")

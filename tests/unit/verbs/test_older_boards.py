@@ -12,8 +12,8 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 NEXT = "CREATE TABLE of_the_next_release (board INTEGER PRIMARY KEY)"
@@ -32,7 +32,7 @@ LOOKS = [
     ("board_maintenance", dict(boards=[1], state="off")),
     ("board_reconcile", {}),
     ("board_cabling", dict(boards=[1], timeout=10)),
-    ("board_console", dict(board=0)),
+    ("board_console_info", dict(board=0)),
     ("board_info", dict(events=5, power=True)),
 ]
 

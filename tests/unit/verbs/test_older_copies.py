@@ -12,9 +12,9 @@ import shutil
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import mounts_below, unmount
-from ansible_collections.hetero.compute.plugins.module_utils.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
@@ -189,7 +189,10 @@ def test_a_root_or_a_record_alone_is_enough(unknown, how):
         assert "put a newer backup of the database back" in text
     else:
         assert f"the record of its claim {place}" in text
-        assert f": mv {place} {record(unknown)}, or, where nobody has board0 any more, remove it; then" in text
+        assert (
+            f": mv --backup=numbered {place} {record(unknown)}, or, where nobody has board0 any more, remove it; then"
+            in text
+        )
     assert unknown.module("board_claim", instance="dave", state="absent")["failed"]
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import instances
-from ansible_collections.hetero.compute.plugins.module_utils.images import provision
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
 
@@ -159,7 +159,7 @@ def test_a_rebuild_that_is_refused_for_one_is_done_for_the_others(two, given):
 
 def test_a_rebuild_is_of_the_claim_that_was_there_when_it_began(two, monkeypatch):
     """Lost: the power of an instance that got the name and board of one whose rebuild was written down just before."""
-    rebuild = instances.rebuilding.rebuild
+    rebuild = board_module.rebuilds.rebuild
 
     def written_down_and_claimed_anew(proxy, *args):
         result = rebuild(proxy, *args)
@@ -169,7 +169,7 @@ def test_a_rebuild_is_of_the_claim_that_was_there_when_it_began(two, monkeypatch
             proxy.store._insert(replace(old, created=old.created + 1))
         return result
 
-    monkeypatch.setattr(instances.rebuilding, "rebuild", written_down_and_claimed_anew)
+    monkeypatch.setattr(board_module.rebuilds, "rebuild", written_down_and_claimed_anew)
     result = ask(two, "rebuilt", instance="lab-1", count=1, fresh=True)
     assert "claimed anew by jackie" in result["msg"]
     assert two.outlets()["1"] == "on"

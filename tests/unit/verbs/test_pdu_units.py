@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import reconcile, stop
 
 HOST = "127.0.0.1"

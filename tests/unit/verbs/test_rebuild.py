@@ -10,7 +10,7 @@ import sqlite3
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.following import SHOWN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 
 

@@ -13,12 +13,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import reconciling
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
-from ansible_collections.hetero.compute.plugins.module_utils.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils.images.mounts import unmount
-from ansible_collections.hetero.compute.plugins.module_utils.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 
@@ -280,16 +280,16 @@ def test_a_dry_run_does_not_judge_a_board_at_work(jackie):
 def test_nor_one_that_was_taken_up_meanwhile(jackie, monkeypatch):
     """Lost: the same, where the work began after the first look."""
     jackie.cut(0)
-    ask, taken = reconciling._ask_boards, ExitStack()
+    ask, taken = reconciliation._ask_boards, ExitStack()
 
     def asked(*given):
         taken.enter_context(lock(str(jackie.run_folder), "board0", "start", "jo", Deadline(1)))
-        monkeypatch.setattr(reconciling, "_ask_boards", ask)
+        monkeypatch.setattr(reconciliation, "_ask_boards", ask)
         return ask(*given)
 
-    monkeypatch.setattr(reconciling, "_ask_boards", asked)
+    monkeypatch.setattr(reconciliation, "_ask_boards", asked)
     with jackie.proxy() as proxy, taken:
-        result = reconciling.reconcile(proxy, None, Change(check=True), 5)
+        result = reconciliation.reconcile(proxy, None, Change(check=True), 5)
     ((text, done),) = found(result)
     assert re.fullmatch(BUSY, text)
     assert (done, result["changed"]) == (None, False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 
@@ -188,14 +188,16 @@ def test_a_lease_that_a_stray_may_know_of_is_not_ended(lent):
     assert site.what_is_there()["power"]["1"] == "on"
 
 
-@pytest.mark.parametrize("stray", ["the same", "older", "of a claim before", "of one that ended"])
+@pytest.mark.parametrize("stray", ["the same", "older", "longer", "of a claim before", "of one that ended"])
 def test_a_stray_that_nothing_hangs_on_says_why(jackie, stray):
     """Lost: the truth of what lies there, for who tidies up."""
+    if stray == "older":
+        jackie.lease(1)
     path = record(jackie).with_name("board0.bak")
     shutil.copy2(record(jackie), path)
-    if stray == "older":
+    if stray in ("older", "longer"):
         os.utime(path, (1, 1))
-        jackie.module("board_lease", instance="jackie", hours=100)
+        jackie.lease(100)
     elif stray != "the same":
         assert not any(result.get("failed") for result in [*jackie.terminate(), *jackie.provision("bob")])
     if stray == "of a claim before":
@@ -206,6 +208,7 @@ def test_a_stray_that_nothing_hangs_on_says_why(jackie, stray):
     why = {
         "the same": "its place has the same one: remove this one once nobody wants it",
         "older": " left): remove this one once nobody wants it",
+        "longer": " left): look at this one, and keep it",
         "of a claim before": "of bob's later claim: remove this one once it is known that jackie's claim has ended",
         "of one that ended": "that claim has ended: remove it once nobody wants it",
     }

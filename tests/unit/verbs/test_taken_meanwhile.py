@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils.owners import holders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import holders
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"

@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards import pdu_names, presence, starting
-from ansible_collections.hetero.compute.plugins.module_utils.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 HOST = "10.0.100.1"
@@ -51,7 +52,7 @@ def verb(site, state, name="bob", **given):
 
 def on_for_nobody(site, monkeypatch):
     """Bob has board 1, which somebody has switched on by hand before it was started."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
     site.pdu(board1="on")
     said = verb(site, "running", board=1, **WISH)
@@ -183,7 +184,7 @@ def test_a_name_of_the_pdu_is_the_pdu(named, monkeypatch, host):
 @pytest.mark.parametrize("timeout", [1, 5], ids=["long after", "in its time"])
 def test_what_somebody_wrote_under_a_killed_play_is_his(site, monkeypatch, timeout):
     """Lost: a tenant's work and root, by asking again while its network is down and the proxy was restarted."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setattr(presence, "QUIET", 0.3)
     assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
     made = site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob")
@@ -214,7 +215,7 @@ def cut_auto(site):
 @pytest.mark.parametrize("stuck", [False, True])
 def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stuck):
     """Lost: the same root, where the reboot that reconcile names, or a stop, came between the two plays."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setattr(presence, "QUIET", 0.3)
     assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
     assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
@@ -235,7 +236,7 @@ def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stu
 
 def test_a_root_from_before_is_not_removed_under_a_board_that_is_on(site, monkeypatch):
     """Lost: a tenant's root, where the database is a copy from just before his board got power, and he is at work."""
-    monkeypatch.setattr(starting, "SHORT_PATIENCE", 0.3)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
     assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
     data = site.state / "board-roots" / "fs_1" / "root" / "data"

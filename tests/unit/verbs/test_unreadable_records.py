@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import record
 
 ASKED = {

@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.boards.board_work import BoardWork
-from ansible_collections.hetero.compute.plugins.module_utils.boards.feeding import Feeds
-from ansible_collections.hetero.compute.plugins.module_utils.change import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_lost_records import damage

@@ -12,7 +12,7 @@ import shutil
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import (
     boot,
     found,

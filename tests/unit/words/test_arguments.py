@@ -12,11 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import job
-from ansible_collections.hetero.compute.plugins.module_utils.errors import BadInput, HeteroError, told
-from ansible_collections.hetero.compute.plugins.module_utils.instances import must_be_free_word, valid_instance
-from ansible_collections.hetero.compute.plugins.module_utils.module import run
-from ansible_collections.hetero.compute.plugins.module_utils.printable import MOST
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, told
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.module import run
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import MOST
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import (
+    must_be_free_word,
+    valid_instance,
+)
 
 INF, NAN = float("inf"), float("nan")
 LONG = "a word and " * 100

@@ -9,11 +9,11 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils import background, job
-from ansible_collections.hetero.compute.plugins.module_utils.accelerator_host.store import Store as HostStore
-from ansible_collections.hetero.compute.plugins.module_utils.boards.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.module import run
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store as HostStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import background, job
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.module import run
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import as_text, outcome
 
 SAID = "a\x1b[2J\x9b\u202eb"

@@ -12,7 +12,7 @@ import re
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils import near
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import spelling
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters import misspelt as code
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options, variables
@@ -33,7 +33,7 @@ VERBS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml") if path.
     ],
 )  # fmt: skip
 def test_a_slip_of_one_letter(name, meant):
-    assert near.meant_by(name, OPTIONS) == meant
+    assert spelling.meant_by(name, OPTIONS) == meant
 
 
 def test_what_was_given_is_looked_at(monkeypatch):
@@ -91,7 +91,7 @@ def test_no_variable_of_ours_or_of_awx_is_taken_for_a_slip():
     surveys = re.findall(r"variable: (\w+)", (ROOT / "awx" / "surveys.yml").read_text())
     own = ["awx_job_id", "awx_user_name", "awx_inventory_name", "tower_job_id", "tower_user_name"]
     assert len(surveys) > 5
-    taken = {name: near.meant_by(name, OPTIONS) for name in [*surveys, *own, *variables()] if name not in OPTIONS}
+    taken = {name: spelling.meant_by(name, OPTIONS) for name in [*surveys, *own, *variables()] if name not in OPTIONS}
     assert {name: option for name, option in taken.items() if option} == {}
 
 

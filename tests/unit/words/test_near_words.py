@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils.near import instead
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import instead
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.unknown_variables import unknown_variables
 
 KNOWN = ["my_role_boards", "my_role_boards_file", "my_role_pdus"]

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.command import command, ended
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils.output import TooMuch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.command import command, ended
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output import TooMuch
 
 
 def gone(pid):

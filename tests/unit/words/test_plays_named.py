@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.documents.test_errors import said

@@ -9,7 +9,11 @@ import unicodedata
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.printable import one_line, printable, printable_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
+    one_line,
+    printable,
+    printable_data,
+)
 
 #: What a terminal obeys, what reorders or hides text → how it is shown.
 UNSAFE = {

@@ -11,8 +11,8 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils.lost_database import must_not_be_lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.lost_database import must_not_be_lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.tests.unit.words.test_plays_named import read
 
 

@@ -21,7 +21,7 @@ import time
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection.local import Connection as Local
 
-from ansible_collections.hetero.compute.plugins.module_utils.node.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
 
 DOCUMENTATION = """
 name: folder

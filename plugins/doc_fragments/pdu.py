@@ -1,0 +1,130 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the modules that speak with a PDU."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+requirements:
+  - pexpect and a C(telnet) or C(ssh) client (driver V(apc))
+  - net-snmp's commands, Debian package C(snmp) (driver V(snmp))
+  - the fence agent (driver V(fence))
+options:
+  pdu:
+    description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
+    type: str
+  host:
+    description:
+      - Name or address of a PDU that is in no configuration.
+      - With O(driver=fake), the path of its file.
+    type: str
+  port:
+    description: Its port, where it is not the transport's usual one.
+    type: int
+  driver:
+    description:
+      - How it is spoken to. V(apc) is APC's switched PDUs, whose menus and command line are told apart at login.
+      - V(snmp) is APC's switched PDUs by SNMP, whose kind (rPDU2, rPDU, MasterSwitch Plus, MasterSwitch) is found out.
+        An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
+        others.
+      - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
+      - V(command) is a script of your own, O(script).
+      - V(fake) is a file that behaves as a PDU, for tests.
+      - Default is V(apc).
+    type: str
+    choices: [apc, command, fake, fence, snmp]
+  transport:
+    description:
+      - How it is reached. Default is V(telnet).
+      - With V(ssh) and without O(host_key), a PDU's first host key is taken and kept, in the proxy node's state or,
+        with O(host), in the user's C(known_hosts). Another key later on is an error.
+    type: str
+    choices: [telnet, ssh]
+  host_key:
+    description:
+      - With O(transport=ssh), the PDU's public host key, as C(ssh-keyscan) prints it behind the address; of several, a
+        line each. It gets its password only where it proves one of these.
+      - Without, RV(host_key) says so.
+    type: str
+  legacy_ssh:
+    description:
+      - With O(transport=ssh), also allow the old algorithms that cards of before 2014 offer, behind all better ones.
+      - These are C(diffie-hellman-group1-sha1), C(diffie-hellman-group14-sha1),
+        C(diffie-hellman-group-exchange-sha1), the host keys C(ssh-rsa) and C(ssh-dss), CBC ciphers, and MACs of SHA-1
+        and MD5.
+      - A host key of fewer than 1024 bits, or another one than before, is an error all the same.
+    type: bool
+  command_line:
+    description:
+      - Whether to use the command line that a PDU of AOS 3 has beside its menus, reached by C(-c) behind the password.
+        It switches many outlets in the time in which the menus switch one.
+      - V(true) asks for it at once, so that there is one login. V(false) stays in the menus.
+      - Without it, a login by telnet that finds the menus of AOS 3 and has several outlets to switch, but not all, logs
+        out and in again for the command line. It stays there if that shows the same outlets, and goes back otherwise.
+      - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
+    type: bool
+  username:
+    description: User name of O(host).
+    type: str
+  password:
+    description: Password of O(host). With SNMP version 3, the passphrase that the user is authenticated by.
+    type: str
+  snmp_version:
+    description: Version of SNMP. Default is V(1).
+    type: str
+    choices: ["1", 2c, "3"]
+  community:
+    description:
+      - Community that may read and write, for SNMP versions V(1) and V(2c).
+      - It reaches the SNMP commands by a file that only their user can read, for as long as they run, and a fence agent
+        by its standard input. What arguments a fence agent starts its own programs with is up to the agent;
+        C(fence_apc_snmp) shows the community to everybody on the machine, C(fence_ipmilan) the password until ipmitool
+        has hidden it.
+    type: str
+  auth_protocol:
+    description: How O(password) authenticates with SNMP version 3. Default is V(SHA).
+    type: str
+  privacy_password:
+    description: Passphrase that encrypts, with SNMP version 3. Without one nothing is encrypted.
+    type: str
+  privacy_protocol:
+    description: How O(privacy_password) encrypts. Default is V(AES).
+    type: str
+  agent:
+    description:
+      - Name of the fence agent, like V(fence_apc), or its path (driver V(fence)).
+      - An agent that switches one machine, like V(fence_ipmilan), has one outlet, by any name. Several are refused,
+        unless O(agent_options) has C(port_as_ip=1), with which each outlet is the address of a machine.
+    type: str
+  agent_options:
+    description:
+      - More options of the fence agent, as its C(-o metadata) names them. It gets them by its standard input, with the
+        credentials.
+      - They are not secret; O(password), O(community) and O(privacy_password) are.
+    type: dict
+  script:
+    description:
+      - Path of the script (driver V(command)), called as C(SCRIPT HOST OUTLET MODE), with mode 1 for on, 2 for off,
+        9 for status.
+      - It ends with 0 when it did what was asked. For mode 9 the last word of its output is V(on) or V(off); with
+        V(off) it may end with 2. Credentials are on its standard input, each a line like C(password=…).
+    type: path
+  outlets:
+    description:
+      - Outlets by number.
+      - Where their states are asked for, they may be left out, or be V(all). Without a list of its own (driver
+        V(command), and some fence agents) these are the outlets that feed boards, and with O(host) they must be named.
+    type: list
+    elements: str
+  timeout:
+    description: Seconds after which the module gives up, waiting for the PDU's other users included.
+    type: float
+    default: 60
+  config:
+    description: The proxy node's configuration, written by role P(hetero.compute.tftp_proxy#role).
+    type: path
+    default: /etc/hetero/proxy.json
+"""

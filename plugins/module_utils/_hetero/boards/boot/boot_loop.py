@@ -1,0 +1,383 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards on their way to running, all boards of a call in one loop (power/pdu_loop.py): switched on, followed until
+their systems answer, and given up where they do not; whose fault that is, boot/blame.py says.
+
+What is done with a board that has power before is for starts.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Iterable
+
+from ...core.deadline import Deadline
+from ...core.errors import StepFailed
+from ...core.plays import play
+from ...drivers.boot import blame
+from ...drivers.boot.ssh import WrongHostKey
+from ...site import board_states
+from ..power import last_outlet, power_proof
+from ..power.pdu_loop import PduLoop
+from ..records.board_records import SWITCH, TO_BE
+from ..work import console
+from .boot_entry import remove_entry
+from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
+
+if TYPE_CHECKING:
+    from ...core.errors import HeteroError
+    from ..power.pdu_line import PduLine
+    from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
+    from .boot_options import BootOptions
+    from .boot_progress import Answer
+
+#: What takes the answer of a board, and when it came; what comes next for a board; how the work on one ends.
+OnAnswer = Callable[["Boot", "Answer", float], None]
+Step = Callable[["Boot"], None]
+End = Callable[["BoardWork"], None]
+
+#: So long nothing is heard of a board that has power, until the proxy itself is looked at (seconds), once a boot.
+EARLY = 10.0
+UNHEARD = "nothing is heard of it since {seconds:.0f} s"
+UNSERVED = "it asks for an address, and has fetched nothing for {seconds:.0f} s"
+SERVES = "what its proxy serves to it answers: it may still be in its firmware; else see its cable and network"
+#: Of a board that made no request at all.
+CABLE = (
+    "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
+    f"{play('cabling')} proves the outlet"
+)
+#: Of a board that does not come up, or does not answer, with a root on its own disk from which it ran before.
+STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
+#: Of one that has mounted its root, which ran before, and does not answer.
+MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
+#: Of one whose boot was begun by a play that ended, and that says nothing since.
+UNSEEN = (
+    "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
+    "{cut} cuts its power and boots it"
+)
+ALONE = "take that machine off the boards' network"
+IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
+
+
+class BootLoop(PduLoop):
+    """Boards on their way to running.
+
+    :param works: BoardWork of each board, locked and read, its boot entry in place.
+    :param options: lifecycle.Options.
+    """
+
+    def __init__(self, proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
+        super().__init__(proxy)
+        self.options = options
+        self.check = options.check
+        self.boots = {work.board.id: Boot(work) for work in works}
+        self._feeds = last_outlet.Feeds(proxy)
+
+    def _loop(self) -> None:
+        """Until each board runs or failed."""
+        # Per board two looks, a wait for ssh and one that is ending, or a self-test, and an early one; a thread each
+        # PDU, and one that is logging out.
+        places = 1 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        with ExitStack() as stack:
+            for driver in {boot.work.driver for boot in self.boots.values()}:
+                boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
+                stack.enter_context(driver.watch(boards, self._on_seen))
+            self._threads = stack.enter_context(ThreadPoolExecutor(max_workers=places))
+            stack.callback(self._end_threads)
+            for boot in self.boots.values():
+                self._begin(boot)
+            while not all(boot.work.over for boot in self.boots.values()):
+                self._turn()
+                self._close_lines()
+
+    @abstractmethod
+    def _begin(self, boot: Boot) -> None:
+        """Ask what there is to know before anything is done with a board."""
+
+    # ---- threads
+
+    def _end_threads(self) -> None:
+        for boot in self.boots.values():
+            boot.cancelled.set()
+            boot.has_power.set()
+        for line in self.lines.values():
+            line.close()
+
+    def _asking(self, pdu: str) -> list[BoardWork]:
+        return [boot.work for boot in self._of(pdu) if boot.stage not in (ASKED, BOOTING) and not boot.work.over]
+
+    def _of(self, pdu: str, outlet: str | None = None) -> list[Boot]:
+        return [
+            boot
+            for boot in self.boots.values()
+            if boot.work.pdu == pdu and (outlet is None or boot.work.outlet == outlet)
+        ]
+
+    def _wait_for_ssh(self, boot: Boot, deadline: Deadline, handler: OnAnswer) -> None:
+        boot.cancelled.set()
+        boot.cancelled = boot.watching = threading.Event()
+        self._spawn(self._ssh, boot, boot.watching, deadline, handler)
+
+    def _ssh(self, boot: Boot, watching: threading.Event, deadline: Deadline, handler: OnAnswer) -> None:
+        def report(phase: str, text: str) -> None:
+            self._post(self._on_step, boot, watching, phase, text, time.monotonic())
+
+        try:
+            answer: Answer = boot.work.driver.answers(boot.board, boot.work.system, deadline, watching, report)
+        except (WrongHostKey, StepFailed) as error:
+            answer = error
+        self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
+
+    def _on_step(self, boot: Boot, watching: threading.Event, phase: str, text: str, at: float) -> None:
+        """A step of the driver's own is done."""
+        if boot.watching is watching and boot.stage == BOOTING and not boot.work.over:
+            boot.phase(phase, text, at)
+
+    def _on_ssh(self, boot: Boot, watching: threading.Event, handler: OnAnswer, answer: Answer, at: float) -> None:
+        if boot.watching is watching and not boot.work.over:
+            handler(boot, answer, at)
+
+    # ---- power
+
+    def _off(self, boot: Boot, then: Step) -> None:
+        if boot.work.doubt and not boot.work.power_proof:
+            last_outlet.refuse(boot.work)  # another process began this boot
+            return
+        boot.stage, boot.then, boot.way = SWITCHING, then, "on → off → on"
+        if boot.work.state == board_states.RUNNING and then == self._on:
+            boot.work.move(board_states.BOOTING)
+        self._ask(boot, "off")
+
+    def _on(self, boot: Boot) -> None:
+        boot.stage = SWITCHING
+        boot.tries += 1
+        boot.forget()
+        boot.work.before_boot()
+        if boot.work.over:
+            return
+        console.begin(self.proxy, boot.board)
+        boot.work.move(board_states.BOOTING)
+        self._ask(boot, "on")
+
+    def _ask(self, boot: Boot, state: str) -> None:
+        # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
+        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
+        self._open_line(boot.work.pdu)
+        self.lines[boot.work.pdu].ask(boot.work.outlet, state)
+
+    def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None:
+        for boot in self._of(pdu, outlet):
+            work = boot.work
+            if boot.stage != SWITCHING or work.over:
+                continue
+            boot.outlet_now = after
+            work.power_seen(after)
+            work.driver.switched(boot.board, after)
+            boot.switch_seconds += seconds
+            if after == "off":
+                boot.cycled = True
+                boot.then(boot)
+            else:
+                self._powered(boot)
+
+    def _powered(self, boot: Boot) -> None:
+        work = boot.work
+        boot.powered = time.monotonic()
+        boot.stage = BOOTING
+        work.phases["power"] = boot.switch_seconds
+        work.power_proof = dict(pdu=f"{boot.way}, read back", board=None)
+        work.say("power", f"{work.outlet_name}: {boot.way}, read back", boot.switch_seconds)
+        boot.switch_seconds = 0.0
+        self._follow(boot, Deadline(self.options.timeout))
+
+    def _follow(self, boot: Boot, deadline: Deadline) -> None:
+        if not self.options.wait:
+            boot.work.over = True
+            return
+        boot.progress()
+        self._wait_for_ssh(boot, deadline, self._on_answer)
+        self._spawn(self._look_early, boot, boot.watching)
+
+    def _look_early(self, boot: Boot, watching: threading.Event) -> None:
+        """Who waits for a board of which nothing is heard learns soon whether this node is the reason."""
+        if watching.wait(EARLY) or boot.was_served or boot.strangers or boot.work.over:
+            return
+        self._post(self._on_early, boot, watching, boot.work.driver.self_test(boot.board))
+
+    @staticmethod
+    def _on_early(boot: Boot, watching: threading.Event, faults: list[str]) -> None:
+        if boot.watching is not watching or boot.stage != BOOTING or boot.work.over or boot.was_served:
+            return
+        boot.early = faults
+        found = f"the proxy itself fails: {'; '.join(faults)}" if faults else SERVES
+        since = (UNSERVED if boot.kinds else UNHEARD).format(seconds=time.monotonic() - boot.powered)
+        boot.work.say("wait", f"{since}; {found}")
+
+    # ---- phases
+
+    def _on_seen(self, board_id: int, kind: str, name: str, at: float, sender: str) -> None:
+        self.boots[board_id].work.seen(kind, name, sender)
+        self._post(self._seen, board_id, kind, name, at)
+
+    def _seen(self, board_id: int, kind: str, name: str, at: float) -> None:
+        boot = self.boots[board_id]
+        if boot.work.over or boot.stage == DECIDING or (boot.stage == SWITCHING and boot.outlet_now == "on"):
+            return  # of an earlier boot
+        boot.see(kind, name, at)
+
+    def _on_answer(self, boot: Boot, answer: Answer, at: float) -> None:
+        if answer is True:
+            boot.work.came_up()
+            boot.work.move(board_states.RUNNING)
+            boot.phase(*boot.work.up, at)
+            power_proof.of_running(boot)
+            self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
+            boot.work.over = True
+        else:
+            boot.failed_step = answer if isinstance(answer, StepFailed) else None
+            self._stalled(boot, answer if isinstance(answer, WrongHostKey) else None)
+
+    # ---- a boot that went wrong
+
+    def _stalled(self, boot: Boot, wrong_key: WrongHostKey | None) -> None:
+        if wrong_key and not (boot.cycled or boot.work.stays_on or boot.may_be_at_work):
+            # Nobody here saw this board's power go: the answer may come from before.
+            self._off(boot, self._on)
+            return
+        self._spawn(self._self_test, boot, wrong_key)
+
+    def _self_test(self, boot: Boot, wrong_key: WrongHostKey | None) -> None:
+        driver, seen = boot.work.driver, list(boot.strangers)
+        faults = driver.self_test(boot.board)
+        self._post(self._judge, boot, wrong_key, faults, [] if faults else driver.strangers(boot.board, seen))
+
+    def _judge(self, boot: Boot, wrong_key: WrongHostKey | None, faults: list[str], strangers: list[str]) -> None:
+        work = boot.work
+        spent = time.monotonic() - boot.powered
+        if boot.early and not (faults or boot.was_served) and boot.tries > self.options.retries:
+            faults = boot.early  # it may serve again by now, and this board's firmware asked before
+        who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds, strangers)
+        note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
+        root = work.system.root
+        note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
+        if wrong_key:
+            own = boot.may_be_at_work
+            note = blame.own_root(boot.board) if own else blame.wrong_feed(boot.board, work.pdu, work.outlet)
+        work.evidence = dict(
+            seconds=round(spent, 1),
+            tries=boot.tries,
+            seen=sorted(boot.kinds),
+            asked=boot.roles,
+            console=boot.console,
+            console_tail=blame.console_tail(boot.console, boot.console_from),
+            self_test=faults,
+            strangers=strangers,
+            **(boot.failed_step.facts if boot.failed_step else {}),
+        )
+        if who == blame.PROXY:
+            text = "; ".join(faults)
+            work.say("error", f"the proxy's fault, the board is left as it is: {text}")
+            work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
+        elif boot.may_be_at_work or (work.stays_on and not (wrong_key and boot.cycled)):
+            self._leave_on(boot, note if who != blame.NETWORK else f"{note}; {'; '.join(strangers)}: {ALONE}", who)
+        elif who == blame.NETWORK and boot.tries > self.options.retries:
+            self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))
+        elif who == blame.NETWORK:
+            work.say("error", f"{note}; {'; '.join(strangers)}; trying again")
+            self._off(boot, self._on)
+        elif who == blame.IMAGE:
+            self._off(boot, partial(self._prove_off, end=partial(self._end_image, note=note)))
+        elif not wrong_key and boot.tries <= self.options.retries:
+            work.say("error", f"{note}; trying again")
+            self._off(boot, self._on)
+        else:
+            boot.doomed, boot.unheard = note, not (boot.kinds or boot.asked or wrong_key)
+            self._off(boot, self._quarantine)
+
+    def _leave_on(self, boot: Boot, note: str, who: str = blame.IMAGE) -> None:
+        """A board with its tenant's root, which has run: a long fsck is silent, too, and a cut may cost work.
+
+        Its root was mounted from here, or lies on its own disk: that says more than another machine on the network,
+        or than a host key that its tenant may have made anew.
+        """
+        work = boot.work
+        note = f"{note}; {_why_left(boot)}"
+        if self.check:
+            work.say("error", note)
+            work.fail(blame.INSTANCE, f"{work.board.name}: {note}")
+        else:
+            work.quarantine(note, IN_USE_AGAIN)
+            work.blame = who
+
+    def _prove_off(self, boot: Boot, end: End) -> None:
+        self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
+
+    def _give_back(self, boot: Boot, signs: list[str], end: End) -> None:
+        """Not the board's fault: it is sound, off and without a boot entry; its claim waits for who asked."""
+        if signs:
+            boot.doomed = power_proof.contradiction(boot.work, signs)
+            self._quarantine(boot)
+            return
+        end(boot.work)
+
+    @staticmethod
+    def _end_network(work: BoardWork, note: str, strangers: list[str]) -> None:
+        text = "; ".join(strangers)
+        work.move(board_states.SHUTTING_DOWN, f"its network is not the proxy's alone: {text}")
+        remove_entry(work)
+        work.say("error", f"the network's fault, the board is switched off: {text}")
+        what = f"{work.board.name}: {note}; not the board's fault, {text}"
+        work.fail(blame.NETWORK, f"{what}: {ALONE}, then ask again")
+
+    @staticmethod
+    def _end_image(work: BoardWork, note: str) -> None:
+        work.move(board_states.SHUTTING_DOWN, f"its image does not boot: {note}")
+        remove_entry(work)
+        tail = "\n".join(work.evidence["console_tail"])
+        work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))
+        work.fail(blame.IMAGE, f"{work.board.name}: {work.image_name} does not boot: {note}{blame.SLOW}")
+
+    @staticmethod
+    def _quarantine(boot: Boot) -> None:
+        cable = CABLE.format(mac=boot.board.mac, outlet=boot.work.outlet_name) if boot.unheard else ""
+        boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else cable)
+
+    def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None:
+        """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""
+        for boot in self._of(pdu, outlet):
+            if boot.stage == SWITCHING and not boot.work.over:
+                boot.work.say("power", str(error))
+                boot.doomed = f"{boot.doomed}; {error}" if boot.doomed else str(error)
+                boot.work.evidence.update(error.facts)
+                self._quarantine(boot)
+
+    def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:
+        """The PDU cannot be talked to: its boards are left as they are, but for those found guilty already."""
+        if self.lines.get(pdu) is not line:
+            return  # it was done with before
+        del self.lines[pdu]
+        for boot in self._of(pdu):
+            if boot.work.over or boot.stage in (ASKED, BOOTING):
+                continue
+            if boot.doomed:
+                boot.doomed += f"; its outlet was not switched off ({error})"
+                self._quarantine(boot)
+                continue
+            boot.work.say("error", f"the board is left as it is: {error}")
+            boot.work.fail(blame.PROXY, error, **error.facts)
+
+
+def _why_left(boot: Boot) -> str:
+    """Why the outlet of a board that does not answer stays on."""
+    if boot.work.stays_on:
+        return STAYS_ON
+    if boot.taken_over:
+        return UNSEEN.format(cut=play("reboot_instance", instance=boot.work.instance, how="hard"))
+    return MAY_WORK

@@ -1,0 +1,31 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What boots and stops see of a verb's options; the options themselves are verbs/lifecycle.py's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Dict, Protocol
+
+
+class BootOptions(Protocol):
+    """How to boot and stop boards; a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[Dict[str, Any]]
+
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def wait(self) -> bool: ...
+    @property
+    def check(self) -> bool: ...
+    @property
+    def keep(self) -> bool: ...
+    @property
+    def ends(self) -> bool: ...
+    @property
+    def how(self) -> str: ...
+    @property
+    def soft_timeout(self) -> float: ...

@@ -1,0 +1,189 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards in the proxy's own hands: into RAM, their keys proven, something done on each, off again.
+
+What is done, and what the boards' states mean meanwhile, is the callers'. Only a board that does not obey is put into
+state error here; the RAM image and the proxy cost no board.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar, cast
+
+from ...core.changes import Change
+from ...core.errors import HeteroError, Lost, TimedOut
+from ...drivers.boot.blame import IMAGE, PROXY
+from ...drivers.boot.driver import INITRD, KERNEL, RAM_ROOT, TFTP, System
+from ...drivers.boot.phases import UNKNOWN_NAME
+from ...roots.ram import console_of, ram_image, serve_initrd, serve_kernel
+from ...site import board_states
+from ...tftp import board_folder
+from ..work.board_work import BoardWork
+from .boot_entry import remove_entry
+from .starts import Starting
+from .stops import Stopping
+
+if TYPE_CHECKING:
+    from ...drivers.boot.shell import Shell
+    from ...images.store import Image
+    from ..records.proxy import Proxy
+    from .boot_options import BootOptions
+
+W = TypeVar("W", bound=BoardWork)
+
+#: So many of those who asked for a key are named.
+SHOWN = 3
+#: Phase of a board that answers from RAM.
+PHASE = "ram"
+
+
+class RamWork(BoardWork):
+    """A board's boot into RAM, beside the work that it is part of.
+
+    Its keys are of one try. Where the proxy hands the host key out, the initrd lies there from just before power on
+    until the board proved the key, and who asked for it meanwhile is counted: whoever has the board's address gets it.
+    """
+
+    def __init__(self, work: BoardWork, system: System) -> None:
+        super().__init__(work.proxy, work.board, Change(), work.wanted, work.created)
+        self.outer = work
+        self.record, self.driver = work.record, work.driver
+        self.pdu, self.outlet = work.pdu, work.outlet
+        self.only_from_off = work.only_from_off
+        self._system = system
+        self._asked: set[str] = set()  # who asked for its initrd in this try
+
+    @property
+    def system(self) -> System:
+        return self._system
+
+    @property
+    def ran(self) -> bool:
+        return False  # nothing of its disk is mounted but for a moment
+
+    @property
+    def key(self) -> str:
+        """How the proxy knows that the host key is the board's."""
+        return "said on its console" if self._system.console_key else "asked for once by TFTP"
+
+    @property
+    def _initrd(self) -> str:
+        return next(name for name, role in self.driver.files(self.board).items() if role == INITRD)
+
+    def before_boot(self) -> None:
+        self._asked = set()
+        try:
+            image = cast("Image", self._system.image)
+            self._system = System(image, RAM_ROOT, *serve_initrd(self.proxy, self.board, image, self._initrd))
+            self.up = (PHASE, f"RAM system answers, its key {self.key}")
+        except HeteroError as error:
+            self.fail(PROXY, error, **error.facts)
+
+    def seen(self, kind: str, name: str, sender: str) -> None:
+        if kind == TFTP and name in (self._initrd, UNKNOWN_NAME):
+            self._asked.add(sender)
+
+    def came_up(self) -> None:
+        board_folder.BoardFiles(self.proxy.config["tftp_root"], self.board.ip).drop(self._initrd)
+
+    def must_be_the_board(self) -> None:
+        """Refuse a board whose key somebody else may have, too."""
+        if self._system.console_key or len(self._asked) < 2:
+            return
+        who = ", ".join(sorted(self._asked)[:SHOWN]) + (", …" if len(self._asked) > SHOWN else "")
+        what = f"the host key of its RAM system was asked for {len(self._asked)} times ({who}): it may not be the board"
+        raise HeteroError(what, self.board.name, "run this again; if it stays, find who uses its address")
+
+    @property
+    def image_name(self) -> str:
+        return f"RAM image {cast('Image', self._system.image).name}"
+
+    def move(self, state: str, note: str = "") -> None:
+        if state == board_states.ERROR and self.state != board_states.MAINTENANCE:
+            super().move(state, note)
+
+    def line(self, phase: str, text: str, seconds: float | None = None) -> None:
+        self.outer.line(phase, text, seconds)
+
+    def fail(self, blame: str | None, error: HeteroError | str, **evidence: Any) -> None:
+        # Nobody asked for this image: it is part of the proxy.
+        said = self._system.console_key
+        if blame == IMAGE and said and not said.host_key:
+            error = f"{error}; no host key was said in {said.log}: look who writes it, or set the board's ram_key: tftp"
+        super().fail(PROXY if blame == IMAGE else blame, error, **evidence)
+
+    def hand_over(self) -> None:
+        """What came of it, to the work that it is part of."""
+        self.outer.changed = True
+        self.outer.record = self.proxy.store.record(self.board.id)
+        if self.failed and not self.outer.failed:
+            self.outer.fail(self.blame, str(self.error), **self.evidence)
+
+
+def in_ram(proxy: Proxy, works: Iterable[W], options: BootOptions, act: Callable[[W, Shell], None]) -> None:
+    """Boot boards into RAM, call `act(work, shell)` for each that proved its key, all at once, and switch them off.
+
+    :param works: BoardWork of each board, locked and read, with its driver. One that fails is over; an error that `act`
+        raises is its board's alone. None of them has a boot entry afterwards.
+    :param options: lifecycle.Options: the time for a boot, and how often it is tried.
+    """
+    options = replace(options, wait=True, check=False)
+    rams = [ram for ram in map(_ready, works) if ram]
+    if not rams:
+        return
+    try:
+        Starting(proxy, rams, options, reboot=True).run()
+        up = [ram for ram in rams if not ram.failed]
+        with ThreadPoolExecutor(max_workers=max(1, len(up))) as threads:
+            for done in [threads.submit(_act, act, ram) for ram in up]:
+                done.result()
+        for ram in up:
+            ram.over = False
+        Stopping(proxy, up, options).run()
+    finally:
+        for ram in rams:
+            _clear(ram)
+            ram.hand_over()
+
+
+def _ready(work: BoardWork) -> RamWork | None:
+    """Kernel, initrd and boot entry in their places; None, and the work failed, where that cannot be."""
+    try:
+        image = ram_image(work.proxy, work.board)
+        work.driver.entry(work.board, System(image, RAM_ROOT))  # says what stands against it
+        console_of(work.proxy, work.board, image)
+        names = {role: name for name, role in work.driver.files(work.board).items()}
+        serve_kernel(work.proxy, work.board, image, names[KERNEL])
+        ram = RamWork(work, System(image, RAM_ROOT))
+        for path, text in work.driver.entry(work.board, ram.system).items():
+            board_folder.write_entry(path, text)
+        return ram
+    except HeteroError as error:
+        work.fail(PROXY, error, **error.facts)
+        return None
+
+
+def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
+    try:
+        ram.must_be_the_board()
+        ram.outer.key_proof = ram.key
+        act(ram.outer, ram.driver.shell(ram.board, ram.system))
+    except (Lost, TimedOut) as error:
+        remedy = "look at its power and its console, and run this again: it goes on where it was"
+        ram.outer.fail(None, type(error)(error.what, error.thing, remedy))
+    except HeteroError as error:
+        if not ram.outer.failed:
+            ram.outer.fail(None, error, **error.facts)
+
+
+def _clear(ram: RamWork) -> None:
+    """Its files are of that one boot."""
+    remove_entry(ram)
+    files = board_folder.BoardFiles(ram.proxy.config["tftp_root"], ram.board.ip)
+    for name in ram.driver.files(ram.board):
+        files.drop(name)
+    if files.exists() and not files.names():
+        files.remove()

@@ -1,0 +1,295 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards that are to run: what is done with each is decided once its outlet's state and its own answer are in.
+
+Whether the boot entry is right was seen to before (verbs/lifecycle.py). Boots are switched on and followed in
+boot_loop.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Iterable, Mapping, Set, Tuple
+
+from ...core.deadline import Deadline
+from ...drivers.boot import blame
+from ...drivers.boot.ssh import WrongHostKey
+from ...site import board_states
+from ..power import last_outlet, power_proof, presence
+from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS
+from ..records.board_records import STATE_PHASE, SWITCH, TO_BE
+from ..work.board_work import no_outlet
+from .boot_loop import BootLoop
+from .boot_progress import BEGINS, DECIDING, LISTENING
+from .soft_reboot import SOFT
+from .used_root import may_be_used, note_unwatched, since_power
+
+if TYPE_CHECKING:
+    from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
+    from .boot_options import BootOptions
+    from .boot_progress import Answer, Boot
+
+#: A boot that another process began: unix time of power on, phases since.
+UnderWay = Tuple[float, Set[str]]
+
+#: States of a board that somebody uses, or may use: its power is cut only when nobody is there (power/presence.py).
+SOMEBODYS = (board_states.RUNNING, board_states.BOOTING)
+#: How long any other board that is on may take to prove its key before its power is cut (seconds).
+SHORT_PATIENCE = 2.0
+NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
+#: Seconds of a look without an answer until it is told.
+TELL = 3.0
+STILL_ASKED = (
+    "its outlet is on, and it does not answer ssh yet: it is asked for up to {quiet:.0f} s, "
+    "and where its port takes or refuses calls {longest:.0f} s"
+)
+SILENT_ON = "its outlet is on, and it does not answer ssh"
+SILENT_AT_WORK = (
+    "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd, and its tenant's work goes on"
+)
+ON_BY_NOW = "its outlet was off and is on by now: not switched, {name} may be at work there: run this again"
+
+
+class Starting(BootLoop):
+    """Bring boards to running.
+
+    :param works, options: as of BootLoop.
+    :param reboot: cut the power of a board that runs, too.
+    """
+
+    def __init__(self, proxy: Proxy, works: Iterable[BoardWork], options: BootOptions, reboot: bool = False) -> None:
+        super().__init__(proxy, works, options)
+        self.reboot = reboot
+
+    def run(self) -> None:
+        """Until each board runs or failed."""
+        works = [boot.work for boot in self.boots.values()]
+        last_outlet.settle(works, self._feeds)
+        # What is told by ssh needs no outlet; whatever would switch it looks at the doubt by itself.
+        if self.reboot and self.options.how != SOFT:
+            last_outlet.refuse_doubted(works)
+        self.boots = {board: boot for board, boot in self.boots.items() if not boot.work.over}
+        self._loop()
+
+    def _begin(self, boot: Boot) -> None:
+        self._open_line(boot.work.pdu)
+        if not self.check:
+            self._spawn(self._listen, boot)
+        if boot.work.state == board_states.BOOTING and boot.work.claim and not self.reboot:
+            boot.used = None
+            self._spawn(self._look_into_root, boot, *since_power(boot.work))
+        if not boot.work.system.host_key:
+            boot.probe = False  # a dry run on a board that is not made ready
+        elif not self.reboot and self._resumes(boot) is None:
+            self._probe(boot)
+
+    # ---- looks
+
+    def _probe(self, boot: Boot) -> None:
+        """Ask a board that may be on whether it runs what it is to run."""
+        if boot.work.state not in SOMEBODYS:
+            self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
+            return
+        boot.watching = boot.cancelled
+        self._spawn(self._look, boot, boot.watching)
+        if not self.check:
+            teller = threading.Timer(TELL, self._post, (self._tell_look, boot))
+            teller.daemon = True
+            teller.start()
+
+    @staticmethod
+    def _tell_look(boot: Boot) -> None:
+        if boot.stage == DECIDING and boot.outlet_now == "on" and boot.probe is None and not boot.work.over:
+            quiet, longest = [seconds * presence.strain() for seconds in (presence.QUIET, presence.LONGEST)]
+            boot.work.say("wait", STILL_ASKED.format(quiet=quiet, longest=longest))
+
+    def _look(self, boot: Boot, watching: threading.Event) -> None:
+        seen = presence.look(boot.work, watching)
+        self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
+
+    def _look_into_root(self, boot: Boot, since: float | None, phases: set[str]) -> None:
+        self._post(self._on_root_seen, boot, may_be_used(boot.work, since, phases))
+
+    def _on_root_seen(self, boot: Boot, used: bool) -> None:
+        boot.used = used
+        if not boot.work.over:
+            self._decide(boot)
+
+    # ---- what to do with a board
+
+    def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
+        for boot in self._of(pdu):
+            if boot.stage == DECIDING and not boot.work.over:
+                boot.outlet_now = outlets.get(boot.work.outlet)
+                if boot.outlet_now is None:
+                    boot.work.fail(blame.PROXY, no_outlet(boot.work, outlets))
+                    continue
+                if boot.work.as_rebuilt:
+                    boot.outlet_now = "off"
+                boot.work.power_seen(boot.outlet_now)
+                cut_off = boot.work.state in (board_states.BOOTING, board_states.SHUTTING_DOWN) and not self.check
+                if boot.outlet_now == "on":
+                    boot.has_power.set()
+                elif cut_off:
+                    boot.work.driver.switched(boot.board, "off")  # by one that was killed before it told
+                self._decide(boot)
+
+    def _on_probe(self, boot: Boot, answer: Answer, at: float) -> None:
+        answer = presence.OTHER_KEY if isinstance(answer, WrongHostKey) else answer
+        left_alone = answer in (presence.ALIVE, presence.OTHER_KEY)
+        boot.probe = answer if left_alone else answer in (True, presence.OWN_KEY)
+        self._decide(boot)
+
+    def _decide(self, boot: Boot) -> None:
+        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in."""
+        work = boot.work
+        if boot.stage != DECIDING or boot.outlet_now is None or (boot.used is None and boot.outlet_now == "on"):
+            return
+        if work.only_from_off and boot.outlet_now == "on":
+            work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
+        elif self.reboot and boot.outlet_now == "on" and not self._was_ours(boot):
+            self._leave_nobodys(boot)
+        elif self.reboot:
+            self._cold_start(boot)
+        elif boot.outlet_now == "off":
+            self._found_off(boot)
+        elif (under_way := self._resumes(boot)) is not None:
+            self._resume(boot, under_way)
+        elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
+            note_unwatched(boot.work)
+            self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
+        elif boot.probe:
+            work.move(board_states.RUNNING)
+            self._feeds.remember(work, False)
+            work.line("running", "already running, ssh answers with its own host key")
+            work.over = True
+        elif boot.probe is not None and work.stays_on:
+            self._leave_on(boot, SILENT_ON)
+        elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
+            note_unwatched(boot.work)
+            self._leave(boot, SILENT_AT_WORK)
+        elif boot.probe is not None and self._was_ours(boot):
+            note_unwatched(boot.work)
+            self._cold_start(boot)
+        elif boot.probe is not None:
+            self._leave_nobodys(boot)
+
+    def _leave_nobodys(self, boot: Boot) -> None:
+        """One that is on for nobody is kept out of use, as it is."""
+        work = boot.work
+        nobodys = NOBODYS.format(name=work.instance), ""
+        why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
+        if not self.check:
+            work.quarantine(why, remedy)
+            return
+        work.say("error", why)
+        work.over = True
+
+    @staticmethod
+    def _leave(boot: Boot, why: str) -> None:
+        work, why = boot.work, why.format(ip=boot.board.ip)
+        work.say("error", f"the board is left as it is: {why}")
+        work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
+
+    def _was_ours(self, boot: Boot) -> bool:
+        """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
+        claim = boot.work.claim
+        return claim is None or self.proxy.store.had_power(claim)
+
+    def _listen(self, boot: Boot) -> None:
+        """One that had power is listened to as long as one that is switched off; what is new there needs one look."""
+        work, silence = boot.work, power_proof.Silence(boot.work)
+        ran = work.state != board_states.POWER_OFF or (work.claim and self.proxy.store.has_run(work.claim))
+        if ran:
+            signs = silence.life(boot.has_power)
+        else:
+            signs = [power_proof.ANSWERS.format(ip=boot.board.ip)] if silence.lives() else []
+        self._post(self._on_signs, boot, signs)
+
+    def _found_off(self, boot: Boot) -> None:
+        """An outlet that is off feeds nobody who is at work; where the board lives on, it is another's."""
+        if self.check:
+            self._cold_start(boot)
+            return
+        note_unwatched(boot.work)
+        boot.stage = LISTENING
+        self._on_heard(boot)
+
+    def _on_signs(self, boot: Boot, signs: list[str]) -> None:
+        boot.signs = signs
+        self._on_heard(boot)
+
+    def _on_heard(self, boot: Boot) -> None:
+        work = boot.work
+        if work.over or boot.stage != LISTENING or boot.signs is None:
+            return
+        if not boot.signs:
+            boot.stage = DECIDING
+            self._cold_start(boot)
+            return
+        note = power_proof.contradiction(work, boot.signs)
+        if not self._was_ours(boot):
+            work.quarantine(note)
+            return
+        work.say("error", f"nothing is switched: {note}")
+        work.fail(None, f"{work.board.name}: {note}")
+
+    def _cold_start(self, boot: Boot) -> None:
+        """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""
+        work, before = boot.work, boot.outlet_now
+        if work.doubt and not (work.off_by_all and before == "off"):
+            last_outlet.refuse(work)
+            return
+        boot.cancelled.set()
+        boot.watching = None
+        way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
+        work.note(
+            work.board.name, {"power": before, "state": work.state}, {"power": after, "state": board_states.RUNNING}
+        )
+        if self.check:
+            work.say("power", f"{work.outlet_name} is {before}: {way}")
+            work.over = True
+        elif before == "on":
+            self._off(boot, self._on)
+        else:
+            boot.cycled = True
+            self._on(boot)
+
+    # ---- a boot that another process began
+
+    def _resumes(self, boot: Boot) -> UnderWay | None:
+        """(unix time of power on, phases since) of a boot under way that is still within its time, else None."""
+        if boot.work.state != board_states.BOOTING or self.reboot:
+            return None
+        begun = self._begun(boot)
+        return begun if begun and 0 <= time.time() - begun[0] < self.options.timeout else None
+
+    def _begun(self, boot: Boot) -> UnderWay | None:
+        """(unix time of power on, phases since) of the boot that was the last to be begun, None where it went wrong."""
+        begun: float | None = None
+        phases: set[str] = set()
+        for event in self.proxy.store.newest_events(boot.board.id, 50):
+            if event.phase == SWITCH and event.text.endswith(TO_BE.format(state="on")):
+                begun, phases = event.time, set()
+            elif event.phase in (STATE_PHASE, SWITCH, "error"):
+                begun = None
+            elif event.phase in BEGINS and event.text.endswith(BEGINS[event.phase]):
+                begun, phases = event.time, set()
+            phases.add(event.phase)
+        return None if begun is None else (begun, phases)
+
+    def _resume(self, boot: Boot, under_way: UnderWay) -> None:
+        begun, phases = under_way
+        spent = time.time() - begun
+        boot.tries = 1
+        boot.take_up(phases, time.monotonic() - spent)
+        if boot.used:
+            note_unwatched(boot.work)
+        if self.check:
+            boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
+            boot.work.over = True
+            return
+        self._follow(boot, Deadline(self.options.timeout - spent))

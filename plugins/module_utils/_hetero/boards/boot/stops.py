@@ -1,0 +1,201 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards on their way off: outlet off and read back, boot entry gone, the claim untouched; all PDUs at once.
+
+The state is "shutting down" afterwards, until somebody cleans up and releases the claim (board_image, board_claim).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+
+from ...core.plays import play
+from ...drivers.boot import blame
+from ...site import board_states
+from ..power import last_outlet, power_proof
+from ..power.pdu_loop import PduLoop
+from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
+from ..work.board_work import no_outlet
+from .boot_entry import remove_entry
+
+if TYPE_CHECKING:
+    from ...core.errors import HeteroError
+    from ..power.pdu_line import PduLine
+    from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
+    from .boot_options import BootOptions
+
+#: How an instance that never had its board's power goes, and the board's power with it; {board} is the board's name.
+WAYS_OUT = (
+    f"{play('terminate_instance', instance='{name}')} ends it and leaves the outlet as it is; then "
+    f"{play('repair', node='{board}')} switches it off, once it is known that nobody is at work there"
+)
+
+
+class Stopping(PduLoop):
+    """Switch boards off.
+
+    :param works: BoardWork of each board, locked and read.
+    :param options: lifecycle.Options.
+    """
+
+    def __init__(self, proxy: Proxy, works: Sequence[BoardWork], options: BootOptions) -> None:
+        super().__init__(proxy)
+        self.check = options.check
+        self.keep, self.ends = options.keep, options.ends
+        self.works = works
+        self.silences = {work.board.id: power_proof.Silence(work) for work in works}
+        self._found_on: dict[int, str] = {}  # board id: its state once it is off
+        self._found_off: set[int] = set()
+        self._looked: set[int] = set()
+
+    def run(self) -> None:
+        """Until each board is off or failed."""
+        last_outlet.settle(self.works, last_outlet.Feeds(self.proxy))
+        # Nothing is switched for what never had power: it ends whatever its outlet feeds.
+        last_outlet.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
+        self.works = [work for work in self.works if not work.over]
+        names = {work.pdu for work in self.works}
+        # A thread each PDU, and one each board for looking at it.
+        with ThreadPoolExecutor(max_workers=max(1, len(names) + len(self.works))) as threads:
+            self._threads = threads
+            try:
+                for work in [] if self.check else self.works:
+                    self._spawn(self._look_before, work)
+                for name in names:
+                    self._open_line(name)
+                while not all(work.over for work in self.works):
+                    self._turn()
+                    self._close_lines()
+            finally:
+                for line in self.lines.values():
+                    line.close()
+
+    def _asking(self, pdu: str) -> list[BoardWork]:
+        return self._of(pdu)
+
+    def _of(self, pdu: str, outlet: str | None = None) -> list[BoardWork]:
+        return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
+
+    # ---- the board's own word
+
+    def _look_before(self, work: BoardWork) -> None:
+        silence = self.silences[work.board.id]
+        silence.before()
+        # Who ends an instance says that what its outlet feeds is to go; who stops it wants it again.
+        asks = self.keep and work.state != board_states.ERROR  # one out of use is stopped to be mended
+        self._post(self._on_looked_before, work, bool(asks and silence.answered and is_others(work)))
+
+    def _on_looked_before(self, work: BoardWork, others: bool) -> None:
+        """Both are known now, if the outlet was read already."""
+        self._looked.add(work.board.id)
+        if work.over or work.board.id in self._found_off:
+            return  # its outlet is off, so what answers is no reason to leave it on
+        if others:
+            why = ANOTHERS.format(ip=work.board.ip)
+            work.say("error", f"the board is left as it is: {why}")
+            work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
+        elif work.board.id in self._found_on:
+            self._ask_off(work)
+
+    def _ask_off(self, work: BoardWork) -> None:
+        if work.doubt:
+            last_outlet.refuse(work)
+            return
+        work.move(self._found_on[work.board.id])
+        work.power_seen("on")
+        self.lines[work.pdu].ask(work.outlet, "off")
+
+    def _look_after(self, work: BoardWork, then: Callable[[BoardWork, list[str]], None]) -> None:
+        self._post(then, work, self.silences[work.board.id].life())
+
+    # ---- its outlet
+
+    def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
+        for work in self._of(pdu):
+            now = outlets.get(work.outlet)
+            if now is None:
+                work.fail(blame.PROXY, no_outlet(work, outlets))
+                continue
+            if now == "on" and work.unproven:
+                work.refuse_unproven()
+                continue
+            if now == "on" and work.never_had_power:
+                self._leave_on(work)
+                continue
+            after = work.state if work.state == board_states.POWER_OFF else board_states.SHUTTING_DOWN
+            work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": after})
+            if self.check:
+                if now == "on":
+                    work.say("power", f"{work.outlet_name} is on: on → off")
+                self._off(work)
+            elif now == "off":
+                self._found_off.add(work.board.id)
+                work.move(after)
+                work.power_seen(now)
+                work.driver.switched(work.board, now)  # by one that was killed before it told
+                work.power_proof = dict(pdu="off, read", board=None)
+                self._spawn(self._look_after, work, self._on_silence)
+            else:
+                self._found_on[work.board.id] = after
+                if work.board.id in self._looked:
+                    self._ask_off(work)
+
+    def _leave_on(self, work: BoardWork) -> None:
+        """One that is on for nobody as far as is known: who ends what never ran there has no word in its power."""
+        why = NOBODYS.format(name=work.instance)
+        work.power_seen("on")
+        if self.ends:
+            work.say("power", f"{work.outlet_name}: {why}")
+            self._off(work)
+            return
+        work.say("error", why)
+        ways = WAYS_OUT.format(name=work.instance, board=work.board.name)
+        work.fail(blame.INSTANCE, f"{work.board.name}: {why}: {ways}")
+
+    def _off(self, work: BoardWork) -> None:
+        remove_entry(work)
+        work.over = True
+
+    def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None:
+        for work in self._of(pdu, outlet):
+            work.power_seen(after)
+            work.driver.switched(work.board, after)
+            work.phases["power"] = seconds
+            work.power_proof = dict(pdu="on → off, read back", board=None)
+            self._spawn(self._look_after, work, self._on_silence)
+
+    def _on_silence(self, work: BoardWork, signs: list[str]) -> None:
+        """Off twice, by the PDU's word and by the board's silence; one that lives on is not off."""
+        silence, seconds = self.silences[work.board.id], work.phases.get("power")
+        if signs:
+            work.power_proof["board"] = " and ".join(signs)
+            note = power_proof.contradiction(work, signs)
+            work.say("power", note, seconds)
+            work.quarantine(note, power_proof=work.power_proof)
+            return
+        if seconds is None:
+            work.power_proof["board"] = "silent"  # nothing was switched, so there is nothing to say
+        else:
+            work.power_proof["board"] = silence.words or silence.unproven
+            work.say("power", f"{work.outlet_name}: on → off, read back; {silence.words or silence.unproven}", seconds)
+        self._off(work)
+
+    def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None:
+        for work in self._of(pdu, outlet):
+            work.power_proof = dict(pdu=error.what, board=None)
+            self._spawn(self._look_after, work, partial(self._on_stuck, error=error))
+
+    def _on_stuck(self, work: BoardWork, signs: list[str], error: HeteroError) -> None:
+        """Its relay sticks or the PDU reads it wrongly: the board's own word is evidence for whoever looks after it."""
+        work.power_proof["board"] = " and ".join(signs) or "silent"
+        work.say("power", f"{error}; the board: {work.power_proof['board']}")
+        work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
+
+    def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:
+        for work in self._of(pdu):
+            work.say("error", f"the board is left as it is: {error}")
+            work.fail(blame.PROXY, error, **error.facts)

@@ -1,0 +1,127 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Canaries: blocks of noise on a disk whose fate shows whether the disk was wiped, and what that sample can miss.
+
+When they are written and read is wipe_disk.py's. On the board run only sh, dd and cmp.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import tempfile
+from typing import TYPE_CHECKING
+
+from ...core.errors import HeteroError
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from ...drivers.boot.shell import Shell
+
+#: A canary is one block of noise without a zero byte. Drives have sectors of 512 or 4096 bytes (T10 SBC, T13 ACS).
+BLOCK = 4096
+MIB = 1 << 20
+#: Canaries in the first megabyte and in the last one: partition tables, superblocks, RAID and LVM labels lie there.
+AT_EDGE = 4
+#: Canaries at random offsets between, where nothing else is asked for; more than MOST would not fit a command line.
+SAMPLES, MOST = 64, 4096
+#: What is written and read back here takes milliseconds a block; seconds for all of them.
+CANARY_TIME = 300.0
+#: How sure `seen_from` is.
+SURE = 0.95
+
+WRITE = """
+set -e
+disk=$1 canaries=$2 number=0
+shift 2
+for block do
+    dd if="$canaries" of="$disk" bs=4096 skip=$number seek="$block" count=1 conv=notrunc,fsync oflag=direct status=none
+    number=$((number + 1))
+done
+"""
+READ = """
+set -e
+disk=$1 canaries=$2 number=0
+shift 2
+found=$canaries.found one=$canaries.one wanted=$canaries.wanted zero=$canaries.zero
+: > "$found"
+for block do dd if="$disk" bs=4096 skip="$block" count=1 iflag=direct status=none >> "$found"; done
+dd if=/dev/zero of="$zero" bs=4096 count=$# status=none
+same=
+if cmp -s "$found" "$zero"; then same=zero; elif cmp -s "$found" "$canaries"; then same=canary; fi
+for block do
+    if [ -n "$same" ]; then echo $same; continue; fi
+    dd if="$found" of="$one" bs=4096 skip=$number count=1 status=none
+    dd if="$canaries" of="$wanted" bs=4096 skip=$number count=1 status=none
+    dd if=/dev/zero of="$zero" bs=4096 count=1 status=none
+    if cmp -s "$one" "$zero"; then echo zero
+    elif cmp -s "$one" "$wanted"; then echo canary
+    else echo other
+    fi
+    number=$((number + 1))
+done
+rm -f "$found" "$one" "$wanted" "$zero"
+"""
+
+
+def canary_blocks(size: int, samples: int = SAMPLES, chance: random.Random | None = None) -> list[int]:
+    """Numbers of the blocks where canaries go, sorted: some in the first and the last megabyte, `samples` between."""
+    chance = chance or random.SystemRandom()
+    blocks, edge = size // BLOCK, MIB // BLOCK
+    if blocks < 2 * edge + samples:
+        return sorted(chance.sample(range(blocks), min(blocks, samples + 2 * AT_EDGE)))
+    first = {0, *chance.sample(range(1, edge), AT_EDGE - 1)}
+    last = {blocks - 1, *chance.sample(range(blocks - edge, blocks - 1), AT_EDGE - 1)}
+    between = set(chance.sample(range(edge, blocks - edge), samples))
+    return sorted(first | last | between)
+
+
+def seen_from(size: int, samples: int) -> int:
+    """The fewest bytes of a disk that, left as they were, at least one of `samples` blocks hits with 95 % (SURE).
+
+    A block at random misses a rest of the part p with 1 - p, all of them with (1 - p) ^ samples at most.
+    """
+    return math.ceil(size * (1 - (1 - SURE) ** (1 / samples)))
+
+
+class Canaries:
+    """Noise at random places of one disk."""
+
+    def __init__(self, shell: Shell, device: str, size: int, samples: int) -> None:
+        self.shell = shell
+        self.device = device
+        self.blocks = canary_blocks(size, samples)
+        self.path = f"/tmp/hetero-canaries-{os.path.basename(device)}"
+
+    def write(self, deadline: Deadline) -> None:
+        """Put them there, and see that the disk itself has them."""
+        deadline = deadline.within(CANARY_TIME)
+        with tempfile.NamedTemporaryFile(prefix="hetero-canaries-") as file:
+            file.write(bytes(byte or 1 for byte in os.urandom(BLOCK * len(self.blocks))))
+            file.flush()
+            self.shell.put(file.name, self.path, deadline)
+        self._run(WRITE, deadline)
+        found = self.read(deadline)
+        if set(found) != {"canary"}:
+            lost = sum(word != "canary" for word in found)
+            what = f"{lost} of {len(found)} blocks do not keep what is written to them"
+            raise HeteroError(what, f"{shell_name(self.shell)} {self.device}", "replace the disk")
+
+    def read(self, deadline: Deadline) -> list[str]:
+        """What is where they were put: "zero", "canary" or "other" for each."""
+        found = self._run(READ, deadline.within(CANARY_TIME)).split()
+        if len(found) != len(self.blocks):
+            what = f"{len(found)} of {len(self.blocks)} blocks could be read"
+            raise HeteroError(what, f"{shell_name(self.shell)} {self.device}", "replace the disk")
+        return found
+
+    def _run(self, script: str, deadline: Deadline) -> str:
+        blocks = [str(block) for block in self.blocks]
+        return self.shell.run(["sh", "-c", script, "sh", self.device, self.path, *blocks], deadline)
+
+
+def shell_name(shell: Shell) -> str:
+    """The board's name, where the shell knows it."""
+    return getattr(shell, "name", "board")

@@ -1,0 +1,25 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a wipe sees of a verb's options; the options themselves are verbs/lifecycle.py's."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..boot.boot_options import BootOptions
+
+
+class WipeOptions(BootOptions, Protocol):
+    """How boards are booted for a wipe, and whose they are to be."""
+
+    @property
+    def driver(self) -> str: ...
+    @property
+    def instance(self) -> str | None: ...
+    @property
+    def created(self) -> tuple[float, ...]: ...
+    @property
+    def never_ran(self) -> bool: ...
+    @property
+    def limit(self) -> float: ...

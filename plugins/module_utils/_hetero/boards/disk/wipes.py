@@ -1,0 +1,280 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verb `wipe` for many boards: into RAM, all disks at once, proven, off again; and with it a look at the hardware.
+
+How one disk is wiped is wipe_disk.py's. A board is kept from the free ones until its proof stands
+(records/disk_records.py), whatever happens here.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Sequence
+
+from ...core.changes import Change
+from ...core.deadline import Deadline
+from ...core.errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
+from ...core.plays import play
+from ...drivers.boot.blame import BOARD, PROXY
+from ...drivers.boot.registry import BootDrivers
+from ...roots.ownership import must_never_have_run
+from ...roots.provision import made_ready
+from ...roots.ram import has_ram_image
+from ...roots.used_disks import ACCEPT
+from ...site import board_states
+from ..boot.ram_boot import in_ram
+from ..evidence.free_boards import is_left_on
+from ..records import disk_records
+from ..work.board_work import BoardWork, locked, summary
+from . import wipe_disk
+from .canaries import MOST, SAMPLES
+from .disk_areas import areas
+from .hardware import hardware, in_words
+from .wipe_disk import DISCARD, NONE, SAMPLE
+
+if TYPE_CHECKING:
+    from ...drivers.boot.shell import Shell
+    from ..records.proxy import Proxy
+    from .disk_areas import Area
+    from .wipe_options import WipeOptions
+
+PHASE = "wipe"
+#: A few files of /proc and /sys are read.
+LOOK_TIME = 60.0
+#: Errors that say nothing against a disk: what was asked for, and a board that went away.
+NO_DISK_FAULT = (BadInput, Lost, Refused, StepFailed, TimedOut)
+#: A boot into RAM would cut the power of whoever is there, and of this claim nothing was ever on its disks.
+NOT_WIPED = "not wiped: its outlet is on, and {name} was never started here"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be done with the boards.
+
+    :param method: one of wipe_disk.METHODS.
+    :param verify: one of wipe_disk.PROOFS; what is not proven frees no board.
+    :param samples: how many canaries a proof has beside those at the disk's edges.
+    :param inspect: boot boards without a disk, too, where they have a RAM image, and say what they are made of.
+    :param limit: the longest that one board's disks may take (seconds).
+    """
+
+    method: str = DISCARD
+    verify: str = SAMPLE
+    samples: int = SAMPLES
+    inspect: bool = False
+    limit: float = 86400.0
+
+    @classmethod
+    def of(cls, proxy: Proxy, **given: Any) -> Wish:
+        """What is asked for, and where nothing is (None), what is usual on this proxy (tftp_proxy_wipe)."""
+        usual = proxy.config["wipe"]
+        unknown = sorted(set(usual) - {"method", "verify", "samples"})
+        if unknown:
+            raise BadInput(f"has no {', '.join(unknown)}", "tftp_proxy_wipe", "it has method, verify and samples")
+        wish = cls(**dict(usual, **{name: value for name, value in given.items() if value is not None}))
+        for name, known in (("method", wipe_disk.METHODS), ("verify", wipe_disk.PROOFS)):
+            if getattr(wish, name) not in known:
+                what = f"no such {name}: {getattr(wish, name)} (known: {', '.join(known)})"
+                raise BadInput(what, "wipe", "correct it, or tftp_proxy_wipe")
+        if not isinstance(wish.samples, int) or not 1 <= wish.samples <= MOST:
+            raise BadInput(f"samples is {wish.samples}", "wipe", f"give 1 to {MOST}, or verify full")
+        return wish
+
+
+class Wipe(BoardWork):
+    """One board's wipe."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.disks: list[dict[str, Any]] = []
+        self.hardware: dict[str, Any] | None = None
+        self.needed = False
+
+    def result(self) -> dict[str, Any]:
+        proof = disk_records.proof(self.proxy, self.board)
+        return dict(super().result(), disks=self.disks, proof=proof, hardware=self.hardware)
+
+
+def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> dict[str, Any]:
+    """Wipe all disks of boards that no proof stands for; the module's result.
+
+    :param options: lifecycle.Options for the boots into RAM.
+    """
+    if len(set(ids)) != len(ids):
+        raise BadInput("names a board twice", "boards", "name each once")
+    change = Change(options.check)
+    works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
+    with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
+        wipe_held(proxy, works, wish, options)
+    return summary(works, change)
+
+
+def wipe_held(proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOptions) -> None:
+    """The same for whoever holds the boards' locks.
+
+    :param works: a Wipe of each board, read; one that fails, or has nothing to be wiped, is over.
+    """
+    drivers = BootDrivers(proxy, options.driver)
+    for work in works:
+        if not work.over:
+            _plan(work, wish, drivers, options.never_ran)
+    todo = [work for work in works if not work.over]
+    for work in todo:
+        _take_out(work)
+    ready = [work for work in todo if not work.over]
+    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish))
+    for work in todo:
+        _settle(work, wish)
+
+
+def wipe_beside(proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions) -> None:
+    """Wipe what stands in the way of giving boards back; part of other work on them, whose caller holds the locks.
+
+    :param works: BoardWork of each board; one whose disks cannot be wiped fails.
+    """
+    wipes = [Wipe(proxy, work.board, work.change, work.wanted, work.created) for work in works]
+    for own in wipes:
+        own.read()
+    wipe_held(proxy, wipes, Wish.of(proxy), options)
+    for work, own in zip(works, wipes):
+        work.record = own.record
+        work.lines += own.lines
+        work.changed = work.changed or own.changed
+        if own.failed:
+            work.fail(own.blame, str(own.error), **own.evidence)
+
+
+def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None:
+    """What there is to do; a board that is somebody's is not touched.
+
+    Dry runs of stopping it and of removing its root may have gone before this one, so it holds neither against a board.
+    """
+    proxy, board, check = work.proxy, work.board, work.change.check
+    try:
+        if never_ran:
+            must_never_have_run(proxy, board, work.claim)
+        lost = disk_records.unnamed(proxy, board)
+        if lost:
+            raise Refused(lost[0], board.name, "then run this again")
+        work.needed = bool(disk_records.unwiped(proxy, board))
+        if not work.needed and not (wish.inspect and has_ram_image(proxy, board)):
+            work.over = True
+            return
+        runs, ready = work.state in (board_states.BOOTING, board_states.RUNNING), made_ready(proxy, board)
+        if runs and not check:
+            raise Refused(f"is {work.state}", board.name, "stop it first: tilera_boot with state stopped")
+        if ready and not check:
+            what = f"is made ready for {work.instance or 'somebody'} ({'; '.join(ready)})"
+            terminate = play("terminate_instance", instance=work.instance or "NAME")
+            raise Refused(what, board.name, f"remove its image first ({terminate} does)")
+        if is_left_on(proxy, board, work.claim):
+            work.line(PHASE, NOT_WIPED.format(name=work.instance))
+            work.over = True
+            return
+        work.driver = drivers.of(board)
+        if work.needed:
+            names = ", ".join(proxy.disks(board))
+            work.note(f"{board.name} disks", {"wiped": False}, {"wiped": names, "method": wish.method})
+        if check:
+            first = ", once it is off and nothing is made ready on it" if runs or ready else ""
+            work.line(PHASE, f"would boot into RAM{f' and wipe {names}' if work.needed else ''}{first}")
+            work.over = True
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)
+
+
+def _take_out(work: Wipe) -> None:
+    """Nobody gets the board meanwhile, and whoever looks sees why."""
+    note = "its disks are being wiped" if work.needed else "its hardware is being looked at"
+    try:
+        with work.proxy.store.transaction():
+            work.read()
+            if work.state == board_states.POWER_OFF and not work.claim:
+                work.move(board_states.ERROR, note)
+            if work.state in (board_states.ERROR, board_states.SHUTTING_DOWN):
+                work.move(board_states.SHUTTING_DOWN, note)
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)
+
+
+def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
+    """On the board: look, wipe, and write down what was proven."""
+    if wish.inspect:
+        work.hardware = hardware(shell, Deadline(LOOK_TIME))
+        work.say("ram", in_words(work.hardware))
+    if not work.needed:
+        return
+    start, deadline, devices = time.monotonic(), Deadline(wish.limit), work.proxy.disks(work.board)
+    left, unseen = _left_out(work, shell, devices)
+
+    def one(device: str) -> dict[str, Any] | HeteroError:
+        def say(text: str) -> None:
+            work.say(PHASE, text, time.monotonic() - start)
+
+        try:
+            return wipe_disk.wipe_disk(shell, device, wish, deadline, say)
+        except HeteroError as error:
+            return error
+
+    work.say(PHASE, f"{', '.join(devices)}: {wish.method}")
+    with ThreadPoolExecutor(max_workers=len(devices)) as threads:
+        results = list(threads.map(one, devices))
+    errors = [result for result in results if isinstance(result, HeteroError)]
+    work.disks = [result for result in results if not isinstance(result, HeteroError)]
+    if errors:
+        _failed(work, errors)
+        return
+    record = dict(board=work.board.id, name=work.board.name, time=time.time(), actor=work.proxy.actor, disks=work.disks)
+    record.update(asked=wish.method, key=work.key_proof)
+    record.update(not_wiped=[area.record for area in left], not_looked_for=unseen)
+    disk_records.keep(work.proxy, work.board, record)
+    done = "; ".join(wipe_disk.in_words(disk) for disk in work.disks)
+    work.say(PHASE, done, time.monotonic() - start)
+
+
+def _left_out(work: Wipe, shell: Shell, devices: list[str]) -> tuple[list[Area], list[str]]:
+    """Places that the wipe does not reach and that the operator accepts, and what was not looked for.
+
+    :raises Refused: there is one that nobody accepts; nothing was wiped yet.
+    """
+    found, unseen = areas(shell, devices, Deadline(LOOK_TIME))
+    accepted = work.proxy.wiring(work.board).get(ACCEPT) or []
+    unknown = [area for area in found if area.name not in accepted]
+    if unknown:
+        names = ", ".join(area.name for area in unknown)
+        what = f"a wipe does not reach {', '.join(map(str, unknown))}"
+        raise Refused(what, work.board.name, f"or accept it: {ACCEPT}: [{names}] in tftp_proxy_boards")
+    for area in found:
+        work.say(PHASE, f"not wiped, accepted: {area.name} ({area.text})")
+    for text in unseen:
+        work.say(PHASE, f"not looked for: {text}")
+    return found, unseen
+
+
+def _settle(work: Wipe, wish: Wish) -> None:
+    """What there is to know of a board that is on its way to the free ones, until it is given back."""
+    work.over = True
+    if work.record.state != board_states.SHUTTING_DOWN:
+        return
+    if work.failed:
+        note = f"not wiped yet: {work.error}" if work.needed else str(work.error)
+    elif work.needed:
+        note = "wiped, not proven" if wish.verify == NONE else "wiped, proven"
+    else:
+        note = "looked at"
+    work.move(board_states.SHUTTING_DOWN, note)
+
+
+def _failed(work: Wipe, errors: list[HeteroError]) -> None:
+    """A disk that fails costs its board; a board that went away, or a method that its disk has not, does not."""
+    text = "; ".join(str(error) for error in errors)
+    gone = any(isinstance(error, (Lost, TimedOut)) for error in errors)
+    guilty = any(not isinstance(error, NO_DISK_FAULT) for error in errors)
+    if guilty and work.state != board_states.MAINTENANCE:
+        work.quarantine(f"its disk cannot be wiped: {text}")
+    else:
+        work.say("error", f"not wiped: {text}")
+        work.fail(BOARD if gone else PROXY, f"{text}: run this again" if gone else text)

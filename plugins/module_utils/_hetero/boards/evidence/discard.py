@@ -1,0 +1,174 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roots and exports of boards that are gone for good, removed by an operator's word: no verb reaches them any more.
+
+Only of a board that the boards file does not name, of which there is neither claim nor record, and that has no power as
+far as can be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ...core.deadline import Deadline
+from ...core.errors import BadInput, HeteroError, Refused
+from ...core.locks import lock
+from ...core.plays import play
+from ...core.printable import brief
+from ...nfs.exports import exporter
+from ...roots.disk_files import DiskFiles
+from ...roots.provision import UNMOUNT_TIME
+from ...roots.roots import Root
+from ..power.gone_boards import exports_of, sign_of_life
+from .unnamed_boards import told
+
+VERB = "reconcile"
+NAME = re.compile(r"board(0|[1-9][0-9]{0,8})")
+AGAIN = "run this again"
+
+
+def must_be_gone(proxy, names):
+    """Refused before anything is done where one of these is no name of a board that is gone.
+
+    :param names: such as board7.
+    :raises BadInput: a name is none of a board.
+    :raises Refused: the boards file names it.
+    """
+    for name in names:
+        if _number(name) in proxy.boards:
+            remedy = (
+                "terminate the instance that has it; module board_image with state=absent cleans one that nobody has; "
+                "where that of another proxy node is meant, -e without=NODE leaves a node out"
+            )
+            raise Refused("is in the boards file: nothing is removed", name, remedy)
+
+
+def discard(proxy, names, ended, change, deadline):
+    """Remove what lies here of these boards, which must_be_gone has passed.
+
+    :param ended: instances whose claims the same call ended, or would end.
+    :returns: {name of a board of which there was something: what, in words}.
+    :raises Refused: the board may be somebody's; nothing of it is touched.
+    """
+    found = {name: _discard(proxy, name, _number(name), ended, change, deadline) for name in names}
+    return {name: there for name, there in found.items() if there}
+
+
+def _number(name):
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise BadInput("is no name of a board", f"remove={brief(name)}", "give names such as board7")
+    return int(found[1])
+
+
+def _discard(proxy, name, board, ended, change, deadline):
+    if change.check:
+        return _remove(proxy, board, ended, change, deadline)
+    with lock(proxy.config["run_folder"], name, VERB, proxy.actor, deadline):
+        return _remove(proxy, board, ended, change, deadline)
+
+
+def _remove(proxy, board, ended, change, deadline):
+    _must_be_nobodys(proxy, board, ended)
+    parts = _Parts(proxy, board)
+    there = parts.there()
+    if not there:
+        return there
+    _must_serve_nobody(proxy, board, parts.clients())
+    _must_have_no_power(proxy, board, deadline)
+    if not change.note(f"board{board}, not in the boards file", {"there": there}, {"there": []}) or change.check:
+        return there
+    parts.remove()
+    left = parts.there()
+    if left:
+        raise HeteroError(f"still there after it was removed: {'; '.join(left)}", f"board{board}", "look who uses it")
+    proxy.store.event(board, VERB, f"removed by an operator's word: {'; '.join(there)}")
+    return there
+
+
+def _must_be_nobodys(proxy, board, ended):
+    name, claim = f"board{board}", proxy.store.record(board).claim
+    if claim and claim.instance not in ended:
+        remedy = f"{play('reconcile', forget=claim.instance)} ends its claim; then {AGAIN}"
+        raise Refused(f"is claimed for {claim.instance}: nothing is removed", name, remedy)
+    for other in proxy.store.kept_boards():
+        _must_not_be_its(proxy, board, other)
+    for path in proxy.store.strays():
+        remedy = f"look whose it is, and move it out of that folder; then {AGAIN}"
+        raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
+    if board in proxy.store.kept_boards() and not _is_ended(proxy, board, ended):
+        path = proxy.store.path_of_kept(board)
+        remedy = f"end the claim that it names ({play('reconcile', forget='NAME')}), or remove it; then {AGAIN}"
+        raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
+
+
+def _is_ended(proxy, board, ended):
+    """Whether the record in a board's place is of a claim that the same call ends."""
+    try:
+        kept = proxy.store.kept(board)
+    except HeteroError:
+        return False
+    return bool(kept) and kept.claim.instance in ended
+
+
+def _must_not_be_its(proxy, board, other):
+    """Refused where the record in another board's place is this one's, or may be: it cannot be read."""
+    try:
+        proxy.store.kept(other)
+    except HeteroError as error:
+        if error.facts.get("of", board) == board:
+            what = f"{error.thing}: {error.what}; it may be of board{board}: nothing is removed"
+            remedy = f"mend that record first ({play('reconcile')} says how); then {AGAIN}"
+            raise Refused(what, f"board{board}", remedy) from error
+
+
+def _must_serve_nobody(proxy, board, clients):
+    """Refused where a root is exported to a board that the boards file names, by another number."""
+    for other in proxy.boards.values():
+        if other.ip in clients:
+            what = f"its root is exported to {other.ip}, which is {other.name} in the boards file: nothing is removed"
+            raise Refused(
+                what, f"board{board}", f"terminate what runs on {other.name}, and see that it is off; then {AGAIN}"
+            )
+
+
+def _must_have_no_power(proxy, board, deadline):
+    sign = sign_of_life(proxy, board, deadline)
+    if sign:
+        what, remedy = sign
+        raise Refused(f"{what}: nothing is removed", f"board{board}", f"{remedy}; then {AGAIN}")
+
+
+class _Parts:
+    """What lies here of one board."""
+
+    def __init__(self, proxy, board):
+        self._proxy, self._board = proxy, board
+        self.server = exporter(proxy.config["exports"], proxy.folder("exports"))
+        self.root = Root(proxy.config["state_folder"], board)
+        self.disk = DiskFiles(proxy.folder("disks"), board)
+        self.pseudo = self.server.mounted_as(board, self.root.path)
+
+    def exports(self):
+        return exports_of(self._proxy, self._board)
+
+    def clients(self):
+        """Addresses to which its root is exported."""
+        return {client for export in self.exports() for client in export.clients}
+
+    def there(self):
+        """In words."""
+        found = [f"export {export.id} {export.pseudo}" for export in self.exports()]
+        found += [told(part) for part in (self.root, self.disk) if part.exists()]
+        restore = self.server.restore_file(self.pseudo)
+        return found + ([f"file {restore}"] if os.path.lexists(restore) else [])
+
+    def remove(self):
+        for export in self.exports():
+            self.server.remove(export.id)
+        self.root.unmount(Deadline(UNMOUNT_TIME))
+        self.root.remove()
+        self.disk.remove()
+        self.server.forget(self.pseudo)

@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a board is free, and making it so again: the one place, whoever asks, where a board leaves its claim.
+
+Looks only at what was written down and at what is left of it here; switching off and cleaning is verbs/release.py's.
+"""
+
+from __future__ import annotations
+
+from ...core.errors import HeteroError, Refused
+from ...core.plays import play
+from ...roots.ownership import whose_archive, whose_root
+from ...roots.provision import leftovers
+from ...site import board_states
+from ..power.presence import NOBODYS
+from ..records.disk_records import unwiped, used
+
+RECONCILE = f"({play('reconcile')})"
+#: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
+WIPE = f"({play('repair', node='{board}')} wipes it)"
+
+
+def left_by(proxy, board, record):
+    """Why a board that nobody claims is somebody's all the same, by what lies here; None where it is not.
+
+    No record of claims is the only one.
+    """
+    if record.claim is not None:
+        return None
+    whose = whose_root(proxy, board) or whose_archive(proxy, board)
+    if whose:
+        return f"has the root of {whose}, of which no claim is known {RECONCILE}"
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError as error:
+        return f"{error} {RECONCILE}"
+    if kept is None or not kept.is_somebodys:
+        return None
+    return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
+
+
+def somebodys(proxy, board, record):
+    """The same, also by what its outlet was last seen as; one in error or maintenance says more by itself."""
+    why = left_by(proxy, board, record)
+    if why or record.claim is not None or record.state != board_states.POWER_OFF:
+        return why
+    if record.power == "on":
+        return f"its outlet was last seen on, and nobody has it {RECONCILE}"
+    disks = used(proxy, board)
+    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else None
+
+
+def in_the_way(proxy, board):
+    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
+    record = proxy.store.record(board.id)
+    texts = []
+    if record.state not in (board_states.POWER_OFF, board_states.SHUTTING_DOWN):
+        texts.append(f"it is in state {record.state!r}")
+    if record.power is None:
+        texts.append("its outlet was not looked at since the claim")
+    elif record.power != "off":
+        texts.append("its outlet was last seen on")
+    return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
+
+
+def give_back(proxy, board, claim, thing, remedy, on=False):
+    """Make a board free whose lock the caller holds.
+
+    :param claim: the claim that ends, None for a board that nobody has.
+    :param thing: what an error names: the board, or the instance that has it.
+    :param on: a claim for which its board never had power ends with the board on, which goes out of use
+        (boot/stops.py).
+    :raises Refused: it is not off, or not clean, or another's meanwhile.
+    """
+    left_on = on and is_left_on(proxy, board, claim)
+    texts = leftovers(proxy, board) if left_on else in_the_way(proxy, board)
+    if texts:
+        board_name = "" if thing == board.name else f"{board.name} "
+        raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
+    proxy.store.release(board.id, claim, NOBODYS.format(name=claim.instance) if left_on else None)
+
+
+def is_left_on(proxy, board, claim):
+    """Whether a board was seen on for whose claim nobody ever switched it on: it is not off, and somebody may be there.
+
+    Nothing of the claim was ever on its disks, so they are left alone as well.
+    """
+    return claim is not None and proxy.store.record(board.id).power == "on" and not proxy.store.had_power(claim)

@@ -1,0 +1,64 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What status notes of the own record of a board's claim: lost, not to be read, or newer than the database. Reads only.
+
+What is done about it is adoption.py's.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ...core.errors import HeteroError
+from ...core.plays import play
+from ...site.leases import until
+from ..records.misfiled_records import ADOPT, astray, said_of
+from .adoption import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale
+
+NEWER = f"the database is older than it: run {play('reconcile')}"
+
+
+def told_of_record(proxy, board, record, lost):
+    """What status says of the record of a board's claim; None for one that says what the database says, and where
+    nobody has the board.
+
+    :param record: recorded.Record of the board.
+    :param lost: ids of boards whose claims' records are gone.
+    """
+    claim, name = record.claim, record.claim and record.claim.instance
+    if claim is None:
+        return None
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError as error:
+        text, by_word = said_of(proxy, board, claim, contradiction_of(proxy, board, claim), error)
+        brief = by_word and not astray(proxy, claim)
+        return f"{error.thing}: {error.what}: {ADOPT.format(name=name)}" if brief else text
+    if kept:
+        return _told_of_newer(proxy, board, kept.claim)
+    if record.ending or board.id not in lost:
+        return None  # an end that was cut off goes on
+    there = astray(proxy, claim)
+    if there:
+        return there
+    doubt = doubt_of(proxy, board, claim, record.power or "off")
+    if doubt:
+        return f"{doubt.what}: {doubt.remedy}"
+    return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
+
+
+def _told_of_newer(proxy, board, claim):
+    """The same of a claim that its record has otherwise than a database which is older.
+
+    The database is read once more, after the record: each change of a claim is written there first.
+    """
+    row = proxy.store.record(board.id).claim
+    if row is None or claim == row or is_stale(proxy, board, row, contradiction_of(proxy, board, row), claim):
+        return None
+    if not claim.is_same(row):
+        return f"is {claim.instance}'s of {claim.owner} by the record of its claim; {NEWER}"
+    if claim.expires != row.expires:
+        return f"the record of its claim has another lease: {until(claim.expires, time.time())}; {NEWER}"
+    others = [name.replace("_", " ") for name, value in vars(claim).items() if value != vars(row)[name]]
+    return f"the record of its claim has another {' and '.join(others)}; {NEWER}"

@@ -1,0 +1,174 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What lies on a proxy for boards that the boards file does not name: claims, records, roots, boot files, exports.
+
+Only a person can say what it is: it is said, and goes by an operator's word alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+from ...core.errors import HeteroError
+from ...core.plays import play
+from ...nfs.exports import exporter
+from ...roots.disk_files import DiskFiles
+from ...roots.made_json import token_of
+from ...roots.ownership import made_for
+from ...roots.roots import ROOT_NAME, SOURCE, Root
+from ...site.state_folder import OLDER, ROOTS
+from ..power.gone_boards import sign_of_life
+from ..records import misfiled_records
+from ..records.board_records import RELEASE_PHASE
+
+UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
+COPY = "its own is there: remove this one once nobody wants it"
+MOVED = "{way}, or, where nobody has board{number} any more, remove it"
+LEFT = f"add it to the boards file; or, where it is gone for good, {play('reconcile', forget='{name}')} ends it"
+ALIVE = (
+    "not ended: {what}: add it to the boards file; or, where it is gone for good: {remedy}; then "
+    f"{play('reconcile', forget='{name}')} ends it"
+)
+WOULD_BE_ENDED = "would be ended"
+ENDED = "{name}'s claim is ended by an operator's word: its board is not in the boards file"
+STRAY = "no record of a claim by its name, so nothing reads it: remove it once nobody wants it"
+REMOVE = play("reconcile", remove="board{number}")
+UNWANTED = f"once nobody wants it, {REMOVE} removes it, with all that lies here of that board"
+BOOT_FILES = "copies of what a board boots, and no data: remove it once no board has that address"
+BOARDS_PATH = re.compile(r"/fs_(\d+)/root$")
+#: Folders of boards under the TFTP root, by name.
+FILES_NAME = re.compile(r"\d+(\.\d+){3}")
+
+
+def let_go(proxy, names, change, deadline):
+    """End the claims of these instances on boards that the boards file does not name, and that are not at work all the
+    same; ([names of those ended], {name: why it was not ended}).
+
+    What else is said of such a board, by a record that is another's or cannot be read, stays.
+    """
+    ended, kept = [], {}
+    for board, name, claim, _error in _left(proxy):
+        sign = None
+        if name in names and not _is_anothers(proxy, board, claim):
+            sign = sign_of_life(proxy, board, deadline)
+        if sign:
+            kept[name] = ALIVE.format(what=sign[0], remedy=sign[1], name=name)
+        elif name in names and change.note(name, {"board": f"board{board}"}, {}):
+            ended.append(name)
+            if claim and not change.check:
+                proxy.store.forget(claim, f"board{board} is not in the boards file")
+            elif not change.check:
+                proxy.store.keep_anew(board)
+                proxy.store.event(board, RELEASE_PHASE, ENDED.format(name=name), instance=name)
+    return ended, kept
+
+
+def _is_anothers(proxy, board, claim):
+    """Whether what lies here of a board was made for another claim: whatever has power there is not this one's.
+
+    :param claim: None for the one that its record has.
+    """
+    claim = claim or proxy.store.kept(board).claim
+    words = [
+        part.made() for part in (Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board))
+    ]
+    return any(made and made.claim != token_of(claim) for made in words)
+
+
+def not_ended(proxy, names, ended):
+    """Of instances whose claims were to be ended by a word, and were not: `kept`, of which there is a claim or a record
+    here, and `gone`, of which there is none any more. One of which there never was any is in neither.
+    """
+    known = {claim.instance for claim in proxy.store.claims()}
+    for board in proxy.store.kept_boards():
+        with suppress(HeteroError):
+            kept = proxy.store.kept(board)
+            known.update([kept.claim.instance] if kept else [])
+    left = [name for name in names if name not in ended]
+    gone = [name for name in left if name not in known and proxy.store.events(instance=name, limit=1)]
+    return dict(kept=[name for name in left if name in known], gone=gone)
+
+
+def _left(proxy):
+    """[(board id, instance, Claim, None)] of boards that the boards file does not name; without the Claim what only a
+    record says, without the instance the error of a record that cannot be read.
+    """
+    claims = {claim.board: claim for claim in proxy.store.claims()}
+    found: list[tuple] = [(board, claim.instance, claim, None) for board, claim in claims.items()]
+    for board in proxy.store.kept_boards():
+        try:
+            kept = proxy.store.kept(board)
+        except HeteroError as error:
+            found.append((board, None, None, error))
+        else:
+            if kept and not (board in claims and kept.claim.is_same(claims[board])):
+                found.append((board, kept.claim.instance, None, None))
+    return sorted([one for one in found if one[0] not in proxy.boards], key=lambda one: one[0])
+
+
+def others(proxy, said):
+    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is.
+
+    :param said: {instance: what is said of its claim in place of how it is ended}.
+    """
+    known = {f"fs_{number}" for number in proxy.boards}
+    addresses = {board.ip for board in proxy.boards.values()}
+    roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
+    found = [_told(proxy, said, *left) for left in _left(proxy)]
+    records = dict(proxy.store.kept_anywhere())
+    strays = [(path, records.get(path)) for path in proxy.store.strays()]
+    found += [f"file {path}: {misfiled_records.stray(proxy, path, kept) if kept else STRAY}" for path, kept in strays]
+    found += [
+        f"{told(root)}: {UNWANTED.format(number=number)}"
+        for number in _numbers([*roots, proxy.folder("disks")])
+        if number not in proxy.boards
+        for root in (Root(proxy.config["state_folder"], number), DiskFiles(proxy.folder("disks"), number))
+        if root.exists()
+    ]
+    tftp_root = proxy.config["tftp_root"]
+    names = _names(tftp_root, FILES_NAME)
+    found += [f"folder {os.path.join(tftp_root, name)}: {BOOT_FILES}" for name in names if name not in addresses]
+    server = exporter(proxy.config["exports"], proxy.folder("exports"))
+    try:
+        exports = server.show().values()
+    except HeteroError as error:
+        return [*found, str(error)]
+    below = {export for export in exports if export.path.startswith(tuple(f"{folder}/" for folder in roots))}
+    own = {os.path.join(folder, name, "root") for folder in roots for name in known}
+    left = [export for export in below if export.path not in own]
+    return found + sorted(f"export {export.id} {export.pseudo}: {_way_of(export)}" for export in left)
+
+
+def told(root):
+    """A root's folder, or that of what is kept of one on a disk, with whom it was made for."""
+    whose = made_for(root)
+    return f"folder {root.folder}, made for {whose}" if whose else f"folder {root.folder}"
+
+
+def _numbers(folders):
+    """Of boards that have a folder in one of these, in order."""
+    return sorted({int(name[len(SOURCE) :]) for folder in folders for name in _names(folder, ROOT_NAME)})
+
+
+def _way_of(export):
+    number = BOARDS_PATH.search(export.path)
+    return UNWANTED.format(number=number[1]) if number else "look who made it"
+
+
+def _told(proxy, said, board, name, claim, error):
+    if claim:
+        return f"claim of {name} ({claim.owner}) on board{board}: {said.get(name) or LEFT.format(name=name)}"
+    if name:
+        return f"record of the claim of {name} on board{board}: {said.get(name) or LEFT.format(name=name)}"
+    other, way = error.facts.get("of"), UNREAD
+    if other is not None:
+        moved = MOVED.format(way=misfiled_records.way_of(proxy, error.thing, other), number=other)
+        way = COPY if proxy.store.is_copy(error) else moved
+    return f"record on board{board}: {error.thing}: {error.what}: {way}"
+
+
+def _names(folder, pattern):
+    return sorted(name for name in os.listdir(folder) if pattern.fullmatch(name)) if os.path.isdir(folder) else []

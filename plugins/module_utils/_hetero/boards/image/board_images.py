@@ -1,0 +1,197 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verb `image` for many boards: each under its lock and by its claim, one board's failure being no other's.
+
+How a board's root, export and files are made is for roots/provision.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
+
+from ...core.errors import BadInput, Refused
+from ...core.plays import play
+from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
+from ...drivers.boot.registry import BootDrivers
+from ...images.choice import REBUILD, image_of, image_store
+from ...roots.disk_root import prepare_disk
+from ...roots.machine_identity import must_be_keys
+from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost
+from ...roots.provision import PHASE, prepare, remove
+from ...site import board_states
+from ...site.image_names import default_name, is_source, valid_image
+from ..evidence.adoption import catch_up, is_of_nobody_else
+from ..power.gone_boards import sign_of_life
+from ..power.presence import OWN_KEY, shown
+from ..records.claim_records import Claim
+from ..work.board_work import BoardWork
+from ..work.each_board import each
+from .rebuilds import must_have_keys, rebuilt_claim
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...images.store import Image
+    from ...site.boards_file import Board
+    from ..records.proxy import Proxy
+
+#: Tells of a step of the work on a board: (phase, text[, seconds]).
+Report = Callable[..., None]
+
+STOP_IT = "stop it first: tilera_boot with state stopped"
+MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
+#: What of an image a result shows.
+SHOWN = ("name", "hash", "arch", "cmdline")
+
+
+def take_in(
+    proxy: Proxy,
+    image: str | None,
+    name: str | None,
+    checksum: str | None,
+    arch: str | None,
+    change: Change,
+    deadline: Deadline,
+    replace: bool = False,
+) -> tuple[Image | None, list[dict[str, Any]]]:
+    """Import an image, or find it; (Image, lines). In check mode the Image is None where it would be imported."""
+    if image is None:
+        return None, []
+    store = image_store(proxy)
+    if not is_source(image):
+        if name or checksum or arch:
+            raise BadInput("is a name in the store, which is not imported", image, "give its path or URL, with a slash")
+        return store.get(valid_image(image)), []
+    name = name or default_name(image)
+    before = store.names().get(name)
+    with change.step("import"):
+        found = store.import_image(image, name, checksum, arch, change, deadline=deadline, replace=replace)
+    if found is None or change.check or store.names().get(name) == before:
+        return found, []
+    text = f"{name} ({found.arch}) is in the store: sha256:{found.hash}"
+    return found, [dict(instance="image", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
+
+
+def present(
+    proxy: Proxy,
+    ids: Sequence[int],
+    image: Image | None,
+    key: str | None,
+    change: Change,
+    deadline: Deadline,
+    lines: list[dict[str, Any]],
+    instance: str | None = None,
+    boot_source: str | None = None,
+    flavor: dict[str, Any] | None = None,
+    rebuilt: Collection[int] = (),
+    created: Collection[float] = (),
+) -> dict[str, Any]:
+    """Make the boards ready to boot; the module's result.
+
+    :param image: the Image asked for; None for that of each board's claim.
+    :param key: the user's public keys; None for that of each board's claim.
+    :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param boot_source: what they are to boot from; None for that of each board's claim.
+    :param flavor: for a dry run, that of boards that are not claimed yet.
+    :param rebuilt: ids of boards that a dry run of rebuilds.py went before.
+    :param created: when the claims were made that they are to be of; none does not ask.
+    """
+
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+        if claim is None and change.check and image and key:
+            claim = replace(dry_claim(board, image, key), boot_source=boot_source, flavor=flavor or {})
+        if claim is not None and change.check and board.id in rebuilt:
+            claim = rebuilt_claim(claim, image.name if image else None)
+        if claim is None:
+            raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
+        claim = claim if change.check else catch_up(proxy, claim)
+        if not proxy.store.record(board.id).ending:  # of one whose end was begun the root goes first
+            refuse_lost(proxy, board, claim)
+        if not claim.image_hash and not change.check and is_asked(proxy, board, claim):
+            _refuse_under_power(proxy, board, claim)
+        if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:
+            what = f"{claim.instance} was claimed with image {claim.image}, not {image.name}"
+            raise Refused(what, board.name, REBUILD.format(name=claim.instance, image=image.name))
+        if not key:
+            must_have_keys(proxy, board, claim)
+        fields = replace(claim, ssh_public_key=key) if key else claim
+        source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
+        if boot_source not in (None, source):
+            what = f"{claim.instance} was claimed with boot source {source}, not {boot_source}"
+            raise Refused(what, board.name, "rebuild the instance to change it, or terminate it first")
+        if source == DISK_ROOT:
+            done = prepare_disk(proxy, board, fields, found, change, deadline, report)
+        else:
+            done = prepare(proxy, board, fields, found, change, report, lambda: _proves(proxy, board, change))
+        return dict(done, changed=bool(done["restored"]))
+
+    if key:
+        must_be_keys(key)
+    result = each(proxy, ids, PHASE, one, change, deadline, lines, instance, created)
+    if image is not None:
+        result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
+    return result
+
+
+def _proves(proxy: Proxy, board: Board, change: Change) -> bool:
+    """Whether a board proves its claim's host key just now."""
+    work = BoardWork(proxy, board, change)
+    work.record, work.driver = proxy.store.record(board.id), BootDrivers(proxy).of(board)
+    return bool(work.system.host_key) and shown(work) == OWN_KEY
+
+
+def _refuse_under_power(proxy: Proxy, board: Board, claim: Claim) -> None:
+    """A root is not made anew under a board that may be on from the one before: its stop failed."""
+    record = proxy.store.record(board.id)
+    if record.power == "on" or record.state == board_states.ERROR:
+        seen = "its outlet was last seen on" if record.power == "on" else f"is in error: {record.note}"
+        what = f"{seen}, and {claim.instance} is to get a new root there"
+        remedy = f"stop it first ({play('stop_instance', instance=claim.instance)}), and run this again"
+        raise Refused(what, board.name, remedy)
+
+
+def dry_claim(board: Board, image: Image, key: str) -> Claim:
+    """The claim that a dry run's board would have by now, had the task before not been a dry run too."""
+    return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
+
+
+def absent(
+    proxy: Proxy,
+    ids: Sequence[int],
+    change: Change,
+    deadline: Deadline,
+    instance: str | None = None,
+    created: Collection[float] = (),
+    never_ran: bool = False,
+) -> dict[str, Any]:
+    """Remove what the boards boot from; the module's result. With `never_ran` not of an instance that ever ran.
+
+    A dry run of stopping them may have gone before, so it holds nothing against one that runs.
+    """
+
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+        if never_ran:
+            must_never_have_run(proxy, board, claim)
+        state = proxy.store.record(board.id).state
+        runs = state in (board_states.BOOTING, board_states.RUNNING)
+        if runs and not change.check:
+            raise Refused(f"is {state} from it", board.name, STOP_IT)
+        if claim is None and not change.check and has_root(proxy, board):
+            life = sign_of_life(proxy, board.id, deadline)
+            if life:
+                raise Refused(MAY_BE_ITS.format(sign=life[0]), board.name, STOP_IT)
+        if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
+            proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
+        there = remove(proxy, board, change, report)
+        if claim is None and board.id in proxy.store.kept_boards():
+            # Whoever cleans a board that nobody claims says with it that nobody is to have it again.
+            there = [*there, "the record of its claim"]
+            if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
+                proxy.store.keep_anew(board.id)
+        if there and change.check:
+            report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
+        return dict(removed=there, changed=bool(there))
+
+    return each(proxy, ids, PHASE, one, change, deadline, [], instance, created)

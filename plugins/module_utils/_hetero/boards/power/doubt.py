@@ -1,0 +1,133 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A board whose wiring names an outlet that may feed somebody else's: what proves that it does not, and what is said
+where nothing does. Who asks, and what follows, is last_outlet.py's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...core.plays import play
+from .outlet_holder import Holding, named
+
+LAST_BY = ", and {name} had its power by {old} last{state}"
+MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
+REWIRED = "rewired: was {old}, is {new}"
+CORRECT = (
+    f"nothing is switched: correct tftp_proxy_boards and run {play('proxy')} ({play('cabling')} says what the outlets "
+    "of free boards feed)"
+)
+WORD = (
+    f"; where it was plugged elsewhere, {play('reconcile')} notes that once the board runs and its old outlet is off, "
+    f"and {play('reconcile', adopt='{name}')} takes the wiring's word"
+)
+PLUGGED = (
+    "; where {names} had the plug moved, name the outlet there of {names}, too: "
+    f"{play('reconcile', adopt='{adopt}')} takes the wiring's word for that"
+)
+BELIED = "; {names} answers while the outlet of its wiring is off, so no word is taken for that wiring"
+ANEW = (
+    f"nothing is switched: once it is known that the wiring is right ({play('cabling')} says what the outlets of free "
+    f"boards feed), {play('reconcile', adopt='{names}')} takes its word; where a record cannot be read, it is written "
+    "anew first: run it twice"
+)
+GONE = (
+    "; board{board} is not in the boards file: add it, or, where it is gone for good, "
+    f"{play('reconcile', forget='{name}')} lets go of it"
+)
+NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
+
+
+class Doubt:
+    """A board whose wiring names an outlet that may feed somebody else's.
+
+    :param new: the outlet that its wiring names, a Fed.
+    :param old: the one that it had its power by last, where that is another; else None.
+    :param holders: boards that have their power by the new one (Feeds.holders).
+    :param unknown: boards that may have it (Feeds.unknown).
+    """
+
+    def __init__(self, feeds, board, claim, new, old, holders, unknown):
+        self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
+        self.unknown, self._boards = unknown, feeds.proxy.boards
+        self.alive = []  # boards of it that answer although the outlet of their wiring is off
+        self._holding = Holding(feeds.proxy, new, holders)
+        self._old_pdu = next(iter(feeds.names(old)), None) if old else None
+        self._new_power = self._old_power = None
+
+    @property
+    def pdus(self):
+        """Names of the PDUs that are to be asked."""
+        return {self.new.pdu, self._old_pdu} - {None}
+
+    def see(self, answers):
+        """Take in what the PDUs answered (outlet_power.statuses)."""
+        self._new_power = answers[self.new.pdu][0].get(self.new.outlet)
+        if self._old_pdu:
+            self._old_power = answers[self._old_pdu][0].get(self.old.outlet)
+
+    @property
+    def _old_is_dead(self):
+        """Whether the board has no power by its old outlet."""
+        return self.old is not None and (bool(self.old.taken) or self._old_power == "off")
+
+    @property
+    def is_off(self):
+        """Whether it is off by both outlets, as far as there are two: to be switched on costs nobody anything."""
+        return self._new_power == "off" and (self._old_is_dead or self._old_pdu is None)
+
+    @property
+    def key_proves(self):
+        """Whether the board's own key, shown now, proves the new outlet."""
+        return self._new_power == "on" and self._old_is_dead and not self.holders and not self.unknown
+
+    @property
+    def rewired(self):
+        """What is said once the new outlet is known."""
+        return REWIRED.format(old=self._old_name, new=self.new.name)
+
+    def __str__(self):
+        text = f"its wiring names {self.new.name}{f' ({self._new_power})' if self._new_power else ''}"
+        text += str(self._holding)
+        if self.unknown:
+            text += MAY_FEED.format(names=named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
+        if self.old:
+            text += LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old)
+        return text
+
+    @property
+    def _old_name(self):
+        """By what its PDU is called now."""
+        return replace(self.old, pdu=self._old_pdu or self.old.pdu).name if self.old else "not known"
+
+    @property
+    def _state_of_old(self):
+        if self.old.taken:
+            return f" (feeds {self.old.taken} since)"
+        if self._old_pdu is None:
+            return " (not in the configuration any more)"
+        return f" ({self._old_power})" if self._old_power else ""
+
+    @property
+    def remedy(self):
+        if self._holding.is_unresolved and not self.unknown and not self.old:
+            return self._holding.remedy
+        others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}
+        gone = {board: name for board, name in others.items() if name and board not in self._boards}
+        nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
+        if not self.unknown or self.holders or self.old:
+            words = CORRECT
+            if self.alive:
+                words += BELIED.format(names=" and ".join(f"board{board}" for board in self.alive))
+            elif self.old:
+                words += WORD.format(name=self.claim.instance)
+            elif self.holders:
+                names = [kept.claim.instance for kept in self.holders.values()]
+                words += PLUGGED.format(names=" and ".join(names), adopt=",".join(names))
+        else:
+            names = [self.claim.instance] if self.claim else [name for name in self.unknown.values() if name]
+            words = ANEW.format(names=",".join(names)) if names else CORRECT
+        words += "".join(GONE.format(board=board, name=name) for board, name in gone.items())
+        return words + (NOBODYS.format(boards=" and ".join(nobodys)) if nobodys else "")

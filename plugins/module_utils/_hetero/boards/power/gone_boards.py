@@ -1,0 +1,74 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a board of which no claim, or not even a line in the boards file, is known is at work all the same: either
+may be gone by mistake.
+"""
+
+from __future__ import annotations
+
+from ...core.errors import HeteroError
+from ...drivers.boot import ssh
+from ...nfs.exports import exporter
+from ...roots.roots import Root
+from . import pdu_names
+from .outlet_power import statuses
+from .power_proof import LOOK, LOOKS
+
+SWITCHED = "see what it feeds, and have that switched off; or take the board out of the wiring"
+MENDED = "mend that, or take the board out of the wiring"
+SWITCH_OFF = "see which machine that is, and switch it off"
+
+
+def exports_of(proxy, board):
+    """Exports of the root of a board, by its number."""
+    server = exporter(proxy.config["exports"], proxy.folder("exports"))
+    path = Root(proxy.config["state_folder"], board).path
+    return [export for export in server.show().values() if export.path == path]
+
+
+def sign_of_life(proxy, board, deadline):
+    """(what, remedy) of a board that is not known to be without power; None where its outlet is off, or nobody knows of
+    one, and nothing answers at an address to which its root is exported.
+
+    An outlet that the wiring gives to another board of the boards file says nothing of this one.
+
+    :param board: its number.
+    """
+    place = _outlet(proxy, board)
+    if place and place not in [outlet_of(proxy, other) for other in proxy.boards if other != board]:
+        pdu, outlet = place
+        states, error = statuses(proxy, [pdu], deadline)[pdu]
+        if states.get(outlet) == "on":
+            return f"its outlet {outlet} of {pdu} is on", SWITCHED
+        if outlet not in states:
+            return (
+                f"whether its outlet {outlet} of {pdu} is off is not known ({error or 'it has no such outlet'})",
+                MENDED,
+            )
+    for client in sorted({client for export in exports_of(proxy, board) for client in export.clients}):
+        if any(ssh.alive(client, LOOK) for _turn in range(LOOKS)):
+            return f"something answers at {client}, to which its root is exported", SWITCH_OFF
+    return None
+
+
+def outlet_of(proxy, board):
+    """(PDU, outlet) that a board's wiring names; None where it names none."""
+    wire = proxy.config["boards"].get(str(board), {})
+    return (wire["pdu"], str(wire["outlet"])) if "pdu" in wire and "outlet" in wire else None
+
+
+def _outlet(proxy, board):
+    """The same, or else the one by which it had its power last, where its PDU is still there."""
+    wired = outlet_of(proxy, board)
+    if wired:
+        return wired
+    try:
+        kept = proxy.store.kept(board)
+    except HeteroError:
+        return None
+    fed = kept.fed if kept else None
+    if fed is None or fed.taken:
+        return None
+    names = pdu_names.now(proxy.config["pdus"], fed)
+    return (names[0], fed.outlet) if names else None

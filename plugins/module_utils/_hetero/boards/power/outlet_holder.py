@@ -1,0 +1,75 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose board had its power last by the outlet that a wiring names, in words: for sure, or as far as nobody can rule
+that out. What follows from it is last_outlet.py's.
+"""
+
+from __future__ import annotations
+
+from . import pdu_names
+
+HELD = ", by which {names} had power last"
+MAY_HOLD = ", by which {names} may have had power last: {why}"
+NO_ADDRESS = "{hosts} {has} no address just now"
+MAY_BE = "{outlets} may be the same outlet"
+RESOLVE = (
+    "nothing is switched: have {hosts} resolved on the proxy node, by its name server or a line in /etc/hosts, and run "
+    "this again"
+)
+#: Boards of unknown outlets that are named.
+MOST_NAMED = 3
+
+
+class Holding:
+    """The boards that had their power last by an outlet.
+
+    :param new: the outlet that a wiring names, a claim_records.Fed.
+    :param holders: {board id: Kept} (feeding.Feeds.holders).
+    """
+
+    def __init__(self, proxy, new, holders):
+        self.holders = holders
+        #: Those of which it is not sure → the host names that have no address just now.
+        self._guessed = {
+            board: pdu_names.unresolved(proxy.config["pdus"], kept.fed, new.pdu, new.outlet)
+            for board, kept in holders.items()
+            if not pdu_names.is_at(proxy.config["pdus"], kept.fed, new.pdu, new.outlet)
+        }
+
+    @property
+    def is_unresolved(self):
+        """Whether nothing but names without an address speak for any of them."""
+        return bool(self.holders) and all(self._guessed.get(board) for board in self.holders)
+
+    @property
+    def remedy(self):
+        """What is to be done where that is so."""
+        return RESOLVE.format(hosts=" and ".join(self._hosts))
+
+    @property
+    def _hosts(self):
+        return sorted({host for hosts in self._guessed.values() for host in hosts})
+
+    def __str__(self):
+        sure = [board for board in self.holders if board not in self._guessed]
+        text = HELD.format(names=self._names(sure)) if sure else ""
+        if self._guessed:
+            text += MAY_HOLD.format(names=self._names(self._guessed), why=self._why)
+        return text
+
+    @property
+    def _why(self):
+        hosts, has = self._hosts, "has" if len(self._hosts) == 1 else "have"
+        others = [self.holders[board].fed.name for board, found in self._guessed.items() if not found]
+        texts = [NO_ADDRESS.format(hosts=" and ".join(hosts), has=has)] if hosts else []
+        return ", and ".join(texts + ([MAY_BE.format(outlets=" and ".join(others))] if others else []))
+
+    def _names(self, boards):
+        return " and ".join(f"{self.holders[board].claim.instance} on board{board}" for board in boards)
+
+
+def named(boards):
+    """The first few of boards and who has them, for people."""
+    names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
+    return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))

@@ -1,0 +1,64 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which boards have power just now, by their outlets: each PDU asked once, all PDUs at the same time. Reads only."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from ...core.errors import HeteroError
+from ...drivers.power.outlets import session
+
+#: PDUs asked at the same time. Each is a device of its own, so more of them do not get in each other's way.
+AT_ONCE = 16
+
+
+def outlet_power(proxy, boards, deadline):
+    """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None where there is none.
+
+    :param boards: boards as work/info.py describes them.
+    :returns: {PDU name: why it did not answer}.
+    """
+    outlets = {}
+    for board in boards:
+        board.update(power=None, power_seen=None)
+        wiring = proxy.wiring(proxy.board(board["id"]))
+        if "pdu" in wiring and "outlet" in wiring:
+            outlets.setdefault(wiring["pdu"], []).append((str(wiring["outlet"]), board))
+
+    errors = {}
+    for name, (status, error) in statuses(proxy, outlets, deadline).items():
+        fed = outlets[name]
+        missing = [outlet for outlet, board in fed if error is None and outlet not in status]
+        if missing:
+            error = f"{name}: has no outlet {', '.join(missing)}: correct the wiring in proxy.json"
+        if error:
+            errors[name] = error
+        for outlet, board in fed:
+            if outlet in status:
+                board.update(power=status[outlet], power_seen=time.time())
+    return errors
+
+
+def statuses(proxy, names, deadline, tell=None):
+    """{PDU name: (its outlets and their states, None), or ({}, why it did not answer)}, in the order of `names`.
+
+    :param tell: called with (PDU name, what is waited for), from any thread.
+    """
+    names = list(names)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline, tell), names)))
+
+
+def _ask(proxy, name, deadline, tell):
+    """(outlets of a PDU and their states, None), or ({}, why it did not answer)."""
+    try:
+        settings, secrets = proxy.pdu(name)
+        run_folder, telling = proxy.config["run_folder"], partial(tell, name) if tell else None
+        with session(name, settings, secrets, deadline, run_folder, proxy.actor, telling) as pdu:
+            return pdu.status(), None
+    except HeteroError as error:
+        return {}, str(error)

@@ -1,0 +1,109 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One PDU's session in a thread of its own, so that two PDUs work at once and the boards of one PDU share one login.
+
+A session lasts as long as something is asked for: the PDU may have no place for others meanwhile. What to switch, and
+what a refusal means, is decided by whoever asks (boot/boot_loop.py, boot/stops.py).
+"""
+
+from __future__ import annotations
+
+import queue
+
+from ...core.deadline import Deadline
+from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
+from ...drivers.power.outlets import OutletsFailed, session, set_outlets
+
+#: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
+NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
+
+
+#: Seconds without a request after which the session is given up: others wait for the PDU's one place, and a board
+#: that is looked at may take minutes. A login takes a second or two.
+IDLE = 3.0
+#: How much of a session's time must be left for what is asked for next; less, and it is done in another session.
+LEFT = 0.5
+
+
+class PduLine:
+    """Log in, tell the status of all outlets, then switch what is asked for until close(); in several sessions, where
+    nothing is asked for in between.
+
+    All `on_…` are called from the line's threads.
+
+    :param seconds: how long a session may take, its login included.
+    :param on_status: ({outlet: "on" or "off"}) once, after the first login.
+    :param on_switched: (outlet, before, after, seconds) for each outlet read back in its new state.
+    :param on_refused: (outlet, error) for each outlet that did not obey.
+    :param on_down: (line, error) when the PDU cannot be talked to; the line is over then.
+    :param on_wait: (text) what is waited for, where that takes long.
+    """
+
+    def __init__(self, proxy, name, seconds, on_status, on_switched, on_refused, on_down, on_wait):
+        self.proxy = proxy
+        self.name = name
+        self.seconds = seconds
+        self.on_status, self.on_switched, self.on_refused, self.on_down = on_status, on_switched, on_refused, on_down
+        self.on_wait = on_wait
+        self._asked = queue.Queue()
+        self._told = self._closed = False  # whether the status was told, and whether no more will be asked
+
+    def ask(self, outlet, state):
+        """Switch an outlet "on" or "off"; what is asked for while the PDU is busy goes in one command."""
+        self._asked.put((outlet, state))
+
+    def close(self):
+        """No more will be asked; what was asked before is still done."""
+        self._asked.put(None)
+
+    def run(self):
+        """The thread's work."""
+        try:
+            wanted = self._session({})
+            while wanted or not self._closed:
+                wanted = self._session(wanted) if wanted else self._next(None)
+        except HeteroError as error:
+            self.on_down(self, error)
+
+    def _session(self, wanted):
+        """One session, until nothing is asked for; what it leaves to the next one."""
+        settings, secrets = self.proxy.pdu(self.name)
+        deadline, place = Deadline(self.seconds), (self.proxy.config["run_folder"], self.proxy.actor)
+        # its client's files, where the disk is full
+        with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.on_wait) as pdu:
+            if not self._told:
+                self._told = True
+                self.on_status(pdu.status())
+            while True:
+                if wanted:
+                    self._switch(pdu, wanted, deadline)
+                if self._closed:
+                    return {}
+                wanted = self._next(IDLE)
+                if not wanted or deadline.left < LEFT * deadline.seconds:
+                    return wanted
+
+    def _next(self, seconds):
+        """{outlet: state} asked for by now; waits for the first, so many seconds (None: for ever)."""
+        try:
+            items = [self._asked.get(timeout=seconds)]
+        except queue.Empty:
+            return {}
+        while not self._asked.empty():
+            items.append(self._asked.get())
+        self._closed = self._closed or None in items
+        return dict(item for item in items if item)
+
+    def _switch(self, pdu, wanted, deadline):
+        try:
+            set_outlets(pdu, wanted, deadline, report=self.on_switched)
+        except OutletsFailed as error:
+            lost = None
+            for outlet, refusal in error.errors.items():
+                if isinstance(refusal, NOT_THE_OUTLET):
+                    lost = refusal
+                else:
+                    self.on_refused(outlet, refusal)
+            if lost:
+                raise lost from error

@@ -1,0 +1,136 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is recorded of boards, to be read: state, power, claim, and the events, which are written here, too."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ...claims.store import ClaimsStore
+from ...core.printable import printable
+from ...site import board_states
+from .claim_records import Claim
+from .tables import LAYOUT
+
+#: Phase of the event that each change of state leaves.
+STATE_PHASE = "state"
+#: Phase of the event with which a claim gets its board.
+CLAIM_PHASE = "claim"
+#: Phase of the event with which a claim ends.
+RELEASE_PHASE = "release"
+#: Phase of the event that goes before each switching.
+SWITCH = "switch"
+#: How its text ends. Where an outlet is on by then, that was done by one that was killed before it could tell.
+TO_BE = "is to be switched {state}"
+#: Phase of the event that a board had power while nobody looked whether it came up.
+UNWATCHED = "unwatched"
+#: Up to so many boards are looked for one by one; where more are asked for, all are read.
+FEW = 100
+#: What it says.
+MAY_HAVE_RUN = "it had power and nobody looked: {name} may have run"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is recorded of a board; a board nobody touched yet is in state power off since nobody knows when."""
+
+    board: int
+    state: str = board_states.POWER_OFF
+    since: float | None = None
+    power: str | None = None
+    power_seen: float | None = None
+    note: str = ""
+    claim: Claim | None = None
+
+    @property
+    def ending(self):
+        """Whether its instance's end, or stop, was begun and has not come to its end."""
+        return self.state == board_states.SHUTTING_DOWN
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, for people and for `events`."""
+
+    id: int
+    time: float
+    actor: str
+    board: int | None
+    instance: str | None
+    phase: str
+    text: str
+    seconds: float | None
+
+
+class Recorded(ClaimsStore):
+    """The reading part of a proxy's database (store.py)."""
+
+    layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
+
+    def record(self, board_id):
+        """What is recorded of one board."""
+        return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
+
+    def records(self, ids):
+        """{id: Record}, in the order of `ids`."""
+        # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
+        few = f"WHERE board IN ({', '.join(str(int(board)) for board in ids)})" if len(ids) <= FEW else ""
+        return self._records(ids, few)
+
+    def _records(self, ids, where="", values=()):
+        with self._db.snapshot():
+            rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
+            claims = {claim.board: claim for claim in self._claims(where, values)}
+        for row in rows.values():
+            if row["state"] not in board_states.TRANSITIONS:
+                raise self._damaged(f"board{row['board']} is in no state of ours there")
+        return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
+
+    def event(self, board, phase, text, seconds=None, instance=None):
+        """Write an event down and return its id; `instance` defaults to the one that has the board."""
+        with self._db.transaction():
+            if instance is None:
+                rows = self._db.rows("SELECT instance FROM claims WHERE board = ?", (board,))
+                instance = rows[0]["instance"] if rows else None
+            return self._db.write(
+                "INSERT INTO events (time, actor, board, instance, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (time.time(), self.actor, board, instance, phase, printable(text), seconds),
+            )
+
+    def events(self, after=0, boards=None, instance=None, limit=500):
+        """Events with an id above `after`, the oldest first, at most `limit`.
+
+        :param boards: only of these board ids.
+        """
+        return self._events("id > ?", [after], boards, instance, "ASC", limit)
+
+    def newest_events(self, board, limit):
+        """The last `limit` events of a board, or of all (None), the oldest of them first."""
+        return self._events("id > ?", [0], None if board is None else [board], None, "DESC", limit)[::-1]
+
+    def first_since_claim(self, claim, phase, text="%"):
+        """The first event of a phase since a claim has its board, with a text like that; None where there is none."""
+        rows = self._db.rows(
+            "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
+            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
+            (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
+        )
+        return Event(**dict(rows[0])) if rows else None
+
+    def has_ended(self, claim):
+        """Whether the events tell of the end of a claim."""
+        where = "board = ? AND instance = ? AND phase = ? AND time >= ?"
+        values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
+        return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
+
+    def _events(self, where, values, boards, instance, order, limit):
+        if boards is not None:
+            # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
+            where += f" AND board IN ({', '.join(str(int(board)) for board in boards)})"
+        if instance is not None:
+            where += " AND instance = ?"
+            values = [*values, instance]
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
+        return [Event(**dict(row)) for row in rows]

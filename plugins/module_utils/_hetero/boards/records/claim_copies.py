@@ -1,0 +1,237 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each claim of a board says once more, in a file beside the root (claim_records.py), kept with the database.
+
+A file says what is to be before that is committed, so it is never older than the database.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...core.errors import HeteroError
+from ...core.this_node import THIS_NODE
+from ...site import board_states
+from .board_records import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
+from .claim_records import Claim, ClaimRecords, Fed, Kept
+
+#: Phase of the event that each claim has a record from then on: one that is missing later was lost.
+RECORDS = "records"
+
+
+@dataclass
+class Touch:
+    """What a transaction does to a board: the claim that ends there, whether one begins, fields of its claim, whether
+    its state changes, which outlet is known to feed it.
+    """
+
+    ended: Claim | None = None
+    begun: bool = False
+    put: dict = field(default_factory=dict)
+    moved: bool = False
+    fed: Fed | None = None
+
+
+class KeptClaims(Recorded):
+    """The part of a proxy's database (store.py) that keeps those files.
+
+    :param records: their folder; None keeps none.
+    """
+
+    def __init__(self, path, actor=None, create=True, busy=10.0, write=None, records=None):
+        super().__init__(path, actor, create, busy, write)
+        self._records_of_claims: Any = ClaimRecords(records) if records else None
+        if records:
+            self._db.before_commit = self._keep
+
+    def kept(self, board):
+        """What a board's own record of its claim says (claim_records.Kept), or None where there is none.
+
+        :raises HeteroError: it cannot be read.
+        """
+        return self._records_of_claims.read(board) if self._records_of_claims else None
+
+    def kept_anywhere(self):
+        """[(path, Kept)] of all records that can be read, whatever board's place they lie in and however called."""
+        return self._records_of_claims.readable() if self._records_of_claims else []
+
+    def is_copy(self, error):
+        """Whether what cannot be read in a board's place is a copy of another board's record, which has a good one."""
+        try:
+            return "of" in error.facts and self.kept(error.facts["of"]) is not None
+        except HeteroError:
+            return False
+
+    def way_back(self, path, board):
+        """What a person types to move a board's record from where it lies to its place; what lies there then is kept.
+
+        Where each of some places has the record of the next of these boards, one command moves all of them.
+        """
+        ring, first = self.ring(path), self._misfiled_as(board)
+        if ring:
+            spare = f"{self.path_of_kept(ring[0])}.moved"
+            places = [self.path_of_kept(one) for one in ring]
+            moves = [(places[0], spare), *zip(places[:0:-1], [places[0], *places[:1:-1]]), (spare, places[1])]
+            return f"run on {THIS_NODE}: {' && '.join(_move(*move) for move in moves)}"
+        own = self.path_of_kept(board)
+        if first is not None:
+            return f"first see to {own}, which is a record of board{first}"
+        return f"run on {THIS_NODE}: {_move(path, own)}"
+
+    def ring(self, path):
+        """Boards each of whose places has the record of the next one, and the last one's that of the first, the lowest
+        one first; empty where what lies at this path goes to a place that has no other board's record.
+        """
+        start = next(iter(self.place_of(path)), None)
+        found, board = [], start
+        while board is not None and board not in found:
+            found.append(board)
+            board = self._misfiled_as(board)
+        lowest = found.index(min(found)) if found and board == start else 0
+        return found[lowest:] + found[:lowest] if found and board == start else []
+
+    def place_of(self, path):
+        """The board in whose place a record lies, in a list; an empty one for what lies in no board's."""
+        return [board for board in self.kept_boards() if self.path_of_kept(board) == path]
+
+    def _misfiled_as(self, board):
+        """Whose record lies in a board's place instead of its own, and nowhere else; None where none does."""
+        try:
+            self.kept(board)
+        except HeteroError as error:
+            return None if self.is_copy(error) else error.facts.get("of")
+        return None
+
+    def feed(self, board, fed):
+        """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
+        with self._db.transaction():
+            self._touched(board).fed = fed
+
+    def path_of_kept(self, board):
+        """Where a board's own record of its claim lies."""
+        return self._records_of_claims.path(board)
+
+    def kept_boards(self):
+        """Ids of the boards that have such a record."""
+        return self._records_of_claims.boards() if self._records_of_claims else []
+
+    def strays(self):
+        """Paths of files that lie beside the records and are none by their names."""
+        return self._records_of_claims.strays() if self._records_of_claims else []
+
+    def keep_anew(self, board):
+        """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
+        with self._db.transaction():  # nobody changes the claim meanwhile
+            record = self.record(board)
+            try:
+                found = self.kept(board)
+            except HeteroError:
+                found = None
+            if record.claim:
+                self._records_of_claims.write(board, self._as_kept(record, found, True))
+            elif board in self.kept_boards():
+                self._records_of_claims.remove(board)
+
+    def keep_missing(self):
+        """Write the records of claims of an earlier release, which kept none, once for a database.
+
+        One that is missing later, or beside others, was lost, and may have been newer than the database: reconcile
+        sees to it.
+        """
+        with self._db.transaction():
+            if self._db.is_copy or self._keeps_all():
+                return
+            for claim in [] if self.kept_boards() else self.claims():
+                self._records_of_claims.write(claim.board, self._as_kept(self.record(claim.board), None))
+            self.event(None, RECORDS, "each claim has a record of its own from now on")
+
+    def _keeps_all(self):
+        return bool(self._db.rows("SELECT 1 FROM events WHERE board IS NULL AND phase = ? LIMIT 1", (RECORDS,)))
+
+    def lost(self):
+        """Claims whose records are gone; none where an earlier release made them and nothing was written since."""
+        if not self._records_of_claims:
+            return []
+        there = set(self.kept_boards())
+        gone = {row["board"] for row in self._db.rows("SELECT board FROM claims")} - there
+        if not gone or not (there or self._keeps_all()):
+            return []
+        return [claim for claim in self.claims() if claim.board in gone]
+
+    def _keep(self, touched):
+        """Before it counts: the records of boards whose claims or states change.
+
+        Another claim's record stays, but one of a claim that was cut off before anything was made for it.
+
+        Of the same claim only what this transaction changes is written: the database may be older than its record, put
+        back from a backup, and what it does not know any more is not to be forgotten. So a record that was lost, or
+        cannot be read, is written for a claim that begins, or gets another root; else reconcile and its operator find
+        out whose it is.
+
+        :param touched: {board: Touch}.
+        """
+        self.keep_missing()
+        for board, touch in touched.items():
+            record = self.record(board)
+            try:
+                found = self.kept(board)
+            except HeteroError:
+                if "image_hash" not in touch.put:
+                    continue
+                found = None
+            if found is None and not touch.begun and "image_hash" not in touch.put:
+                continue
+            wanted = self._as_kept(record, found, not touch.begun) if record.claim else None
+            if wanted and found and found.claim.is_same(wanted.claim):
+                known = wanted if touch.moved else found
+                claim = replace(found.claim, **touch.put)
+                wanted = replace(wanted, claim=claim, state=known.state, note=known.note)
+            if wanted and touch.fed:
+                wanted = replace(wanted, fed=touch.fed, anew=False)
+            ours = found is None or not found.is_somebodys
+            if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
+                self._records_of_claims.write(board, wanted)
+            elif found and not wanted and found.claim.is_same(touch.ended):
+                self._records_of_claims.remove(board)
+            elif found and touch.fed and found.fed != touch.fed:
+                self._records_of_claims.write(board, replace(found, fed=touch.fed, anew=False))
+
+    def _touched(self, board):
+        return self._db.touched.setdefault(board, Touch())
+
+    def _as_kept(self, record, found, anew=False):
+        """What a record is to say; of what only the one that is there knows, that.
+
+        :param anew: where that is not of the same claim, it was lost.
+        """
+        same = found if found and found.claim.is_same(record.claim) else None
+        fed, anew = (same.fed, same.anew) if same else (None, anew)
+        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed, anew)
+
+    def has_run(self, claim):
+        """Whether an instance ever ran on the board that it has, by its events or its own record: what it left there is
+        its tenant's.
+        """
+        signs = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"), (UNWATCHED, "%"))
+        return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
+
+    def had_power(self, claim):
+        """Whether a board ever had power for its claim."""
+        return self.has_run(claim) or self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}") is not None
+
+    def _ran_by_record(self, claim):
+        """One that cannot be read may say so; where it was lost, what was made may have run."""
+        try:
+            kept = self.kept(claim.board)
+        except HeteroError:
+            return True
+        if kept is None:
+            return self._records_of_claims is not None and claim.image_hash is not None
+        return kept.claim.is_same(claim) and kept.ran
+
+
+def _move(path, to):
+    return f"mv --backup=numbered {shlex.quote(path)} {shlex.quote(to)}"

@@ -1,0 +1,199 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each claim once more, in a file of its own, so that the newest claim is never only in the database.
+
+One folder for all kinds of boards, <state>/claims/boardN.json: a board with its root on its own disk, too, has one. It
+lies with the roots and disk archives that it speaks of: where that folder is lost there is nothing to be adopted. What
+a file proves, and when a claim is taken from it, is evidence/adoption.py's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from ...core.errors import HeteroError, naming
+from ...core.json_file import read_text
+from ...files.whole_file import remove_left, sync_folder, write_whole
+from ...site import board_states
+from ...site.instance import valid_instance
+
+FOLDER = "claims"
+NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
+#: What its writers have there for a moment (files/whole_file.py).
+SCRATCH = re.compile(r"\..*~")
+#: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
+LARGEST = 1 << 20
+LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A board given to an instance of an owner."""
+
+    board: int
+    instance: str
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    created: float
+    expires: float | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+    boot_source: str | None = None
+
+    def is_same(self, other):
+        """Whether it is that claim, whatever was changed of it since: a name may be claimed again later."""
+        return other is not None and (self.instance, self.created) == (other.instance, other.created)
+
+
+#: Field of a claim → of which types it may be.
+TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
+TYPES = {
+    **dict.fromkeys(("instance", "request", "owner", "image", "ssh_public_key"), TEXT),
+    **dict.fromkeys(("host_key", "image_hash", "boot_source"), TEXT + NONE),
+    "board": (int,),
+    "flavor": (dict,),
+    "created": NUMBER,
+    "expires": NUMBER + NONE,
+}
+#: The same of what feeds it.
+FED_TYPES = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
+
+
+@dataclass(frozen=True)
+class Fed:
+    """The outlet by which a claim's board had its power last (power/last_outlet.py).
+
+    :param address: what its PDU is known by (pdu_names.address), None where its settings do not say; a PDU may get
+        another name.
+    :param taken: the board that this outlet was proven to feed since.
+    """
+
+    pdu: str
+    outlet: str
+    address: str | None = None
+    taken: str | None = None
+
+    @property
+    def name(self):
+        return f"{self.pdu} outlet {self.outlet}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A claim as its file has it, the state that its board was in, and whether its instance ever ran there.
+
+    `fed` is known to this file only: an older database is not to forget it. `anew`: it was written after the one
+    before was lost, and what feeds the board was not found out since.
+    """
+
+    claim: Claim
+    state: str
+    note: str = ""
+    ran: bool = False
+    fed: Fed | None = None
+    anew: bool = False
+
+    @property
+    def is_somebodys(self):
+        """Whether anything was ever made for it; else it is of a claim that was cut off."""
+        return bool(self.claim.image_hash) or self.ran
+
+
+class ClaimRecords:
+    """The files of all claims of a node; root alone may read them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, board):
+        return os.path.join(self.folder, f"board{board}.json")
+
+    def boards(self):
+        """Ids of the boards of which there is a file."""
+        return sorted(int(found[1]) for found in map(NAME.fullmatch, self._names()) if found)
+
+    def strays(self):
+        """Paths of what lies there and is called as no record is: nothing reads it."""
+        names = [name for name in self._names() if not (NAME.fullmatch(name) or SCRATCH.fullmatch(name))]
+        return [os.path.join(self.folder, name) for name in sorted(names)]
+
+    def _names(self):
+        with naming(self.folder):
+            return os.listdir(self.folder) if os.path.isdir(self.folder) else []
+
+    def read(self, board):
+        """What a board's file says, or None where there is none.
+
+        :raises HeteroError: it is there, and is none of ours, or damaged, or another board's (`facts["of"]`).
+        """
+        path = self.path(board)
+        kept = _read(path)
+        of = kept.claim.board if kept else board
+        if of != board:
+            raise HeteroError(f"that is a record of board{of}, not of board{board}", path, LOOK, of=of)
+        return kept
+
+    def readable(self):
+        """[(path, Kept)] of all files that say anything of a claim, in whatever place and whatever they are called."""
+        found = []
+        for path in [*map(self.path, self.boards()), *self.strays()]:
+            with suppress(HeteroError):
+                found.append((path, _read(path)))
+        return [(path, kept) for path, kept in found if kept]
+
+    def write(self, board, kept):
+        """Have a board's file say this, all of it or what it said before."""
+        with naming(self.path(board)):
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)
+
+    def remove(self, board):
+        """Remove a board's file, for good, and what writers of it that were killed have left."""
+        with naming(self.path(board)):
+            remove_left(self.path(board))
+            os.unlink(self.path(board))
+            sync_folder(self.folder)
+
+
+def _read(path):
+    """What a file says of a claim, or None where it is not there; HeteroError where it says nothing."""
+    try:
+        found = json.loads(read_text(path, LARGEST))
+        claim = Claim(**found["claim"])
+        # An earlier release did not write down what ran.
+        ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
+        fed = Fed(**fed) if fed is not None else None
+        kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
+        _must_be_whole(kept)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
+        raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+    return kept
+
+
+def _must_be_whole(kept):
+    """ValueError for what no claim of ours can be."""
+    fields = vars(kept.claim)
+    wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
+    booleans = isinstance(kept.ran, bool) and isinstance(kept.anew, bool)
+    wrong += [] if isinstance(kept.note, str) and booleans else ["note, ran or anew"]
+    fed = vars(kept.fed) if kept.fed else {}
+    wrong += [name for name, value in fed.items() if not isinstance(value, FED_TYPES[name])]
+    if wrong or kept.state not in board_states.TRANSITIONS:
+        raise ValueError(", ".join(wrong) or "state")
+    valid_instance(kept.claim.instance)
+
+
+def _is_of(value, types):
+    number = isinstance(value, (int, float))
+    return isinstance(value, types) and not isinstance(value, bool) and not (number and not math.isfinite(value))

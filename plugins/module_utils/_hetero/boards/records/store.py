@@ -1,0 +1,297 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What hardware cannot tell: who claimed which board, the state a board is in and since when, and what happened to it.
+
+Claims are decided here, each in one transaction. Which boards fit a flavor, and what the hardware does, is for others.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+from ...core.errors import NoneFree, Refused
+from ...core.plays import play, rebuild
+from ...core.this_node import THIS_NODE
+from ...site import board_states
+from ...site.instance import key_body, valid_instance
+from ...site.owners import must_be_made, refuse_mixed, refuse_taken
+from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
+from .claim_copies import KeptClaims
+from .claim_records import Claim
+
+#: What helps an instance whose board or root does not come up again.
+AGAIN = (
+    f"when the fault is mended, {play('stop_instance', instance='{name}')} and "
+    f"{play('start_instance', instance='{name}')} bring it up; "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} gives it a new root, "
+    f"{play('terminate_instance', instance='{name}')} ends it"
+)
+#: For an instance: whoever has a board, it is refused.
+NOBODY = ""
+#: What `put` may change of a claim.
+FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
+#: Boot source of a claim that names none.
+NFS = "nfs"
+
+
+def must_be_of(claim, instance, board_name, created=()):
+    """Refused where a board was given to another instance meanwhile, or to another one of that name.
+
+    :param instance: name of an instance or request; None asks for nothing, NOBODY refuses any. A board that nobody
+        claims passes.
+    :param created: see must_be_made.
+    """
+    if claim is None:
+        return
+    if instance == NOBODY:
+        raise Refused(f"was claimed for {claim.instance} meanwhile", board_name, "nothing of it is touched: leave it")
+    if instance is not None and instance not in (claim.instance, claim.request):
+        what = f"is not {instance}'s any more, it was given to {claim.instance} meanwhile"
+        raise Refused(what, board_name, f"run this again, which looks up where {instance} is")
+    must_be_made(claim, created)
+
+
+def why_not_free(record, now):
+    """Why a board cannot be claimed, in words; None for a free one."""
+    claim = record.claim
+    instance, created = (claim.instance, claim.created) if claim else (None, now)
+    return board_states.why_not_free(record.state, record.note, instance, now - (record.since or now), now - created)
+
+
+class Store(KeptClaims):
+    """The state database of a proxy node."""
+
+    # ---- boards
+
+    def move(self, board, state, note=""):
+        """Put a board into a state. Staying in one keeps its `since`; a new note is recorded.
+
+        :raises Refused: there is no such way between the states.
+        """
+        with self._db.transaction():
+            old = self.record(board)
+            if state != old.state and state not in board_states.TRANSITIONS[old.state]:
+                ways = ", ".join(sorted(board_states.TRANSITIONS[old.state]))
+                raise Refused(
+                    f"is in state {old.state!r} and cannot go to {state!r}", f"board{board}", f"from there: {ways}"
+                )
+            if (state, note) == (old.state, old.note):
+                return
+            since = old.since if state == old.state else time.time()
+            self._upsert(board, state=state, since=since, note=note)
+            if state == board_states.ERROR:
+                self._look_again(board)
+            text = f"{old.state} → {state}" if state != old.state else f"still {state}"
+            self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
+
+    def keep_out(self, board, note):
+        """Put a board that nobody has into error; whether it was free."""
+        with self._db.transaction():
+            record = self.record(board)
+            free = record.claim is None and record.state == board_states.POWER_OFF
+            if free:
+                self.move(board, board_states.ERROR, note)
+            return free
+
+    def power_seen(self, board, power):
+        """Record what the outlet said: on or off."""
+        if power not in ("on", "off"):
+            raise ValueError(f"power {power!r}")
+        self._upsert(board, power=power, power_seen=time.time())
+
+    def _look_again(self, board):
+        """Forget what the outlet said: only a look that follows counts. The clock, which may jump, has no say in it."""
+        self._upsert(board, power=None, power_seen=None)
+
+    def _upsert(self, board, **fields):
+        with self._db.transaction():
+            self._db.write("INSERT OR IGNORE INTO boards (board, state) VALUES (?, ?)", (board, board_states.POWER_OFF))
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE boards SET {columns} WHERE board = ?", (*fields.values(), board))
+            if "state" in fields:
+                self._touched(board).moved = True
+
+    # ---- claims
+
+    def claim(
+        self,
+        request,
+        instances,
+        owner,
+        flavor,
+        image,
+        ssh_public_key,
+        candidates,
+        lease_hours=None,
+        partial=False,
+        boot_source=NFS,
+    ):
+        """Give each instance a board, the first free ones of `candidates`; one winner among any number of processes.
+
+        :param candidates: board ids, the most wanted first.
+        :param partial: fewer boards than instances will do; else all or nothing.
+        :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
+        :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
+            flavor, image or key.
+        :raises NoneFree: `facts['rejected']` says for each candidate that is not free why.
+        """
+        for instance in instances:
+            valid_instance(instance)
+        wanted = {"owner": owner, "flavor": flavor, "image": image, "ssh_public_key": ssh_public_key}
+        wanted["boot_source"] = boot_source
+        with self._db.transaction():
+            names = set(instances)
+            held = {claim.instance: claim for claim in self._claims() if claim.instance in names}
+            for claim in held.values():
+                _refuse_other(claim, wanted)
+            missing = [instance for instance in instances if instance not in held]
+            if missing:
+                refuse_taken(map(vars, self._claims()), request, instances, owner)
+            refuse_mixed(list(map(vars, self._claims() if missing else held.values())), request, list(instances))
+            free, rejected = self._free(candidates, len(missing))
+            if len(free) < len(missing) and not (partial and (free or held)):
+                raise _none_free(request, len(missing), len(free), rejected)
+            now = time.time()
+            expires = now + 3600 * lease_hours if lease_hours is not None else None
+            for instance, board in zip(missing, free):
+                held[instance] = Claim(board, instance, request, created=now, expires=expires, **wanted)
+                self._insert(held[instance])
+                self._look_again(board)
+                self.event(board, CLAIM_PHASE, f"claimed for {instance} by {owner}", instance=instance)
+        return [held[instance] for instance in instances if instance in held]
+
+    def move_claim(self, instance, candidates):
+        """Give an instance whose board is in error the next free candidate; the board stays in error.
+
+        The host key goes with the root it was made for.
+
+        :raises Refused: no such instance, its board is not in error, or it ran there: its root would stay behind.
+        :raises NoneFree: no candidate is free; the claim stays where it is.
+        """
+        with self._db.transaction():
+            old = self._must_have(instance)
+            state = self.record(old.board).state
+            if state != board_states.ERROR:
+                what = f"is on board{old.board}, which is in state {state!r}, not in error"
+                raise Refused(what, instance, "leave it there")
+            if self.has_run(old):
+                raise Refused(f"ran on board{old.board}, where its root is", instance, AGAIN.format(name=instance))
+            free, rejected = self._free([board for board in candidates if board != old.board], 1)
+            if not free:
+                raise _none_free(instance, 1, 0, rejected)
+            # What was made for it goes with the board that failed.
+            clear = "host_key = NULL, image_hash = NULL"
+            self._db.write(f"UPDATE claims SET board = ?, {clear} WHERE instance = ?", (free[0], instance))
+            self._touched(old.board).ended = old
+            self._touched(free[0]).begun = True
+            self._look_again(free[0])
+            self.event(old.board, CLAIM_PHASE, f"{instance} moved to board{free[0]}", instance=instance)
+            self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
+            return self._must_have(instance)
+
+    def release(self, board, claim, out_of_use=None):
+        """End a board's claim and put it into state power off. The caller has checked the hardware.
+
+        :param claim: the one that is to end, None for a board that nobody has.
+        :param out_of_use: why nobody gets it, where it goes into error instead.
+        :raises Refused: it is another's, who claimed it meanwhile.
+        """
+        with self._db.transaction():
+            found = self.record(board).claim
+            if found and not found.is_same(claim):
+                what = f"was claimed for {found.instance} meanwhile"
+                raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
+            self.move(board, board_states.ERROR if out_of_use else board_states.POWER_OFF, out_of_use or "")
+            if found:
+                self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
+                self._end(found)
+
+    def adopt(self, kept, state, note, why):
+        """Take over a claim that its own record has (evidence/adoption.py), in place of the one that its board has
+        here.
+        """
+        claim = kept.claim
+        with self._db.transaction():
+            for old in (self.record(claim.board).claim, self.claim_of(claim.instance)):
+                if old:
+                    self._end(old)
+            self._insert(claim)
+            # Since when it runs no record says: since it was made, as far as anybody knows.
+            since = min(claim.created, time.time()) if state == board_states.RUNNING else time.time()
+            self._upsert(claim.board, state=state, since=since, note=note)
+            self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
+            if kept.ran:
+                self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")
+
+    def forget(self, claim, why):
+        """End a claim by an operator's word; whatever its board is, has or runs stays as it is."""
+        with self._db.transaction():
+            text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
+            self.event(claim.board, RELEASE_PHASE, text, instance=claim.instance)
+            self._end(claim)
+
+    def _end(self, claim):
+        self._db.write("DELETE FROM claims WHERE board = ?", (claim.board,))
+        self._touched(claim.board).ended = claim
+
+    def put(self, instance, **fields):
+        """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
+        unknown = set(fields) - set(FIELDS)
+        if unknown:
+            raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
+        with self._db.transaction():
+            self._touched(self._must_have(instance).board).put.update(fields)
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
+
+    def _must_have(self, instance):
+        claim = self.claim_of(instance)
+        if claim is None:
+            raise Refused(f"is no instance of {THIS_NODE}", instance, "claim a board for it first")
+        return claim
+
+    def _insert(self, claim):
+        row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
+        places = ", ".join("?" for column in row)
+        self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        self._touched(claim.board).begun = True
+
+    def _free(self, candidates, count):
+        """(the first `count` free candidates, {board name: why not} of those that are not free)."""
+        now = time.time()
+        free, rejected = [], {}
+        for board, record in self.records(candidates).items():
+            why = why_not_free(record, now)
+            if why:
+                rejected[f"board{board}"] = why
+            elif len(free) < count:
+                free.append(board)
+        return free, rejected
+
+
+def _refuse_other(claim, wanted):
+    """Refused unless a claim is of this owner, flavor, image and key; neither key is shown."""
+    if claim.owner != wanted["owner"]:
+        raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
+    other = [
+        name
+        for name, same in (
+            ("flavor", claim.flavor == wanted["flavor"]),
+            ("image", claim.image == wanted["image"]),
+            ("boot source", (claim.boot_source or NFS) == wanted["boot_source"]),
+            ("ssh key", key_body(claim.ssh_public_key) == key_body(wanted["ssh_public_key"])),
+        )
+        if not same
+    ]
+    if other:
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, wanted)}), or terminate it first"
+        if "flavor" in other:
+            remedy = "terminate it first, a flavor stays"
+        raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
+
+
+def _none_free(request, wanted, free, rejected):
+    boards = "a board" if wanted == 1 else f"{wanted} boards"
+    return NoneFree(f"wants {boards}, {free or 'none'} free", request, "wait, or ask for less", rejected=rejected)

@@ -1,0 +1,251 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs on boards that have their claim and root: start, reboot, stop, over many boards in one call.
+
+Each board's lock is held all the while, one board's failure does not stop the others, and observed truth beats the
+record. The ways there are in boot/starts.py and boot/stops.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Sequence, cast
+
+from ...core.changes import Change
+from ...core.deadline import Deadline
+from ...core.descriptors import make_room
+from ...core.errors import BadInput, HeteroError, Refused
+from ...core.plays import play
+from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE
+from ...drivers.boot.driver import NFS_ROOT
+from ...drivers.boot.registry import BootDrivers
+from ...roots.ownership import has_root, is_borne_out, must_never_have_run, unproven
+from ...site import board_states
+from ...site.instance import must_be_soft_timeout
+from ..boot import soft_reboot
+from ..boot.boot_entry import ensure_entry
+from ..boot.reboots import Rebooting
+from ..boot.starts import Starting
+from ..boot.stops import Stopping
+from ..boot.used_root import note_if_used
+from ..disk import disk_boot
+from ..image.rebuilds import rebuilt_claim
+from ..power import presence
+from ..records.disk_records import withdraw
+from ..records.store import AGAIN
+from ..work.board_work import BoardWork, locked, refuse, summary
+
+if TYPE_CHECKING:
+    from ..records.proxy import Proxy
+
+#: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
+BESIDES = 120.0
+#: What to do about a board in error; repair is for those that nobody has.
+OUT_OF_USE = (
+    f"{play('stop_instance', instance='{name}')}, then {play('start_instance', instance='{name}')} or "
+    f"{play('terminate_instance', instance='{name}')}"
+)
+#: Note of a board that is off for as long as its instance's owner likes.
+STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to do it.
+
+    :param driver: a boot driver's name, or "auto" for what each board's wiring says.
+    :param kernel_source: "tftp" or "flash", or "auto" likewise.
+    :param timeout: seconds from power on to ssh, for each try.
+    :param retries: power cycles for a board that stalls before it asks for its kernel.
+    :param wait: False returns when the power is on.
+    :param image: image of boards that are not claimed yet, for a dry run.
+    :param instance: the instance or request that the boards are to be of; None does not ask.
+    :param created: when the claims were made that they are to be of; none does not ask.
+    :param boot_source: what they are to boot from; None for that of each board's claim.
+    :param keep: what is stopped stays its instance's, to be started again.
+    :param ends: the claims end afterwards; one that never had its board's power does with the board left on.
+    :param never_ran: an instance that ever ran is not stopped.
+    :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
+    :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
+    :param rebuilt: ids of boards that dry runs of a rebuild and of a power off went before.
+    """
+
+    driver: str = "auto"
+    kernel_source: str = "auto"
+    timeout: float = 300.0
+    retries: int = 1
+    wait: bool = True
+    check: bool = False
+    image: str | None = None
+    instance: str | None = None
+    created: tuple[float, ...] = ()
+    boot_source: str | None = None
+    keep: bool = False
+    ends: bool = False
+    never_ran: bool = False
+    how: str = soft_reboot.AUTO
+    soft_timeout: float = 30.0
+    rebuilt: tuple[int, ...] = ()
+
+    @property
+    def limit(self) -> float:
+        """The longest a verb can take."""
+        return self.timeout * (self.retries + 1) + self.soft_timeout + BESIDES
+
+    @property
+    def limit_with_disk(self) -> float:
+        """The same where a board may get its root unpacked to its disk first."""
+        return 2 * self.limit + disk_boot.LONGEST
+
+
+def start(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
+    """Bring boards to running; a board that runs with its own host key is left alone. Returns the module's result."""
+    return _bring_up(proxy, ids, options, "start", Starting)
+
+
+def reboot(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
+    """Have boards boot anew, by ssh or by power, and bring them to running again; claim and data stay."""
+    return _bring_up(proxy, ids, options, "reboot", Rebooting)
+
+
+def _end_of(work: BoardWork) -> str:
+    """How the maintenance of a board ends."""
+    return f"end its maintenance first: {play('maintenance', node=work.board.name, state='off')}"
+
+
+def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
+    """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
+    works, change = _works(proxy, ids, options)
+    with locked(works, "stop", Deadline(options.limit)), change.step("power"):
+        switch_off(proxy, works, options)
+    return summary(works, change)
+
+
+def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> None:
+    """Outlets off and read back, boot entries gone; the caller holds the boards' locks."""
+    drivers = BootDrivers(proxy, options.driver)
+    for work in works:
+        _name_driver(drivers, work)
+        if not work.over and work.state == board_states.MAINTENANCE:
+            refuse(work, "is in maintenance", _end_of(work))
+        if not work.over:
+            note_if_used(work)
+        if not work.over and options.never_ran:
+            try:
+                must_never_have_run(proxy, work.board, work.claim)
+            except HeteroError as error:
+                work.fail(INSTANCE, error)
+        if not work.over:
+            _look_whose(work)
+    Stopping(proxy, [work for work in works if not work.over], options).run()
+    for work in works:
+        if options.keep and not work.failed and work.claim and work.state == board_states.SHUTTING_DOWN:
+            work.move(board_states.POWER_OFF, STOPPED)
+
+
+def _look_whose(work: BoardWork) -> None:
+    """Before its power is switched: of a claim that only the database has, a board is to show the claim's key."""
+    proxy, board, claim = work.proxy, work.board, work.claim
+    if claim is None or is_borne_out(proxy, board, claim) or presence.shown(work) == presence.OWN_KEY:
+        return
+    work.unproven = unproven(board, claim)
+    if has_root(proxy, board):
+        work.refuse_unproven()
+
+
+def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way: type[Starting]) -> dict[str, Any]:
+    works, change = _works(proxy, ids, options)
+    with locked(works, verb, Deadline(options.limit)):
+        drivers = BootDrivers(proxy, options.driver, options.kernel_source)
+        for work in works:
+            _name_driver(drivers, work)
+            if not work.over and way is not Starting:
+                note_if_used(work)  # a start looks by itself, before it does anything
+            if not work.over:
+                if options.check and work.board.id in options.rebuilt:
+                    _take_as_rebuilt(work, options.image)
+                elif way is Starting or options.how != soft_reboot.SOFT:  # by ssh the board tells whose it is
+                    _look_whose(work)
+            if not work.over:
+                with change.step("boot entries"):
+                    _make_ready(work, options)
+        with change.step("disk"):
+            disk_boot.lay(proxy, [work for work in works if not work.over], options)
+        ready = [work for work in works if not work.over]
+        with change.step("boot"):
+            way(proxy, ready, options).run()
+        disk_boot.remember(ready)
+        disk_boot.doubt(ready)
+        _keep_what_ran(works)
+    return summary(works, change)
+
+
+def _keep_what_ran(works: Sequence[BoardWork]) -> None:
+    """An instance that ran before is not tried elsewhere and not taken back, whether image or board is at fault.
+
+    Nor is a request given back for its image while others of it ran.
+    """
+    ran = [work for work in works if work.claim and work.proxy.store.has_run(work.claim)]
+    for work in works:
+        if work.failed and work.blame in (BOARD, IMAGE) and work in ran:
+            work.blame = INSTANCE
+            why = f"{work.instance} ran here before, so its root and this board stay its own"
+            work.error = f"{work.error}; {why}: {AGAIN.format(name=work.instance)}"
+        elif work.failed and work.blame == IMAGE and ran:
+            work.blame = INSTANCE
+            others = ", ".join(sorted(str(other.instance) for other in ran))
+            why = f"nothing is given back, for {others} of the same request ran before"
+            work.error = f"{work.error}; {why}: ask again, or terminate {work.instance}"
+
+
+def _works(proxy: Proxy, ids: Sequence[int], options: Options) -> tuple[list[BoardWork], Change]:
+    if options.timeout < 1 or options.retries < 0:
+        raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
+    must_be_soft_timeout(options.soft_timeout)
+    if len(set(ids)) != len(ids):
+        raise BadInput("names a board twice", "boards", "name each once")
+    make_room(len(ids))
+    change = Change(options.check)
+    wanted = (options.instance, options.created)
+    return [BoardWork(proxy, proxy.board(board_id), change, *wanted) for board_id in ids], change
+
+
+def _name_driver(drivers: BootDrivers, work: BoardWork) -> None:
+    if not work.over:
+        try:
+            work.driver = drivers.of(work.board)
+        except HeteroError as error:
+            work.fail(None, error, **error.facts)
+
+
+def _take_as_rebuilt(work: BoardWork, image: str | None) -> None:
+    """In a dry run: off, and with a claim whose root is yet to be made."""
+    claim = rebuilt_claim(work.claim, image) if work.claim else None
+    work.record = replace(work.record, state=board_states.SHUTTING_DOWN, claim=claim)
+    work.as_rebuilt = True
+
+
+def _make_ready(work: BoardWork, options: Options) -> None:
+    """The boot entry, before any power; a board out of use stays out."""
+    if work.state == board_states.ERROR:
+        refuse(
+            work,
+            f"is out of use: {work.record.note or 'in error'}",
+            OUT_OF_USE.format(name=work.instance or "it"),
+            blame=BOARD,
+        )
+        return
+    if work.state == board_states.MAINTENANCE:
+        refuse(work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", _end_of(work))
+        return
+    try:
+        source = (work.claim.boot_source if work.claim else options.boot_source) or NFS_ROOT
+        if options.boot_source not in (None, source):
+            what = f"{work.instance} has boot source {source}, not {options.boot_source}"
+            raise Refused(what, work.board.name, "rebuild the instance to change it, or terminate it first")
+        ensure_entry(work, options.image)
+        if not options.check:
+            withdraw(work.proxy, work.board, cast("str", work.instance))
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)

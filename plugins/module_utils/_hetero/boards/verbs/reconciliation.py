@@ -1,0 +1,398 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records of a proxy's boards against what is true: outlets, ssh, roots, exports, boot files and entries.
+
+Says what it found of each board and mends what is safe; a tenant's running board, one in error and one in maintenance
+are looked at only, but for the record of one in error that proves that it runs. Observed truth beats the record, and
+what a board proves beats what its outlet says.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Optional, Sequence
+
+from ...core.deadline import Deadline
+from ...core.descriptors import make_room
+from ...core.errors import HeteroError, Refused
+from ...core.plays import play
+from ...drivers.boot.registry import BootDrivers
+from ...roots.ownership import about_to_go, is_lost, is_of_claim, whose_archive, whose_root
+from ...roots.provision import leftovers, put_back
+from ...site import board_states
+from ..boot.boot_entry import ensure_entry, remove_entry
+from ..evidence import adoption, unnamed_boards
+from ..evidence.adoption import PUT_BACK
+from ..evidence.discard import discard, must_be_gone
+from ..power import last_outlet, power_proof, presence
+from ..power.outlet_power import outlet_power
+from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
+from ..records import disk_records
+from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
+from ..records.lost_database import way_by_copy
+from ..work.board_work import BoardWork, locked
+from ..work.looks import PHASE, Look, Seen, not_adopted
+from .lifecycle import OUT_OF_USE, Options
+from .release import release
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...site.boards_file import Board
+    from ..records.proxy import Proxy
+
+#: Of boards, None for all; and of instances or boards, by a word.
+Ids = Optional[Iterable[int]]
+Names = Collection[str]
+#: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
+PATIENCE = 6.0
+#: Boards that are asked at one time.
+MOST_ASKED = 64
+WIPED_BY = (
+    f"put a newer backup of the database back; or, once nobody wants it, {play('repair', node='{board}')} wipes it"
+)
+#: Of an instance without root and power, and the note of its board: a database that was put back brings it back.
+LEFT_OVER = (
+    "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its "
+    "root was removed by hand, or what holds the roots is not mounted: "
+    f"{play('terminate_instance', instance='{name}')} gives the board back; "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} makes a new root"
+)
+#: State of a board that nobody has → what makes it free again.
+WAYS_BACK = {
+    board_states.ERROR: f"{play('repair', node='{board}')} makes it free again",
+    board_states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
+}
+#: What is done about a board that has power and is silent; of one that runs or boots, its tenant may have work there.
+LOOK = f"its network may be cut, or its sshd: see its cable and its console ({play('console', instance='{name}')})"
+BY_POWER = play("reboot_instance", instance="{name}", how="hard")
+LOOK_OR_CUT = f"{LOOK}; once its tenant agrees, {BY_POWER} cuts its power and boots it"
+ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
+
+
+def reconcile(
+    proxy: Proxy, ids: Ids, change: Change, timeout: float, adopt: Names = (), forget: Names = (), remove: Names = ()
+) -> dict[str, Any]:
+    """Look at the boards, and mend what is safe; the module's result.
+
+    :param ids: None for all boards.
+    :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
+    :param adopt: instances that an operator says have the boards that their records name, by the outlets that the
+        wiring names, whatever is answered there.
+    :param forget: instances that an operator says have their boards no more: what is there is another's, or the board
+        is not in the boards file and gone for good.
+    :param remove: names of boards of which an operator says that what lies here of them may go; only with all boards.
+    """
+    proxy.store.must_be_whole()
+    must_be_gone(proxy, remove)
+    boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
+    make_room(len(boards))
+    looks = [Look(Seen(proxy, board, change)) for board in boards]
+    with locked([look.work for look in looks], PHASE, Deadline(timeout)):
+        for look in looks:
+            look.begin()
+        looked = [look for look in looks if not look.work.over]
+        with change.step("outlets"):
+            _ask_outlets(proxy, looked, Deadline(timeout))
+        _ask_boards(proxy, [look for look in looked if look.work.claim and look.work.instance in forget])
+        ended = [adoption.end_by_word(proxy, look, forget) for look in looked]
+        for look in looked:
+            if not look.settled:
+                adoption.propose(proxy, look, adopt)
+        with change.step("ssh"):
+            _ask_boards(proxy, looked)
+        with change.step("mend"):
+            for look in looked:
+                if look.kept:
+                    _adopt(proxy, look, adopt)
+            somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
+            last_outlet.compare(proxy, somebodys, adopt)
+            crossed = _crossed(proxy, looked)
+            for look in looked:
+                try:
+                    _judge(proxy, look, crossed)
+                except HeteroError as error:
+                    look.note(str(error))
+            _free(proxy, [look for look in looked if look.nobodys], change)
+        for look in looked if change.check else ():
+            look.yield_to_a_verb()  # it may have begun since
+    gone, said = unnamed_boards.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
+    said.update(dict.fromkeys(gone, unnamed_boards.WOULD_BE_ENDED))  # in a dry run: others are not there any more
+    removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
+    ended = [*filter(None, ended), *gone]
+    return dict(
+        boards=[look.result for look in looks],
+        others=unnamed_boards.others(proxy, said) if ids is None else [],
+        ended=ended,
+        removed=list(removed),
+        unseen=[look.work.board.name for look in looks if look.unseen],
+        **unnamed_boards.not_ended(proxy, forget, ended),
+        not_adopted=not_adopted(looks, adopt),
+        lines=[line for look in looks for line in look.work.lines] + _lines_of(removed, change),
+        diff=change.diff,
+        seconds=change.seconds,
+        changed=any(look.work.changed for look in looks) or bool(gone or removed),
+    )
+
+
+def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:
+    """What was removed, for people."""
+    done = "would be removed" if change.check else "removed"
+    texts = {name: f"{done}: {'; '.join(there)}" for name, there in removed.items()}
+    return [dict(instance=None, node=name, phase=PHASE, text=text, seconds=None) for name, text in texts.items()]
+
+
+def _adopt(proxy: Proxy, look: Look, names: Names) -> None:
+    """One record that cannot be taken over keeps no other from it."""
+    try:
+        adoption.decide(proxy, look, names)
+    except HeteroError as error:
+        look.note(str(error))
+        look.settled = look.left = True
+
+
+def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> None:
+    seen = {look.work.board.id: {"id": look.work.board.id} for look in looks}
+    errors = outlet_power(proxy, list(seen.values()), deadline)
+    for look in looks:
+        look.power = seen[look.work.board.id]["power"]
+        if look.power is None:
+            look.unseen = True
+            look.note(f"its outlet is not known, so it is left as it is: {errors.get(look.work.pdu, 'no answer')}")
+        else:
+            look.work.power_seen(look.power)
+
+
+def _ask_boards(proxy: Proxy, looks: Sequence[Look]) -> None:
+    """Who answers ssh, on all boards that have a key to be known by: also where the outlet is off, or not known."""
+    drivers = BootDrivers(proxy)
+    asked = [look for look in looks if look.work.claim and look.work.claim.host_key]
+    for look in looks:
+        look.work.driver = drivers.of(look.work.board)
+    with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
+        for look, answer in zip(asked, threads.map(_answer, asked)):
+            look.ssh = answer
+
+
+def _answer(look: Look) -> str | None:
+    work = look.work
+    if look.power == "off" and not _lives(work):
+        return None  # as it should be
+    return presence.look(work, threading.Event(), PATIENCE * presence.strain())
+
+
+def _lives(work: BoardWork) -> bool:
+    return any(work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
+
+
+def _crossed(proxy: Proxy, looks: Sequence[Look]) -> list[str]:
+    """Names of boards that any outlet which is on may feed: one that runs while its own is off, or one that nobody has
+    by any record, whose own is not on, or is not looked at, and where somebody's root or disk is, or something answers.
+    """
+    crossed = [look.work.board.name for look in looks if look.lives_without_power]
+    if any(look.power == "on" and look.work.claim is None for look in looks):
+        unclaimed = [look.work for look in looks if look.work.claim is None and look.power != "on"]
+        with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
+            seen = threads.map(lambda work: _lives(work) or _may_be_somebodys(proxy, work.board, work.state), unclaimed)
+            crossed += [work.board.name for work, somebodys in zip(unclaimed, seen) if somebodys]
+        others = proxy.store.records(sorted(set(proxy.boards) - {look.work.board.id for look in looks}))
+        nobodys = [(proxy.board(board), record.state) for board, record in others.items() if record.claim is None]
+        crossed += [board.name for board, state in nobodys if _may_be_somebodys(proxy, board, state)]
+    return crossed
+
+
+def _may_be_somebodys(proxy: Proxy, board: Board, state: str) -> bool:
+    if whose_root(proxy, board) or whose_archive(proxy, board):
+        return True
+    return state not in WAYS_BACK and bool(disk_records.used(proxy, board))
+
+
+# ---- one board
+
+
+def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
+    work = look.work
+    if look.power is None or look.settled:
+        return
+    if _is_mended(proxy, look):
+        _in_use_again(look)
+    elif work.state in (board_states.ERROR, board_states.MAINTENANCE):
+        look.note(_out_of_use(look))
+    elif work.claim is None:
+        _nobodys(proxy, look, crossed)
+    elif look.lives_without_power:
+        runs = f"it runs {work.instance} and shows its own key"
+        seen = runs if look.ssh == OWN_KEY else f"a machine answers at {work.board.ip}"
+        look.note(f"its outlet is off, and {seen}: nothing is switched: {power_proof.PLUGS}")
+    elif (
+        look.power == "off"
+        and work.state in (board_states.RUNNING, board_states.POWER_OFF)
+        and is_lost(proxy, work.board, work.claim)
+    ):
+        _left_over(look)
+    else:
+        if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
+            look.ssh = _answer(look)  # it may have waited for just that
+        _power_of_somebodys(look)
+        _entry_of_somebodys(look)
+
+
+def _out_of_use(look: Look) -> str:
+    """That a board is kept out of use, and how it comes back."""
+    work = look.work
+    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+    if work.claim is not None:
+        way = OUT_OF_USE.format(name=work.instance)
+    else:
+        way = WAYS_BACK[work.state].format(board=work.board.name)
+    if look.power == "on":
+        return f"{why}, its outlet is on: once it is known that nobody is at work there, {way}"
+    return f"{why}: {way}"
+
+
+def _is_mended(proxy: Proxy, look: Look) -> bool:
+    """Whether a board in error runs as it should: by its own key, from its claim's root, by an outlet that no doubt is
+    about (feeding.compare notes one).
+    """
+    work = look.work
+    proven = work.state == board_states.ERROR and look.power == "on" and look.ssh == OWN_KEY
+    return proven and all(found["done"] for found in look.found) and is_of_claim(proxy, work.board, work.claim)
+
+
+def _in_use_again(look: Look) -> None:
+    work = look.work
+    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+    look.mend(f"{why}, and it runs by its outlet and shows its own key", "recorded as running")
+    if work.note(work.board.name, {"state": work.state}, {"state": board_states.RUNNING}):
+        work.move(board_states.RUNNING)
+
+
+def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
+    """A board that nobody has is off and clean; one that is not gets freed with the others.
+
+    :param crossed: names of boards that any outlet may feed that is on (_crossed).
+    """
+    work = look.work
+    whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
+    if whose:
+        way = way_by_copy(proxy, work.board.id)
+        look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}{way}")
+        return
+    if look.power == "on" and crossed:
+        names = ", ".join(crossed)
+        look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {power_proof.PLUGS}")
+        return
+    if look.power == "on" and _lives(work):
+        answers = power_proof.ANSWERS.format(ip=work.board.ip)
+        look.note(f"its outlet is on, nobody has it, and {answers}: nothing of it is touched: {PUT_BACK}")
+        return
+    done = "would be freed" if work.change.check else "off, cleaned, free"
+    used = disk_records.used(proxy, work.board)
+    if used:
+        look.note(
+            f"{used[0]}, and no claim is known: nothing of it is touched: {WIPED_BY.format(board=work.board.name)}"
+        )
+        return
+    left = leftovers(proxy, work.board)
+    if look.power == "on":
+        look.note("its outlet is on, and nobody has it", done)
+    if left:
+        look.note(f"left by nobody: {'; '.join(left)}", done)
+    if work.state != board_states.POWER_OFF:
+        look.note(f"recorded as {work.state}, and nobody has it", done)
+    look.nobodys = bool(look.found)
+
+
+def _free(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
+    """Switch off, clean and free the boards that nobody has, one PDU session for all of a PDU."""
+    release(proxy, [look.work for look in looks], Options(check=change.check))
+    for look in looks:
+        if look.work.failed:
+            for found in look.found:
+                found["done"] = None
+            look.note(f"could not be freed: {look.work.error}")
+        else:
+            look.work.changed = True
+            look.work.say(PHASE, "; ".join(f"{found['found']}: {found['done']}" for found in look.found))
+
+
+def _power_of_somebodys(look: Look) -> None:
+    """The record follows what is true; neither the outlet nor the board is touched."""
+    work, state = look.work, look.work.state
+    if look.power == "off" and state in (board_states.RUNNING, board_states.BOOTING):
+        again = f"{play('start_instance', instance=work.instance)} brings it up"
+        look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
+        if work.note(work.board.name, {"state": state}, {"state": board_states.POWER_OFF}):
+            if state == board_states.BOOTING:
+                work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
+            work.move(board_states.SHUTTING_DOWN)
+            work.move(board_states.POWER_OFF, board_states.FOUND_OFF)
+    elif look.power == "off" and state == board_states.SHUTTING_DOWN:
+        look.note("a stop or terminate was cut off: run it again")
+    elif look.power == "on" and look.ssh == OWN_KEY and state != board_states.RUNNING:
+        look.mend(f"recorded as {state}, it runs and shows its own key", "recorded as running")
+        if work.note(work.board.name, {"state": state}, {"state": board_states.RUNNING}):
+            work.move(board_states.RUNNING)
+    elif look.power == "on" and look.ssh == OTHER_KEY:
+        look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
+    elif look.power == "on" and look.ssh in (ALIVE, SILENT):
+        way = (LOOK_OR_CUT if state in (board_states.RUNNING, board_states.BOOTING) else LOOK).format(
+            name=work.instance
+        )
+        answer = "does not answer ssh" if look.ssh == SILENT else look.ssh
+        look.note(f"recorded as {state}, it is on and {answer}: not touched: {way}")
+    elif look.power == "on" and look.ssh is None:
+        look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
+
+
+def _left_over(look: Look) -> None:
+    """One of which nothing is there but the claim: it would be recorded as running, with a start as its way out."""
+    work = look.work
+    if work.state == board_states.RUNNING:
+        look.mend("recorded as running, its outlet is off", "recorded as power off")
+        if work.note(work.board.name, {"state": work.state}, {"state": board_states.POWER_OFF}):
+            work.move(board_states.SHUTTING_DOWN)
+            work.move(board_states.POWER_OFF, ROOT_GONE)
+    look.note(LEFT_OVER.format(name=work.instance))
+
+
+def _is_made(work: BoardWork) -> bool:
+    """Whether a board has what it boots from; what was cut off while it ended says more than what it has left."""
+    return bool(work.claim and work.claim.image_hash) and work.state != board_states.SHUTTING_DOWN
+
+
+def _put_back(proxy: Proxy, look: Look) -> bool:
+    """Root, export and files, as far as they lie on the proxy; nothing is written into the tenant's root.
+
+    :returns: whether something was put back.
+    """
+    work = look.work
+    if not work.claim.image_hash:
+        look.note(f"claimed for {work.instance}, not made ready yet")
+    try:
+        missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
+    except Refused:
+        look.left = True  # whose its root is
+        raise
+    going = about_to_go(proxy, work.board, work.claim)
+    if going:
+        look.note(going)
+    if missing:
+        look.mend(f"missing: {', '.join(missing)}", "would be put back" if work.change.check else "put back")
+    return bool(missing) and not work.change.check
+
+
+def _entry_of_somebodys(look: Look) -> None:
+    """A boot entry where the board is on, none where it is off."""
+    work, check = look.work, look.work.change.check
+    if not _is_made(work):
+        return
+    boots = look.power == "on" and work.state in (board_states.RUNNING, board_states.BOOTING)
+    before, work.changed = work.changed, False
+    (ensure_entry if boots else remove_entry)(work)
+    changed, work.changed = work.changed, before
+    if changed and boots:
+        look.mend("its boot entry is missing, or another", "would be written" if check else "written")
+    elif changed:
+        look.mend("a boot entry although it is off", "would be removed" if check else "removed")

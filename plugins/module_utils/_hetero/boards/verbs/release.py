@@ -1,0 +1,65 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From whoever had a board to nobody: stop it, remove what it boots from, wipe its disks, see that nothing is left, end
+its claim.
+
+Playbook terminate_instance takes the same steps as modules of their own, so that a person sees each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable, Sequence
+
+from ...core.errors import HeteroError, naming
+from ...roots.provision import remove
+from ..disk.wipes import wipe_beside
+from ..evidence.free_boards import give_back, is_left_on
+from ..records.disk_records import unwiped
+from .lifecycle import switch_off
+
+if TYPE_CHECKING:
+    from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
+    from .lifecycle import Options
+
+
+def release(proxy: Proxy, works: Sequence[BoardWork], options: Options, later: list[BoardWork] | None = None) -> None:
+    """Free boards whose locks the caller holds, each by itself; an error is its work's, and the next try goes on there.
+
+    :param works: BoardWork of each board, locked and read; one that is over is left alone.
+    :param later: a list that gets the works whose boards are off and cleaned, and whose disks are yet to be wiped: that
+        may take hours. They are not freed. None has the disks wiped now.
+    """
+    works = [work for work in works if not work.over]
+    switch_off(proxy, works, replace(options, ends=True))
+    _each(works, lambda work: remove(proxy, work.board, work.change, work.say))
+    if later is not None:
+        _each(works, lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
+        works = [work for work in works if work not in later]
+    wipe_beside(proxy, [work for work in works if not work.failed], options)
+    _each(works, lambda work: _give_back(proxy, work))
+
+
+def _each(works: Sequence[BoardWork], step: Callable[[BoardWork], object]) -> None:
+    for work in works:
+        if not work.failed:
+            try:
+                with naming(work.board.name):
+                    step(work)
+            except HeteroError as error:
+                work.fail(None, error, **error.facts)
+
+
+def _is_to_be_wiped(proxy: Proxy, work: BoardWork) -> bool:
+    return bool(unwiped(proxy, work.board)) and not is_left_on(proxy, work.board, work.claim)
+
+
+def _give_back(proxy: Proxy, work: BoardWork) -> None:
+    claim = work.claim
+    if claim:
+        work.note(f"{work.board.name} claim", {"instance": claim.instance, "owner": claim.owner}, {})
+    if not work.change.check:
+        give_back(proxy, work.board, claim, work.board.name, "look what holds it, then run this again", on=True)
+        work.record = proxy.store.record(work.board.id)

@@ -1,0 +1,380 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a request (an instance by flavor) to claimed boards and back: which boards fit, which are free, what is said.
+
+Who wins a race is the store's to say; the hardware is only asked whether anything is left before a board is given back.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.descriptors import make_room
+from ...core.errors import BadInput, HeteroError, NoneFree, Refused
+from ...core.locks import lock
+from ...core.plays import play
+from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
+from ...images.capacity import no_image, without_room
+from ...images.choice import images_of
+from ...images.room import room_of, size_of
+from ...roots.machine_identity import must_be_keys
+from ...scheduling.fit import TOLERANCE, describe, rejections, summary
+from ...scheduling.flavor_check import validate
+from ...site import board_states
+from ...site.image_names import valid_image
+from ...site.instance import must_be_free_word, valid_instance
+from ...site.leases import must_be_hours
+from ...site.node_clock import begin_lease
+from ...site.owners import is_of, must_be_made, must_be_numbers, names_of
+from ..evidence.adoption import catch_up
+from ..evidence.free_boards import RECONCILE, give_back, in_the_way, left_by, somebodys
+from ..evidence.unclaimed_instances import refuse_unclaimed
+from ..power.last_outlet import Feeds
+from ..records.board_records import Record
+from ..records.store import why_not_free
+from .board_leases import REAPER
+from .each_board import board_of, must_own
+from .info import claim_fields
+
+#: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
+MOST = 10000
+#: Letters of an owner, of a flavor: what a claim's record holds beside keys (claim_records.LARGEST), many times over.
+LONGEST = 1 << 16
+#: What helps an instance whose board is not free to be repaired.
+SOMEBODYS = (
+    f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
+    f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
+    "takes the board"
+)
+GIVEN_BACK = "off and clean, given back"
+NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for; `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
+
+    :param numbers: which of them this node is asked for, where others have the rest; none for all.
+    """
+
+    request: str
+    owner: str
+    flavor: dict
+    image: str
+    ssh_public_key: str
+    board: int | None = None
+    count: int = 1
+    partial: bool = False
+    lease_hours: float | None = None
+    move: bool = False
+    tolerance: float = TOLERANCE
+    boot_source: str = NFS_ROOT
+    numbers: tuple = ()
+
+    @property
+    def instances(self):
+        return names_of(self.request, self.count, self.numbers)
+
+    @property
+    def many(self):
+        """`3 ` before a flavor, nothing for one."""
+        return "" if self.count == 1 else f"{len(self.instances)} "
+
+    def check(self):
+        """BadInput for what no node could serve."""
+        must_be_free_word(valid_instance(self.request))
+        if not self.owner.strip():
+            raise BadInput("is empty", "owner", "say who asks")
+        if not self.image.strip():
+            raise BadInput("is empty", "image", "name an image of the store")
+        valid_image(self.image)
+        validate(self.flavor)
+        if not self.flavor.get("name"):
+            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
+        must_be_keys(self.ssh_public_key)
+        for name, given in (("owner", self.owner), ("flavor", self.flavor)):
+            if len(json.dumps(given)) > LONGEST:
+                raise BadInput(f"has more than {LONGEST} letters", name, "say it in fewer")
+        if not 1 <= self.count <= MOST:
+            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
+        must_be_numbers(self.numbers, self.count)
+        if self.count > 1 and self.board is not None:
+            raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
+        if self.lease_hours is not None:
+            must_be_hours(self.lease_hours, "lease_hours")
+        if not 0 <= self.tolerance < 1:
+            raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
+
+
+def line(instance, node, phase, text, seconds=None):
+    """One line for people, as the progress display shows them."""
+    return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
+
+
+def present(proxy, wish, change):
+    """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
+
+    :returns: boards (the claims), rejected, rejected_lines, lines.
+    :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
+    """
+    wish.check()
+    if wish.lease_hours is not None:
+        begin_lease(proxy.store, REAPER, change.check)
+    make_room(len(wish.instances))
+    pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
+    promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)
+    unfit = _unfit(proxy, wish, pool, promises, sizes)
+    fit = [board for board in pool if not unfit[board.name]]
+    store, feeds = proxy.store, Feeds(proxy)
+    if not all(map(store.claim_of, wish.instances)):
+        refuse_unclaimed(proxy, wish.request, set(wish.instances))
+    with store.transaction(dry=change.check):
+        records = store.records([board.id for board in fit])
+        now = time.time()
+        others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
+        busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
+        wanted = {name: sizes[name] for name, why in busy.items() if why is None}
+        full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
+        busy.update(full)
+        fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(wish.instances))
+        busy.update(fed)
+        free = sum(1 for why in busy.values() if why is None)
+        rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
+        rejected = {name: reasons for name, reasons in rejected.items() if reasons}
+        names = set(wish.instances)
+        known = [claim for claim in store.claims() if claim.instance in names]
+        known = [catch_up(proxy, claim) for claim in known]
+        before = {claim.instance: claim for claim in known}
+        _refuse_moved(proxy, before)
+        try:
+            open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
+            moved = _claim_and_move(store, wish, open_to_all)
+        except NoneFree as none:
+            raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
+        # Read back, inside the transaction so that check mode sees what would be.
+        after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
+        for claim in after:
+            old = before.get(claim.instance)
+            change.note(claim.instance, _shown(old) if old else {}, _shown(claim))
+        own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
+        rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
+        lines = [line(wish.request, "", "", _headline(wish, pool, fit, free, before, after))]
+        for instance, why in moved.items():
+            old, new = before[instance].board, store.claim_of(instance).board
+            lines.append(line(instance, f"board{old}", "claim", f"{why}; {instance} moves to board{new}"))
+        return {
+            "boards": [
+                claim_fields(proxy.boards.get(claim.board), store.record(claim.board), ran=store.has_run(claim))
+                for claim in after
+            ],
+            "rejected": rejected,
+            "rejected_lines": summary(rejected),
+            "lines": lines,
+        }
+
+
+def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(), left=(), on=False):
+    """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
+
+    :param request: None gives back `board`, which was in error and which nobody claims any more.
+    :param owner: where given, another owner's claim is refused.
+    :param board: where given, only this board of the request.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
+    :param created: where given, a claim that was made at another time is refused.
+    :param left: boards that stay claimed.
+    :param on: what never had its board's power ends although the board is on (free.give_back).
+    :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
+    """
+    if request is None:
+        return _unclaimed(proxy, proxy.board(board), deadline, change)
+    valid_instance(request)
+    notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
+    result["lines"] += notes
+    for claim in proxy.store.claims():
+        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
+            continue
+        try:
+            must_own(claim, owner)
+            must_be_made(claim, created)
+            _release(proxy, claim, deadline, change, result, on)
+        except HeteroError as error:
+            result["errors"][claim.instance] = str(error)
+            result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
+    if result["errors"]:
+        result.update(failed=True, msg="\n".join(result["errors"].values()))
+    return result
+
+
+def _fed(feeds, boards, count):
+    """{board name: why nobody gets it} of those whose outlet feeds another's, until so many are found that do not."""
+    found: dict = {}
+    for board in boards:
+        try:
+            why = feeds.feeds_another(board)
+        except HeteroError:
+            why = None  # it has no outlet: whoever switches it is told
+        if why:
+            found[board.name] = f"{why} {RECONCILE}"
+        else:
+            count -= 1
+        if not count:
+            break
+    return found
+
+
+def _refuse_moved(proxy, claims):
+    """Refused where an instance has another board by the record of its claim than by the database: it moved since."""
+    for number in proxy.store.kept_boards():
+        try:
+            kept = proxy.store.kept(number)
+        except HeteroError:
+            continue  # its board is given to nobody
+        board, claim = proxy.boards.get(number), claims.get(kept.claim.instance) if kept else None
+        if claim and claim.board != number and (board is None or left_by(proxy, board, Record(number))):
+            what = f"has board{number} by the record of its claim, and the database has it on board{claim.board}"
+            remedy = f"run {play('reconcile')}, which adopts what proves itself"
+            if board is None:
+                remedy = f"add board{number} to the boards file, then {remedy}"
+            raise Refused(what, claim.instance, remedy)
+
+
+def _root_sizes(proxy, wish, pool):
+    """{board name: bytes that its root takes on the proxy}."""
+    return {board.name: 0 if wish.boot_source == DISK_ROOT else size_of(proxy, board, wish.flavor) for board in pool}
+
+
+def _unfit(proxy, wish, pool, promises, sizes):
+    """{board name: why it cannot serve the wish whoever has what}; what comes last is said only where all else fits."""
+    images, found = images_of(proxy), {}
+    for board in pool:
+        why = rejections(wish.flavor, board, wish.tolerance)
+        if wish.boot_source == DISK_ROOT and not proxy.disks(board):
+            why.append("no disk to boot from is configured for it")
+        why += [] if why else filter(None, [no_image(wish.image, images, board.arch)])
+        why += [] if why or not promises.never(sizes[board.name]) else [promises.why(sizes[board.name])]
+        found[board.name] = why
+    return found
+
+
+def _claim_and_move(store, wish, fit):
+    """Claim all instances; where asked, move those on a board in error. Returns {moved instance: why}."""
+    moved = {}
+    claims = store.claim(
+        wish.request,
+        wish.instances,
+        wish.owner,
+        wish.flavor,
+        wish.image,
+        wish.ssh_public_key,
+        fit,
+        lease_hours=wish.lease_hours,
+        partial=wish.partial,
+        boot_source=wish.boot_source,
+    )
+    for claim in claims:
+        record = store.record(claim.board)
+        if wish.move and record.state == board_states.ERROR:
+            store.move_claim(claim.instance, fit)
+            moved[claim.instance] = why_not_free(record, time.time())
+        elif wish.board not in (None, claim.board):
+            what = f"has board{claim.board}, not board{wish.board}"
+            raise Refused(what, claim.instance, "leave out option board, or terminate it first")
+    return moved
+
+
+def _release(proxy, claim, deadline, change, result, on):
+    """Give one board back, under its lock."""
+    start = time.monotonic()
+    board = board_of(proxy, claim)
+    name = board.name
+    if change.check:
+        # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
+        text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
+        result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
+    else:
+        with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
+            if proxy.store.record(board.id).claim != claim:
+                raise Refused("was changed by somebody else just now", claim.instance, "run this again")
+            terminate = play("terminate_instance", instance=claim.instance)
+            remedy = f"stop the board and remove its image first ({terminate} does both)"
+            give_back(proxy, board, claim, claim.instance, remedy, on)
+        seconds = round(time.monotonic() - start, 3)
+        text = _given_back(proxy, board)
+        result["lines"].append(line(claim.instance, name, "release", text, seconds))
+    change.note(claim.instance, _shown(claim), {})
+    result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
+
+
+def _given_back(proxy, board):
+    """How a board is whose claim was ended, in words."""
+    record = proxy.store.record(board.id)
+    if record.state == board_states.ERROR:
+        way = play("repair", node=board.name)
+        return f"its claim is ended; {board.name} is kept out of use ({way} switches it off): {record.note}"
+    left = left_by(proxy, board, record)
+    return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
+
+
+def _nothing_yet() -> dict[str, Any]:
+    """What is returned of boards that are given back, before the first is."""
+    return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
+
+
+def _unclaimed(proxy, board, deadline, change):
+    """Make a board free that left the state error: switched off and cleaned, but without a claim to end."""
+    result = _nothing_yet()
+    with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
+        record = proxy.store.record(board.id)
+        if record.claim:
+            remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
+            raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
+        whose = left_by(proxy, board, record)
+        if whose:
+            remedy = f"have {play('reconcile')} adopt it, or clean the board by its own module"
+            raise Refused(whose, board.name, remedy)
+        if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
+            remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
+            give_back(proxy, board, None, board.name, remedy)
+    return result
+
+
+def _shown(claim):
+    """The fields of a claim that a diff shows."""
+    expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(claim.expires)) if claim.expires else None
+    return {
+        "board": f"board{claim.board}",
+        "request": claim.request,
+        "owner": claim.owner,
+        "flavor": claim.flavor.get("name"),
+        "image": claim.image,
+        "boot_source": claim.boot_source,
+        "ssh_public_key": claim.ssh_public_key,
+        "expires": expires,
+    }
+
+
+def _headline(wish, pool, fit, free, before, after):
+    """`wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
+    wants = f"wants {wish.many}{wish.flavor['name']}"
+    old = {claim.board for claim in before.values()}
+    chosen = [f"board{claim.board}" for claim in after if claim.board not in old]
+    if not chosen:
+        return f"{wants}: has {', '.join(f'board{claim.board}' for claim in after)}"
+    fitting = f"{len(fit)} of {len(pool)} boards fit" + (f", {free} free" if free < len(fit) else "")
+    asked = len(wish.instances)
+    short = f" ({len(after)} of {asked})" if len(after) < asked else ""
+    return f"{wants}: {fitting}, {', '.join(chosen)} chosen{short}"
+
+
+def _no_node(wish, missing, free, rejected, unfit):
+    """`bob wants tgx.8x8 (…): no node.` and why for each board, as tour section 3 shows it."""
+    wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
+    lines = summary(rejected) or ["the boards file names no boards"]
+    found = "no node" if not free else f"{free} of {missing} nodes"
+    text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
+    unfit = {name: reasons for name, reasons in unfit.items() if reasons}
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)

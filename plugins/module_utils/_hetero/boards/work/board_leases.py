@@ -1,0 +1,67 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long an instance may keep its board: setting the end of its lease.
+
+Ending what is over is nodes/proxy/reap.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ...core.errors import HeteroError, Refused
+from ...core.plays import play
+from ...roots.ownership import is_gone, refuse_anothers
+from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
+from ...site.node_clock import extend_lease
+from ..evidence.adoption import unknown_lease
+from .each_board import each, ids_of, must_own
+
+PHASE = "lease"
+NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
+#: Verb of `hetero` that ends leases.
+REAPER = "reap"
+
+
+def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
+    """Let the lease of an instance, or of all instances of a request, end `hours` from now; the module's result.
+
+    :param owner: where given, another owner's lease is refused.
+    :param hours: 0 takes the end away.
+    :param created: when the claims were made that are meant; none does not ask.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
+    """
+    must_be_hours(hours, "hours", endless=True)
+    late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
+
+    def one(board, claim, report):
+        if claim is None:
+            raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
+        must_own(claim, owner)
+        refuse_anothers(proxy, board, claim)
+        if is_gone(proxy, board, claim):
+            raise Refused(ENDS, claim.instance, END)
+        now = time.time()
+        expires = end(hours, claim.expires, now)
+        changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
+        if changed:
+            unknown = unknown_lease(proxy, replace(claim, expires=expires))
+            doubt = NOT_ENDED.format(what=unknown[0], name=claim.instance) if unknown else ""
+            if not change.check:
+                expires = _put(proxy, claim, expires)
+            report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}{late}")
+        return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
+
+    return each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, [], request, created)
+
+
+def _put(proxy, claim, expires):
+    """Write the end of a lease down; what is read back is what holds."""
+    proxy.store.put(claim.instance, expires=expires)
+    found = proxy.store.claim_of(claim.instance)
+    if found is None or not found.is_same(claim) or found.expires != expires:
+        what = f"the lease of {claim.instance} does not read back as it was written"
+        raise HeteroError(what, proxy.store.path, "see what else writes there, then run this again")
+    return found.expires

@@ -1,0 +1,144 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards and claims as the modules return them: what the boards file says and what is recorded. Reads only.
+
+What the PDUs say just now is in power/outlet_power.py, so that only those who ask need their drivers.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ...core.errors import BadInput, HeteroError
+from ...images.choice import images_of
+from ...images.room import room_of
+from ...site import board_states
+from ..evidence.free_boards import somebodys
+from ..evidence.record_notes import told_of_record
+from ..evidence.unclaimed_instances import unclaimed
+from ..power.last_outlet import Feeds
+
+#: Events of a board that can be asked for at once; more is a slip of the pen.
+MOST_EVENTS = 10000
+
+
+def claim_fields(board, record, claim=None, ran=None):
+    """A claim and the board it has.
+
+    :param board: None where the boards file does not name it any more.
+    :param claim: one that has just ended, or was read by itself (default: the record's).
+    :param ran: whether it ever ran there; None where nobody looked.
+    """
+    claim = claim or record.claim
+    return {
+        **({} if ran is None else {"ran": ran}),
+        "instance": claim.instance,
+        "request": claim.request,
+        "board": claim.board,
+        "name": f"board{claim.board}",
+        "ip": board.ip if board else None,
+        "mac": board.mac if board else None,
+        "owner": claim.owner,
+        "flavor": claim.flavor.get("name"),
+        "image": claim.image,
+        "created": claim.created,
+        "expires": claim.expires,
+        "host_key": claim.host_key,
+        "image_hash": claim.image_hash,
+        "boot_source": claim.boot_source,
+        "state": record.state,
+    }
+
+
+def board_fields(board, record, now, wiring):
+    """A board with its columns, its record, its claim's main fields and what feeds it; None for what is not known."""
+    claim = record.claim
+    disks = wiring.get("disk") or []
+    # A clock that was set back must not make a time span negative.
+    seconds = None if record.since is None else round(max(0.0, now - record.since), 3)
+    return dict(
+        board.columns,
+        name=board.name,
+        arch=board.arch,
+        geometry=board.geometry,
+        state=record.state,
+        since=record.since,
+        since_seconds=seconds,
+        note=record.note,
+        error=record.note if record.state == board_states.ERROR else None,
+        power=record.power,
+        power_seen=record.power_seen,
+        pdu=wiring.get("pdu"),
+        outlet=str(wiring["outlet"]) if "outlet" in wiring else None,
+        disks=[disks] if isinstance(disks, str) else list(disks),
+        instance=claim.instance if claim else None,
+        request=claim.request if claim else None,
+        owner=claim.owner if claim else None,
+        flavor=claim.flavor.get("name") if claim else None,
+        image=claim.image if claim else None,
+        created=claim.created if claim else None,
+        expires=claim.expires if claim else None,
+        lease_seconds=round(claim.expires - now, 3) if claim and claim.expires else None,
+        host_key=claim.host_key if claim else None,
+    )
+
+
+def _told(proxy, boards, records):
+    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has
+    is not switched, and which record of a claim is lost or cannot be read.
+    """
+    try:
+        feeds = Feeds(proxy)
+    except HeteroError:
+        feeds = None  # who may not read the records of claims
+    told, lost = {}, {claim.board for claim in proxy.store.lost()} if feeds else set()
+    for board in boards:
+        record = records[board.id]
+        note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
+        of_record = told_of_record(proxy, board, record, lost) if feeds else None
+        told[board.id] = replace(record, note="; ".join(filter(None, (note, of_record))))
+    return told
+
+
+def _doubt(feeds, board, claim):
+    try:
+        return str((feeds.doubt(board, claim) if feeds and claim else None) or "")
+    except HeteroError:
+        return ""  # it has no outlet: whoever switches it is told
+
+
+def information(proxy, ids=None, instance=None, events=0):
+    """What board_info returns: boards and claims, what roots are promised, which images there are.
+
+    :param ids: only these boards; BadInput for one that does not exist.
+    :param instance: only the boards of this instance or request.
+    :param events: how many of its newest events each board comes with.
+    """
+    if not 0 <= events <= MOST_EVENTS:
+        raise BadInput(f"is {events}", "events", f"give 0 to {MOST_EVENTS}")
+    boards = [proxy.board(key) for key in (sorted(proxy.boards) if ids is None else ids)]
+    claims = proxy.store.claims()
+    if ids is not None:
+        asked = {board.id for board in boards}
+        claims = [claim for claim in claims if claim.board in asked]
+    if instance is not None:
+        claims = [claim for claim in claims if instance in (claim.instance, claim.request)]
+        asked = {claim.board for claim in claims}
+        boards = [board for board in boards if board.id in asked]
+    records = proxy.store.records({board.id for board in boards} | {claim.board for claim in claims})
+    now = time.time()
+    told = _told(proxy, boards, records)
+    found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
+    for fields in found:
+        newest = proxy.store.newest_events(fields["id"], events) if events else []
+        fields["events"] = [dict(vars(event)) for event in newest]
+    return {
+        "boards": found,
+        "claims": [claim_fields(proxy.boards.get(claim.board), records[claim.board], claim) for claim in claims],
+        "roots": dict(room_of(proxy).fields, root_gb=proxy.config["root_gb"]),
+        "images": images_of(proxy),
+        "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
+        "pdu_errors": {},
+    }

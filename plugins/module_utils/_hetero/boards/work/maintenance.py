@@ -1,0 +1,78 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An operator takes a board out of use, and puts it back: nothing is switched or removed, only looked at.
+
+A board comes back only when its outlet is read as off and nothing is left on it.
+"""
+
+from __future__ import annotations
+
+from ...core.errors import Refused
+from ...roots.provision import leftovers
+from ...site import board_states
+from ..power.last_outlet import Feeds
+from ..power.outlet_power import outlet_power
+from ..records.disk_records import used
+from .each_board import each
+
+PHASE = "maintenance"
+
+
+def begin(proxy, ids, reason, change, deadline):
+    """Take boards out of use; the module's result. Only a board that nobody has goes."""
+
+    def one(board, claim, report):
+        record = proxy.store.record(board.id)
+        if claim:
+            what = f"is {record.state}, and {claim.instance} of {claim.owner} has it"
+            raise Refused(what, board.name, f"have it terminated first (instance={claim.instance})")
+        if record.state not in (board_states.POWER_OFF, board_states.ERROR, board_states.MAINTENANCE):
+            raise Refused(f"is {record.state}", board.name, "repair it first")
+        changed = _note(change, board, record, board_states.MAINTENANCE, reason)
+        if changed:
+            if not change.check:
+                proxy.store.move(board.id, board_states.MAINTENANCE, reason)
+            report(PHASE, f"on: {reason}")
+        return dict(changed=changed, state=board_states.MAINTENANCE, note=reason)
+
+    return each(proxy, ids, PHASE, one, change, deadline, [])
+
+
+def end(proxy, ids, change, deadline):
+    """Put boards back to the free ones; the module's result. One that is on, or not clean, stays out of use."""
+
+    def one(board, claim, report):
+        record = proxy.store.record(board.id)
+        changed = record.state == board_states.MAINTENANCE
+        if changed:
+            left = _left(proxy, board, deadline)
+            others = Feeds(proxy).doubt(board, None) if left else None
+            if others:
+                raise Refused(f"stays in maintenance: {others}", board.name, others.remedy)
+            if left:
+                pdu, outlet = proxy.outlet(board)
+                remedy = f"switch {pdu} outlet {outlet} off (pdu_power), remove the rest (board_image, state absent; "
+                remedy += "board_wipe for its disks)"
+                raise Refused(f"stays in maintenance: {'; '.join(left)}", board.name, remedy)
+            _note(change, board, record, board_states.POWER_OFF, "")
+            if not change.check:
+                proxy.store.power_seen(board.id, "off")
+                proxy.store.move(board.id, board_states.POWER_OFF)
+            report(PHASE, "off: its outlet is off, nothing is left on it")
+        return dict(changed=changed, state=board_states.POWER_OFF if changed else record.state, note="")
+
+    return each(proxy, ids, PHASE, one, change, deadline, [])
+
+
+def _left(proxy, board, deadline):
+    """What keeps a board from being free, as texts: its outlet as the PDU says now, and what lies here for it."""
+    proxy.outlet(board)
+    seen = {"id": board.id}
+    errors = outlet_power(proxy, [seen], deadline)
+    outlet = [] if seen["power"] == "off" else [f"its outlet is {seen['power'] or 'not known'}"]
+    return [*outlet, *errors.values(), *leftovers(proxy, board), *used(proxy, board)]
+
+
+def _note(change, board, record, state, note):
+    return change.note(board.name, {"state": record.state, "note": record.note}, {"state": state, "note": note})

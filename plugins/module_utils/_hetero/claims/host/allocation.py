@@ -1,0 +1,336 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who gets which GPU: what the kernel and the table say of each, reconciled, and then the choice; in the caller's
+transaction, so that of any number of askers one gets it.
+
+Knows nothing of how a GPU is given; a holder is a container's key, or an instance that has no container yet.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Container, Iterable, Mapping, Protocol, Sequence, TypeVar, cast
+
+from ...core.errors import BadInput, NoneFree, Refused
+from ...site.instance import age
+
+#: States of an allocation: written down before any write; proven; being taken back.
+ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
+PHASE = "gpu"
+RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What somebody asks for: so many GPUs, or these.
+
+    :param count: how many it is to have; None where `gpus` says which.
+    :param arch: architecture, such as fermi; None takes any.
+    :param gpus: addresses, UUIDs or indexes.
+    :param share: others may have them too.
+    """
+
+    count: int | None = None
+    arch: str | None = None
+    gpus: tuple[str, ...] = ()
+    share: bool = False
+
+    def check(self) -> None:
+        """BadInput for what cannot be meant."""
+        if (self.count is None) == (not self.gpus):
+            raise BadInput("is asked for by number and by name, or not at all", "GPU", "give one of count and gpus")
+        if self.count is not None and self.count < 1:
+            raise BadInput(f"is {self.count}", "count", "ask for 1 or more")
+
+    def __str__(self) -> str:
+        what = "GPU" if self.arch is None else f"{self.arch} GPU"
+        if self.gpus:
+            return f"{what} {', '.join(map(str, self.gpus))}"
+        return f"{self.count} {what}{'s' if self.count != 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A GPU given to a holder.
+
+    :param wanted: the request it comes from: another host serves that with other GPUs.
+    :param nodes: (path, kind, major, minor) of the GPU's own nodes, to be closed where the GPU itself is gone.
+    """
+
+    address: str
+    holder: str
+    uuid: str | None
+    share: bool
+    state: str
+    since: float
+    wanted: Wanted
+    nodes: tuple[tuple[str, str, int | None, int], ...] = ()
+    persistent: bool = True
+    method: str = "host"
+
+
+class Device(Protocol):
+    """What may be given, as far as its place says which to take."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def numa_node(self) -> int | None: ...
+
+
+class Node(Protocol):
+    """A device node of a GPU: its path, and what tells it, (kind, major, minor)."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def number(self) -> tuple[str, int | None, int]: ...
+
+
+class Gpu(Device, Protocol):
+    """A GPU that discovery found (devices/gpus/discovery.py)."""
+
+    @property
+    def uuid(self) -> str | None: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def arch(self) -> str | None: ...
+    @property
+    def nodes(self) -> Sequence[Node]: ...
+    @property
+    def healthy(self) -> bool: ...
+    @property
+    def why_unhealthy(self) -> str | None: ...
+    @property
+    def unsupported(self) -> str | None: ...
+
+
+class Reach(Protocol):
+    """What a running container can do with a GPU."""
+
+    @property
+    def holder(self) -> str: ...
+    @property
+    def container(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
+class Seen(Protocol):
+    """What the kernel says: who can open a GPU, and whether a holder lives."""
+
+    def open(self, address: str) -> Iterable[Reach]: ...
+    def is_there(self, holder: str) -> bool: ...
+
+
+class Claim(Protocol):
+    """What an instance has; by its holder its GPUs are allocated."""
+
+    @property
+    def holder(self) -> str: ...
+
+
+class Table(Protocol):
+    """The host's table of allocations, with its claims and events (the store's)."""
+
+    def allocations(self, holder: str | None = None) -> list[Allocation]: ...
+    def grant(self, allocation: Allocation) -> None: ...
+    def free(self, allocation: Allocation) -> None: ...
+    def claims(self) -> Sequence[Claim]: ...
+    def instance_of(self, holder: str) -> str | None: ...
+
+    def event(
+        self, instance: str | None, phase: str, text: str, seconds: float | None = None, address: str | None = None
+    ) -> int: ...
+
+
+AnyDevice = TypeVar("AnyDevice", bound=Device)
+AnyGpu = TypeVar("AnyGpu", bound=Gpu)
+
+
+def allocate(
+    store: Table,
+    holder: str,
+    wanted: Wanted,
+    gpus: Sequence[Gpu],
+    live: Callable[[], Seen],
+    persistent: bool = True,
+    method: str = "host",
+) -> list[Allocation]:
+    """Write down which GPUs `holder` has; those that it has already stay.
+
+    :param live: asks the kernel who can open which GPU.
+    :returns: its allocations that serve the request, by address.
+    :raises NoneFree: `facts['rejected']` says for each GPU that is not given why.
+    :raises Refused: a GPU that it has is no more on this host.
+    """
+    wanted.check()
+    named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
+    seen = live()
+    forget_the_gone(store, seen)
+    follow_the_moved(store, gpus)
+    table = store.allocations()
+    _none_lost(holder, table, gpus)
+    rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
+    fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
+    rejected = {address: why for address, why in rejected.items() if why}
+    own = {row.address for row in table if row.holder == holder and row.state != DETACHING}
+    count = len(named) if named else cast("int", wanted.count)
+    chosen = choose(fit, own, count)
+    if len(chosen) < count:
+        raise _none_free(holder, wanted, chosen, rejected)
+    rows = {row.address: row for row in table if row.holder == holder}
+    given = []
+    for gpu in chosen:
+        row = rows.get(gpu.address)
+        new = _row(row, gpu, holder, wanted, persistent, method)
+        if new != row:
+            store.grant(new)
+        if row is None:
+            shared = ", shared" if wanted.share else ""
+            store.event(store.instance_of(holder), PHASE, f"allocated to {holder}{shared}", address=gpu.address)
+        given.append(new)
+    return sorted(given, key=lambda row: row.address)
+
+
+def _row(row: Allocation | None, gpu: Gpu, holder: str, wanted: Wanted, persistent: bool, method: str) -> Allocation:
+    fields: dict[str, Any] = dict(share=wanted.share, wanted=wanted, persistent=persistent, method=method)
+    fields["nodes"] = tuple((node.path, *node.number) for node in gpu.nodes)
+    if row is None:
+        return Allocation(gpu.address, holder, gpu.uuid, state=ATTACHING, since=time.time(), **fields)
+    return replace(row, uuid=gpu.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
+
+
+def write_again(store: Table, row: Allocation) -> bool:
+    """Have a table that was lost say what a holder has, as shared where others have it too.
+
+    :returns: whether that is new. What was asked for stays what it was.
+    """
+    rows = [one for one in store.allocations() if one.address == row.address]
+    if any(one.holder == row.holder for one in rows):
+        return False
+    for other in rows:
+        store.grant(replace(other, share=True))
+    store.grant(replace(row, share=row.share or bool(rows)))
+    store.event(store.instance_of(row.holder), PHASE, f"{row.holder} has it: written down again", address=row.address)
+    return True
+
+
+def _none_lost(holder: str, table: Iterable[Allocation], gpus: Sequence[Gpu]) -> None:
+    """A GPU that vanished is said, not replaced in silence: its holder may be in the middle of something."""
+    lost = [row for row in table if row.holder == holder and gpu_of(row.address, row.uuid, gpus) is None]
+    if lost:
+        names = ", ".join(f"{row.address} ({row.uuid})" for row in lost)
+        remedy = "put it back, or detach it (module hetero.compute.lxc_gpu_attach, state detached) and ask again"
+        raise Refused(f"has GPU {names}, which is no more on this host", short(holder), remedy)
+
+
+def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
+    """A GPU that is in another slot now (the same UUID) stays its holder's; [(row as it was, GPU)]."""
+    moved = []
+    for row in store.allocations():
+        gpu = gpu_of(row.address, row.uuid, gpus)
+        if gpu is not None and gpu.address != row.address:
+            moved.append((row, gpu))
+    for row, _gpu in moved:
+        store.free(row)
+    for row, gpu in moved:
+        nodes = tuple((node.path, *node.number) for node in gpu.nodes)
+        store.grant(replace(row, address=gpu.address, nodes=nodes))
+        store.event(store.instance_of(row.holder), PHASE, f"moved here from {row.address}", address=gpu.address)
+    return moved
+
+
+def find(name: object, gpus: Sequence[AnyGpu]) -> AnyGpu:
+    """The GPU that an address, a UUID or an index names."""
+    text = str(name).strip()
+    for gpu in gpus:
+        if text.lower() in (gpu.address.lower(), (gpu.uuid or "").lower()) or text == str(gpu.index):
+            return gpu
+    known = ", ".join(f"{gpu.index}: {gpu.address}" for gpu in gpus) or "none"
+    raise BadInput("is no GPU of this host", f"GPU {text}", f"name one by index, address or UUID: {known}")
+
+
+def why_not(gpu: Gpu, holder: str, wanted: Wanted, table: Iterable[Allocation], seen: Seen) -> str | None:
+    """Why a GPU cannot be given to `holder`, in words; None where it can."""
+    if gpu.unsupported:
+        return gpu.unsupported
+    has = any(row.address == gpu.address and row.holder == holder and row.state != DETACHING for row in table)
+    if not gpu.healthy and not has:
+        return f"is not healthy: {gpu.why_unhealthy}"
+    if wanted.arch is not None and gpu.arch != wanted.arch:
+        return f"is {gpu.arch or 'of unknown architecture'}, not {wanted.arch}"
+    others = [row for row in table if row.address == gpu.address and row.holder != holder]
+    for row in others:
+        if not row.share:
+            return f"allocated to {short(row.holder)} since {age(time.time() - row.since)}"
+    if others and not wanted.share:
+        return f"shared by {', '.join(short(row.holder) for row in others)}: share it too (share: true), or wait"
+    if not wanted.share:
+        for reach in seen.open(gpu.address):
+            if reach.holder != holder:
+                return f"container {reach.container} can open it, nobody allocated it ({reach.why}): {RECONCILE}"
+    return None
+
+
+def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[AnyDevice]:
+    """`count` of the GPUs: the holder's own, then those on the same NUMA node, then whole nodes that fit best."""
+    chosen = sorted((gpu for gpu in fit if gpu.address in own), key=lambda gpu: gpu.address)[:count]
+    nodes = {}
+    for gpu in sorted(fit, key=lambda gpu: gpu.address):
+        if gpu.address not in own:
+            nodes.setdefault(gpu.numa_node, []).append(gpu)
+    near = {gpu.numa_node for gpu in chosen}
+    while len(chosen) < count and nodes:
+        missing = count - len(chosen)
+        # near ones first; then the smallest node that has enough, else the largest: others find whole nodes then
+        best = min(
+            nodes,
+            key=lambda node: (node not in near, len(nodes[node]) < missing, abs(len(nodes[node]) - missing), str(node)),
+        )
+        chosen += nodes.pop(best)[:missing]
+    return chosen
+
+
+def forget_the_gone(store: Table, seen: Seen) -> list[Allocation]:
+    """Take back what is allocated to containers that are no more; the rows that went.
+
+    What an instance has it keeps without a container too: its claim ends by `release`.
+    """
+    claimed = {claim.holder for claim in store.claims()}
+    gone = [row for row in store.allocations() if row.holder not in claimed and not seen.is_there(row.holder)]
+    for row in gone:
+        store.free(row)
+        store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)
+    return gone
+
+
+def short(holder: str) -> str:
+    """A holder as people name it: the container's name, or the instance's."""
+    if holder.startswith("/"):
+        return os.path.basename(holder.rpartition("#")[0] or holder)
+    return holder.partition(":")[2] or holder
+
+
+def _none_free(holder: str, wanted: Wanted, chosen: Sequence[Gpu], rejected: Mapping[str, str | None]) -> NoneFree:
+    told = "; ".join(f"{address} {why}" for address, why in sorted(rejected.items())) or "there is no GPU here"
+    what = f"wants {wanted}, {len(chosen) or 'none'} free: {told}"
+    return NoneFree(what, short(holder), "wait, or ask for less", rejected=rejected)
+
+
+def gpu_of(address: str, uuid: str | None, gpus: Sequence[AnyGpu]) -> AnyGpu | None:
+    """The GPU that an address and a UUID mean: the UUID counts, wherever the GPU is now; None where it is gone.
+
+    The driver may not know a GPU's UUID before its first use; then its address must do.
+    """
+    for gpu in gpus:
+        if uuid is not None and gpu.uuid == uuid:
+            return gpu
+    for gpu in gpus:
+        if gpu.address == address and (uuid is None or gpu.uuid is None):
+            return gpu
+    return None

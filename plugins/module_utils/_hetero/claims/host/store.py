@@ -1,0 +1,324 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the hardware of an accelerator host cannot tell: who claimed an instance of which size, to whom each GPU is
+allocated, and what happened. A claim of memory, processors, disk and GPUs is one transaction.
+
+Which GPUs are free is claims/host/allocation.py's to say; making and starting what was claimed is for others.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence, cast
+
+from ...core.errors import BadInput, NoneFree, Refused
+from ...core.plays import rebuild
+from ...core.printable import printable
+from ...core.this_node import THIS_NODE
+from ...scheduling.fit import AMOUNTS
+from ...site.instance import age, key_body, valid_instance
+from ...site.instance_states import CLAIMED, ways_from
+from ...site.kinds import OF_HOSTS
+from ...site.owners import refuse_mixed, refuse_taken
+from ..store import ClaimsStore
+from .allocation import Allocation, Wanted, allocate
+from .tables import LAYOUT
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .allocation import Gpu, Seen
+
+STATE_DB = "/var/lib/hetero/host.db"
+#: Phase of the event that each change of state leaves.
+STATE_PHASE = "state"
+#: What `put` may change of a claim.
+FIELDS = (
+    *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
+    *("first_id", "flavor", *AMOUNTS),
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of this host given to an instance of an owner.
+
+    :param container: key of its container (hypervisors/lxc/identity.py), None until it has one.
+    :param first_id: the first of the host's ids that are its container's users; None for a guest, for a privileged
+        container, and for one of an earlier release, whose configuration alone says it.
+    """
+
+    instance: str
+    request: str
+    owner: str
+    kind: str
+    flavor: dict[str, Any]
+    image: str
+    ssh_public_key: str
+    memory_mb: int
+    vcpus: int
+    local_gb: int
+    state: str
+    since: float
+    note: str
+    created: float
+    expires: float | None = None
+    container: str | None = None
+    address: str | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+    first_id: int | None = None
+
+    @property
+    def holder(self) -> str:
+        """By what its GPUs are allocated: its container, or its name until it has one."""
+        return self.container or holder_of(self.instance)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened; `address` is a GPU's."""
+
+    id: int
+    time: float
+    actor: str
+    instance: str | None
+    address: str | None
+    phase: str
+    text: str
+    seconds: float | None
+
+
+def holder_of(instance: str) -> str:
+    """Holder of GPUs for an instance that has no container yet; a container's key begins with a /."""
+    return f"instance:{instance}"
+
+
+class Store(ClaimsStore[Claim]):
+    """The database of an accelerator host."""
+
+    layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
+
+    def __init__(
+        self,
+        path: str = STATE_DB,
+        actor: str | None = None,
+        create: bool = True,
+        busy: float = 10.0,
+        write: bool | None = None,
+    ) -> None:
+        super().__init__(path, actor, create, busy, write)
+
+    def snapshot(self) -> ContextManager[None]:
+        """Reads in the block see one moment of the database; nobody is kept from writing."""
+        return self._db.snapshot()
+
+    # ---- instances
+
+    def claim(
+        self,
+        instance: str,
+        owner: str,
+        flavor: dict[str, Any],
+        image: str,
+        ssh_public_key: str,
+        kind: str,
+        capacity: Mapping[str, int],
+        wanted: Wanted | None = None,
+        live: Callable[[], Seen] | None = None,
+        gpus: Sequence[Gpu] = (),
+        lease_hours: float | None = None,
+        request: str | None = None,
+    ) -> tuple[Claim, bool]:
+        """Give an instance its memory, processors, disk and GPUs; all of it, or nothing.
+
+        :param capacity: dict of what all instances of this host may have together, by AMOUNTS.
+        :param wanted: None for no GPU.
+        :param live: asks the kernel who can open which GPU; called inside the transaction, where GPUs are wanted.
+        :param gpus: the GPUs that discovery found.
+        :param request: where it is one of several instances: their common name.
+        :returns: (the claim, whether it is new). Asked for again, an instance keeps what it has.
+        :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
+            flavor, image or key.
+        :raises NoneFree: `facts['rejected']` says of what there is too little, and of each GPU why it is not given.
+        """
+        valid_instance(instance)
+        if kind not in OF_HOSTS:
+            raise BadInput(f"is {kind!r}", "kind", f"give one of {', '.join(OF_HOSTS)}")
+        asked = dict(owner=owner, flavor=flavor, image=image, ssh_public_key=ssh_public_key, kind=kind)
+        with self._db.transaction():
+            old = self.claim_of(instance)
+            if old is not None:
+                _refuse_other(old, asked)
+            else:
+                refuse_taken(map(vars, self._claims()), request or instance, [instance], owner)
+            there = self._claims() if old is None else [old]
+            refuse_mixed(list(map(vars, there)), request or instance, [instance])
+            if old is None:
+                takes = self._fitting(instance, flavor, capacity)
+                self._insert(instance, request or instance, takes, lease_hours, asked)
+            claim = self._must_have(instance)
+            if wanted is not None:
+                allocate(self, claim.holder, wanted, gpus, cast("Callable[[], Seen]", live))
+        return claim, old is None
+
+    def _fitting(self, instance: str, flavor: Mapping[str, Any], capacity: Mapping[str, int]) -> dict[str, int]:
+        """What the flavor takes, or NoneFree where the host has less than that left."""
+        takes = {key: int(flavor.get(key) or 0) for key in AMOUNTS}
+        claims = self._claims()
+        short = {}
+        for key, unit in AMOUNTS.items():
+            left = capacity[key] - sum(getattr(claim, key) for claim in claims)
+            if takes[key] > left:
+                short[key] = f"{takes[key]} {unit} wanted, {max(0, left)} of {capacity[key]} left"
+        if short:
+            raise NoneFree("; ".join(short.values()), instance, "wait, or ask for less", rejected=short)
+        return takes
+
+    def _insert(
+        self, instance: str, request: str, takes: Mapping[str, int], lease_hours: float | None, asked: Mapping[str, Any]
+    ) -> None:
+        now = time.time()
+        row = dict(asked, instance=instance, request=request, state=CLAIMED, since=now, created=now, **takes)
+        row["flavor"] = json.dumps(asked["flavor"], sort_keys=True)
+        row["expires"] = now + 3600 * lease_hours if lease_hours is not None else None
+        places = ", ".join("?" for column in row)
+        self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        self.event(instance, "claim", f"claimed by {asked['owner']}")
+
+    def put(self, instance: str, **fields: Any) -> Claim:
+        """Change FIELDS of a claim. A new container takes over the GPUs that the instance has.
+
+        :raises Refused: there is no such way between the states.
+        """
+        unknown = set(fields) - set(FIELDS)
+        if unknown:
+            raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
+        with self._db.transaction():
+            old = self._must_have(instance)
+            state = fields.get("state", old.state)
+            if state != old.state:
+                if state not in ways_from(old.state):
+                    what = f"is in state {old.state!r} and cannot go to {state!r}"
+                    raise Refused(what, instance, f"from there: {', '.join(sorted(ways_from(old.state)))}")
+                note = fields.get("note")
+                fields["since"] = time.time()
+                self.event(instance, STATE_PHASE, f"{old.state} → {state}" + (f": {note}" if note else ""))
+            if "flavor" in fields:
+                fields["flavor"] = json.dumps(fields["flavor"], sort_keys=True)
+            columns = ", ".join(f"{column} = ?" for column in fields)
+            self._db.write(f"UPDATE instances SET {columns} WHERE instance = ?", (*fields.values(), instance))
+            new = self._must_have(instance)
+            if new.holder != old.holder:
+                self._db.write("UPDATE allocations SET holder = ? WHERE holder = ?", (new.holder, old.holder))
+            return new
+
+    def release(self, instance: str, owner: str | None = None) -> Claim | None:
+        """End a claim, with what it holds; the caller has seen that its container is gone.
+
+        :param owner: where given, another owner's is refused.
+        :returns: the claim that ended, or None.
+        """
+        with self._db.transaction():
+            claim = self.claim_of(instance)
+            if claim is None:
+                return None
+            if owner is not None and owner != claim.owner:
+                raise Refused(f"belongs to {claim.owner}", instance, f"have {claim.owner} do it")
+            for allocation in self.allocations(claim.holder):
+                self.free(allocation)
+            self._db.write("DELETE FROM instances WHERE instance = ?", (instance,))
+            self.event(instance, "release", f"released by {claim.owner if owner is None else owner}")
+            return claim
+
+    def instance_of(self, holder: str) -> str | None:
+        """Name of the instance whose GPUs are allocated to `holder`, or None."""
+        return next((claim.instance for claim in self._claims() if claim.holder == holder), None)
+
+    def _must_have(self, instance: str) -> Claim:
+        claim = self.claim_of(instance)
+        if claim is None:
+            raise Refused(f"is no instance of {THIS_NODE}", instance, "provision it first")
+        return claim
+
+    # ---- GPUs and other PCI devices
+
+    def allocations(self, holder: str | None = None) -> list[Allocation]:
+        """To whom what is allocated, by address; or what one holder has."""
+        where, values = ("", ()) if holder is None else ("WHERE holder = ?", (holder,))
+        rows = self._db.rows(f"SELECT * FROM allocations {where} ORDER BY address, since", values)
+        return [_allocation(row) for row in rows]
+
+    def grant(self, allocation: Allocation) -> None:
+        """Write an allocation down, new or changed."""
+        row = dict(vars(allocation), wanted=json.dumps(vars(allocation.wanted), sort_keys=True))
+        row["nodes"] = json.dumps(allocation.nodes)
+        places = ", ".join("?" for column in row)
+        # Not INSERT OR REPLACE: that would drop another holder's row where the table's own index refuses this one.
+        renewed = ", ".join(f"{column} = excluded.{column}" for column in row)
+        self._db.write(
+            f"INSERT INTO allocations ({', '.join(row)}) VALUES ({places})"
+            f" ON CONFLICT (address, holder) DO UPDATE SET {renewed}",
+            tuple(row.values()),
+        )
+
+    def free(self, allocation: Allocation) -> None:
+        """Take an allocation back; the caller has seen that its holder cannot open the device."""
+        key = (allocation.address, allocation.holder)
+        self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
+
+    # ---- events
+
+    def event(
+        self, instance: str | None, phase: str, text: str, seconds: float | None = None, address: str | None = None
+    ) -> int:
+        """Write an event down and return its id."""
+        return self._db.write(
+            "INSERT INTO events (time, actor, instance, address, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (time.time(), self.actor, instance, address, phase, printable(text), seconds),
+        )
+
+    def events(
+        self, after: int = 0, instance: str | None = None, address: str | None = None, limit: int = 500
+    ) -> list[Event]:
+        """Events with an id above `after`, the oldest first, at most `limit`; of an instance or GPU where given."""
+        return self._events(after, instance, address, "ASC", limit)
+
+    def newest_events(self, instance: str, limit: int) -> list[Event]:
+        """The last `limit` events of an instance, the oldest of them first."""
+        return self._events(0, instance, None, "DESC", limit)[::-1]
+
+    def _events(self, after: int, instance: str | None, address: str | None, order: str, limit: int) -> list[Event]:
+        where = "id > ?"
+        values: list[Any] = [after]
+        for column, value in (("instance", instance), ("address", address)):
+            if value is not None:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
+        return [Event(**dict(row)) for row in rows]
+
+
+def _allocation(row: sqlite3.Row) -> Allocation:
+    wanted = json.loads(row["wanted"])
+    wanted["gpus"] = tuple(wanted["gpus"])
+    more = dict(wanted=Wanted(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
+    more["nodes"] = tuple(tuple(node) for node in json.loads(row["nodes"]))
+    return Allocation(**dict(row, **more))
+
+
+def _refuse_other(claim: Claim, asked: Mapping[str, Any]) -> None:
+    """Refused unless a claim is of this owner, kind, flavor, image and key; neither key is shown."""
+    if claim.owner != asked["owner"]:
+        raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
+    other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != asked[name]]
+    if key_body(claim.ssh_public_key) != key_body(asked["ssh_public_key"]):
+        other.append("ssh key")
+    if other:
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, asked)}), or terminate it first"
+        if "flavor" in other or "kind" in other:
+            remedy = "terminate it first, a flavor stays"
+        what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
+        raise Refused(what, claim.instance, remedy)

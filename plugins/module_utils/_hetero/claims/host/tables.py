@@ -1,0 +1,53 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of an accelerator host's database; what their rows mean is the store's."""
+
+from __future__ import annotations
+
+import os
+
+from ...core.backups import copies, how_to_restore
+from ...core.database import Layout
+from .config import SET_UP
+
+
+def _restore(path: str) -> str:
+    """Without a copy: the kernel knows who can open which GPU, and each container's own files what it asked for."""
+    way = how_to_restore(path, mark=mark_beside(path))
+    return way if copies(path) else f"{way}; who owned which instance must be claimed again"
+
+
+def mark_beside(path: str) -> str:
+    """Path of the mark that a database was lost (compute_host/lost_database.py): named after it."""
+    return f"{os.path.splitext(path)[0]}.lost"
+
+
+ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
+LAYOUT = Layout(
+    schema=2,
+    tables=(
+        """CREATE TABLE instances (
+            instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
+            flavor TEXT NOT NULL, image TEXT NOT NULL, ssh_public_key TEXT NOT NULL,
+            memory_mb INTEGER NOT NULL, vcpus INTEGER NOT NULL, local_gb INTEGER NOT NULL,
+            state TEXT NOT NULL, since REAL NOT NULL, note TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
+            expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT, first_id INTEGER)""",
+        # Whatever else goes wrong: no two containers share the ids of their users.
+        ONE_RANGE,
+        """CREATE TABLE allocations (
+            address TEXT NOT NULL, holder TEXT NOT NULL, uuid TEXT, share INTEGER NOT NULL, state TEXT NOT NULL,
+            since REAL NOT NULL, wanted TEXT NOT NULL, nodes TEXT NOT NULL, persistent INTEGER NOT NULL,
+            method TEXT NOT NULL,
+            PRIMARY KEY (address, holder))""",
+        # Whatever else goes wrong: one GPU is never exclusively two holders'.
+        "CREATE UNIQUE INDEX one_exclusive_holder ON allocations (address) WHERE share = 0",
+        """CREATE TABLE events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, instance TEXT, address TEXT,
+            phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
+    ),
+    # 2: each container has ids of its own; those made before have none here.
+    upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE)},
+    set_up=SET_UP,
+    restore=_restore,
+)

@@ -1,0 +1,112 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the stores of proxy nodes and of accelerator hosts have in common: who acts, one database, claims by request.
+
+Which tables there are, and what claiming means, is each store's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, ContextManager, Generic, Sequence, TypeVar
+
+from ..core import reserve
+from ..core.database import Database
+from ..core.errors import HeteroError
+from ..site.image_names import default_name, is_source
+
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Self
+
+    from ..core.database import Layout
+
+
+#: A row of the table of claims, as the store shows it.
+AnyClaim = TypeVar("AnyClaim")
+
+
+class ClaimsStore(Generic[AnyClaim]):
+    """A database with claims; a context manager.
+
+    :param actor: who acts, for the events (default: user and process).
+    :param create: see Database: with False a missing file reads as empty and stays missing.
+    :param write: see Database: whether a file of an older release is upgraded (default: as `create`).
+    """
+
+    #: What its database consists of, the table of claims and the column they are sorted by, and what a row becomes.
+    layout: Layout
+    table: str
+    order: str
+    claim_type: type[AnyClaim]
+
+    def __init__(
+        self, path: str, actor: str | None = None, create: bool = True, busy: float = 10.0, write: bool | None = None
+    ) -> None:
+        self.path = path
+        self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
+        self._db = Database(path, self.layout, create=create, busy=busy, write=write)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def must_be_whole(self) -> None:
+        """HeteroError where pages of the database are damaged, also such as no query reads."""
+        self._db.must_be_whole()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its file system has too little left for anything that takes more of it."""
+        return reserve.is_short(self.path)
+
+    def newest_time(self) -> float | None:
+        """When the newest event was written down, or, without any, the newest claim; None where there is neither."""
+        for newest in ("time FROM events ORDER BY id", f"created FROM {self.table} ORDER BY created"):
+            for row in self._db.rows(f"SELECT {newest} DESC LIMIT 1"):
+                return row[0]
+        return None
+
+    def transaction(self, dry: bool = False) -> ContextManager[None]:
+        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
+        return self._db.transaction(dry)
+
+    def claims(self, request: str | None = None) -> list[AnyClaim]:
+        """All claims, or those of one request."""
+        return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
+
+    def claim_of(self, instance: str) -> AnyClaim | None:
+        """The claim of an instance, or None."""
+        return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
+
+    def _claims(self, where: str = "", values: Sequence[Any] = ()) -> list[AnyClaim]:
+        rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)
+        return [self._claim(row) for row in rows]
+
+    def _claim(self, row: sqlite3.Row) -> AnyClaim:
+        try:
+            return self.claim_type(**_read(row))
+        except (ValueError, TypeError) as error:
+            raise self._damaged(f"what it says of the claim of {row['instance']} cannot be read") from error
+
+    def _damaged(self, why: str) -> HeteroError:
+        """The error of a row that SQLite finds whole and that says nothing."""
+        return HeteroError(f"is damaged ({why})", self.path, self.layout.restore(self.path))
+
+
+def _read(row: sqlite3.Row) -> dict[str, Any]:
+    """A claim as it is stored. One from before images were names has the path that its image was imported from, by
+    the name of the file.
+    """
+    image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
+    flavor = json.loads(row["flavor"])
+    if not isinstance(flavor, dict):
+        raise ValueError("flavor")
+    return dict(row, flavor=flavor, image=image)

@@ -1,0 +1,40 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which addresses containers and guests of a host have by their own files, whoever made them: a database that was lost,
+or is older, does not know of all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..core.errors import naming
+from ..hypervisors.libvirt.guests import DESCRIPTION
+
+#: As hypervisors/lxc/new_container.py and hypervisors/libvirt/guests.py write them.
+OF_CONTAINER = re.compile(r"^lxc\.net\.\d+\.ipv4\.address\s*=\s*([0-9.]+)", re.MULTILINE)
+OF_GUEST = re.compile(r"\bip=([0-9.]+):")
+
+
+def addresses_there(config):
+    """Those of all containers and guests.
+
+    :param config: as read_config returns it.
+    """
+    containers = _found(config["lxc"]["lxcpath"], "config", OF_CONTAINER)
+    return {*containers, *_found(config["kvm"]["guests_folder"], DESCRIPTION, OF_GUEST)}
+
+
+def _found(folder, name, pattern):
+    found = []
+    for entry in os.listdir(folder) if os.path.isdir(folder) else []:
+        path = os.path.join(folder, entry, name)
+        with naming(path):
+            try:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    found += pattern.findall(file.read())
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # nothing was made there, or it has just gone
+    return found

@@ -1,0 +1,197 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One instance and its container, step by step: root, start, GPUs, ssh; each looks first, and is told to people.
+
+In which order, and what is done when a step fails, is for lifecycle.py.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..core.changes import Change
+from ..core.errors import Refused
+from ..core.plays import play
+from ..hypervisors.lxc import disks, id_maps, identity, limits, new_container, private_nodes
+from ..hypervisors.lxc.liblxc import Container
+from ..hypervisors.lxc_gpus import attachment, open_rights
+from ..site import instance_states
+from .host_claims import free_ids, wanted_of
+from .work import Work
+
+
+class ContainerWork(Work):
+    """One instance under its lock."""
+
+    def __init__(self, host, claim, change, deadline, report):
+        super().__init__(host, claim, change, deadline, report)
+        self.container = Container(claim.instance, host.config["lxc"]["lxcpath"])
+
+    @property
+    def is_made(self):
+        """Whether its container is there, and is the one that was made for this claim."""
+        return self.claim.container is not None and self.container.defined and self._is_ours()
+
+    @property
+    def sign(self):
+        """The file by which it is there."""
+        return self.container.config_file
+
+    @property
+    def inside(self):
+        """What shows on its host what it does, for people."""
+        return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
+
+    def _is_ours(self):
+        return identity.key_of(self.container) == self.claim.container
+
+    # ---- steps
+
+    def make(self):
+        """Root, configuration, keys and limits; what is there and as it was asked for is left alone."""
+        start = time.monotonic()
+        if self.is_made:
+            self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
+            return
+        self.must_not_be_lost()
+        image = self.image(self.claim.image)
+        self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
+        if self.change.check:
+            self.report("image", f"root would be made from {self.claim.image}")
+            return
+        self.move(
+            instance_states.REBUILDING if self.claim.state == instance_states.REBUILDING else instance_states.BUILDING
+        )
+        self._settle_ids()
+        host_key = new_container.create(self._spec(image), self.deadline)
+        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config["lxc"]["pids"])
+        self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
+        self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
+        if unlimited:
+            self.report("image", f"not limited, as this host has no such cgroup controller: {', '.join(unlimited)}")
+
+    def _refuse_stranger(self):
+        """A claim that never had a container has none, but for what a killed run of this left."""
+        self._refuse_what_ran(self.container.thing, self._has_run)
+        if self.claim.container is not None and self.container.defined and not self._is_ours():
+            what = f"{self.container.config_file} is not the container that was made for it"
+            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
+
+    def _has_run(self):
+        """Whether a container is there and was ever started: LXC makes its console's log then."""
+        log = os.path.join(self.container.folder, "console.log")
+        return self.container.defined and (self.container.running or os.path.exists(log))
+
+    def _settle_ids(self):
+        """One that is made anew is as the host makes containers now, whatever it was before."""
+        wanted = self.host.config["lxc"]["unprivileged"]
+        if wanted != (self.claim.first_id is not None):
+            with self.host.store.transaction():
+                self.put(first_id=free_ids(self.host) if wanted else None)
+
+    @property
+    def _id_map(self):
+        """What its files are shifted to: one that was made without ids of its own keeps what its configuration says."""
+        if self.claim.first_id is not None:
+            return id_maps.of(self.claim.first_id)
+        return tuple(self.container.id_map) if self.is_made else ()
+
+    def correct(self, parts, say):
+        """Have these parts of a container that is there as its claim says.
+
+        :param say: called with those that are put back, or would be.
+        """
+        first = (new_container.DISK, new_container.CHECKED)
+        missing = [part for part in new_container.missing(self._spec()) if part in (*parts, *first)]
+        if missing:
+            self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
+            say(missing)
+            if not self.change.check:
+                new_container.put_back(self._spec(), missing)
+                if missing[0] in first:  # before, the rest was not to be seen
+                    self.correct(parts, say)
+
+    @property
+    def harm(self):
+        if self.is_made and disks.has_errors(self.container) and self.container.running:
+            reboot = play("reboot_instance", instance=self.claim.instance)
+            return f"its file system has errors and takes no writes: {reboot} has it checked"
+        return None
+
+    def _say_put_back(self, missing):
+        if self.claim.state == instance_states.STOPPED and missing == [new_container.CONFIGURATION]:
+            return  # one that was stopped does not start with the host; from now on it does again
+        self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
+
+    def _spec(self, image=None):
+        config = self.host.config["lxc"]
+        return new_container.Spec(
+            name=self.claim.instance,
+            lxcpath=config["lxcpath"],
+            image=image,
+            ssh_public_key=self.claim.ssh_public_key,
+            bridge=config["bridge"],
+            address=self.claim.address,
+            prefix_length=config["prefix_length"],
+            gateway=config["gateway"],
+            memory_mb=self.claim.memory_mb,
+            vcpus=self.claim.vcpus,
+            disk_gb=self.claim.local_gb or config["root_gb"],
+            pids=config["pids"],
+            id_map=self._id_map,
+            autostart=self.autostart,
+            command=self.host.machine.command,
+            disks=self.host.machine.disks,
+        )
+
+    def start(self):
+        start = time.monotonic()
+        if self.container.running:
+            return
+        self.change.note(self.claim.instance, {"state": self.claim.state}, {"state": instance_states.RUNNING})
+        if self.change.check:
+            self.report("container", "container would be started")
+            return
+        if self.claim.state not in (instance_states.BUILDING, instance_states.REBUILDING):
+            self.move(instance_states.STARTING)
+        self.container.start(self.deadline.left)
+        self.report("container", "container started", time.monotonic() - start)
+
+    def give_devices(self):
+        """Its GPUs open, all others proven closed."""
+        rows = self.host.store.allocations(self.claim.holder)
+        wanted = rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
+        if wanted is None:
+            return
+        start = time.monotonic()
+        free = {gpu.address for gpu in self.host.gpus} - {row.address for row in self.host.store.allocations()}
+        change = Change(self.change.check)  # of its own, to see whether it was this that changed something
+        result = attachment.attach(self.host.site, self.container, wanted, change, self.deadline)
+        self.change.take(change)
+        own = [gpu["address"] for gpu in result["gpus"]]
+        kind = {gpu.address for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)}
+        named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"
+        text = f"{len(own)} of {len(kind & (free | set(own)))} free {named}: {' '.join(own)} open"
+        self.more.update(gpus=own, isolation=result["isolation"])
+        if result["changed"] or self.claim.state != instance_states.RUNNING:
+            self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
+
+    def remove(self):
+        """The container with its processes, its root and its nodes; nothing of it can open a GPU afterwards."""
+        self._refuse_stranger()
+        new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
+        private_nodes.forget(self.container, base=self.host.machine.private)
+        self.put(container=None, host_key=None, image_hash=None)
+
+    def give_back(self):
+        """Its GPUs are closed since its container is gone."""
+
+
+def _others(others):
+    """What is proven of the GPUs that it was not given."""
+    closed = sum(other["state"] == open_rights.CLOSED for other in others)
+    only = len(others) - closed
+    said = f"; the other {closed} proven closed" if closed else ""
+    return f"{said}; {only} closed by the lack of a node only" if only else said

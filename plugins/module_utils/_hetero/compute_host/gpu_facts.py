@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs as facts: what module gpu_facts and the local fact both say, in types that JSON has."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from ..claims.host.config import CONFIG, DEFAULTS, read_config
+from ..devices.gpus import discovery, processes
+from ..devices.gpus.overrides import Overrides
+from ..devices.gpus.paths import HERE
+from ..hypervisors.lxc_gpus import open_rights
+
+#: Fields of a GPU that are facts as they are; nodes, holders and processes are put together below.
+PLAIN = (
+    "address", "uuid", "minor", "index", "vendor", "device_id", "model", "arch", "driver", "driver_version",
+    "numa_node", "iommu_group", "healthy", "why_unhealthy", "unsupported", "note",
+)  # fmt: skip
+
+
+def look(config=CONFIG, overrides=None, paths=HERE):
+    """What there is to say of this machine's GPUs: the facts, and what belongs to no GPU alone.
+
+    :param config: the host's configuration; a machine that was not set up has none.
+    :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
+    """
+    settings: dict[str, Any] = read_config(config)["lxc"] if os.path.exists(config) else DEFAULTS
+    for given in (settings["gpu_overrides"], overrides):
+        Overrides(given)  # each is right by itself, before they are one
+    found = discovery.find({**settings["gpu_overrides"], **(overrides or {})}, paths)
+    users = processes.holders([node.number for gpu in found.gpus for node in open_rights.own_nodes(gpu)], paths)
+    holders = open_rights.live_holders(found.gpus, [settings["lxcpath"]], users)
+    return dict(
+        gpus=[_facts(gpu, holders[gpu.address], users) for gpu in found.gpus],
+        shared=[_node(node) for node in found.shared],
+        driver_version=found.driver_version,
+        unsupported=found.unsupported,
+        unused_overrides=found.unused_overrides,
+    )
+
+
+def _facts(gpu, holders, users):
+    by_pid = {process.pid: process for node in open_rights.own_nodes(gpu) for process in users.get(node.number, ())}
+    return dict(
+        {name: getattr(gpu, name) for name in PLAIN},
+        nodes=[_node(node) for node in gpu.nodes],
+        drm_nodes=[_node(node) for node in gpu.drm_nodes],
+        holder=", ".join(holder.name for holder in holders) or None,
+        holders=[asdict(holder) for holder in holders],
+        processes=[asdict(by_pid[pid]) for pid in sorted(by_pid)],
+    )
+
+
+def _node(node):
+    return dict(asdict(node), mode=None if node.mode is None else f"{node.mode:04o}")

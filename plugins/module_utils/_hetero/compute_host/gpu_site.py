@@ -1,0 +1,43 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a module's options and the host's configuration to where GPUs are given. A host that nobody set up has defaults.
+
+What is done there is hypervisors/lxc_gpus/attachment.py's and hypervisors/lxc_gpus/gpu_reconciliation.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+from ..claims.host.config import DEFAULTS, MACHINE, read_config, state_db_here
+from ..claims.host.store import Store
+from ..devices.gpus import discovery
+from ..hypervisors.lxc_gpus.attachment import Site
+from .lost_database import must_not_be_lost_here
+
+#: Seconds to wait for others' transactions on the table.
+BUSY = 30.0
+
+
+@contextmanager
+def gpu_site(params, create, lost=False):
+    """The Site of options `config`, `state_db`, `lxcpath` and `overrides`, with its store open for the block.
+
+    :param create: False makes no database (check mode).
+    :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :raises HeteroError: the host's database is lost.
+    """
+    if not lost:
+        must_not_be_lost_here(params["config"], params["state_db"], params["lxcpath"])
+    config = read_config(params["config"]) if os.path.exists(params["config"]) else None
+    settings = config["lxc"] if config else DEFAULTS
+    path = params["state_db"] or state_db_here(params["config"])
+    run_folder = config["run_folder"] if config else MACHINE["run_folder"]
+    overrides = settings["gpu_overrides"] if params["overrides"] is None else params["overrides"]
+    lxcpath = params["lxcpath"] or settings["lxcpath"]
+    found = discovery.find(overrides)
+    # Many may ask at the same moment; each looks at all running containers inside its transaction (1 ms each).
+    with Store(path, create=create, busy=BUSY) as store:
+        yield Site(store, found, (os.path.normpath(lxcpath),), run_folder)

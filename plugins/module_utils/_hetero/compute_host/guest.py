@@ -1,0 +1,245 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One instance and its KVM guest, step by step: disk, domain, devices, start, ssh; each looks first, and is told to
+people.
+
+In which order, and what is done when a step fails, is for lifecycle.py, which asks the same of containers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import time
+from dataclasses import replace
+
+from ..claims.host.allocation import ATTACHED
+from ..core.changes import Change
+from ..core.deadline import Deadline
+from ..core.errors import Refused
+from ..devices.pci import sysfs
+from ..devices.pci.binding_change import change_driver
+from ..devices.pci.sysfs import STUBS
+from ..files.file_system import has_errors
+from ..hypervisors import pinning
+from ..hypervisors.libvirt import guests
+from ..hypervisors.libvirt.attachment import holder_of
+from ..hypervisors.libvirt.domain import Libvirt
+from ..hypervisors.libvirt.hostdev import VFIO
+from ..site import instance_states
+from .work import BACK, Work
+
+
+class Running:
+    """A guest as a container is ended: by its own init, or by force."""
+
+    def __init__(self, domain):
+        self.domain = domain
+
+    @property
+    def running(self):
+        return self.domain.defined and self.domain.active
+
+    def shutdown(self, timeout):
+        self.domain.shutdown(timeout)
+
+    def stop(self):
+        self.domain.stop()
+
+
+class GuestWork(Work):
+    """One instance under its lock."""
+
+    word, whole = "guest", "guest and disk"
+
+    def __init__(self, host, claim, change, deadline, report):
+        super().__init__(host, claim, change, deadline, report)
+        self.libvirt = Libvirt(deadline, host.config["kvm"]["libvirt_uri"])
+        self.domain = self.libvirt.domain(claim.instance)
+        self.container = Running(self.domain)
+        self.folder = os.path.join(host.config["kvm"]["guests_folder"], claim.instance)
+
+    @property
+    def is_made(self):
+        """Whether what was made for this claim is there; its domain may have been taken away by hand."""
+        return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
+
+    @property
+    def sign(self):
+        """The file by which it is there."""
+        return os.path.join(self.folder, guests.DESCRIPTION)
+
+    @property
+    def inside(self):
+        """What shows on its host what it does, for people."""
+        return os.path.join(self.folder, guests.CONSOLE)
+
+    def _stranger(self):
+        """Whether a domain of that name is another than the one that was made for this claim."""
+        found = guests.uuid_of(self.claim.instance, self.libvirt)
+        return found not in (None, self._spec().uuid)
+
+    def _rows(self):
+        return self.host.store.allocations(self.claim.holder)
+
+    # ---- steps
+
+    def make(self):
+        """Disk, keys and domain; what is there and as it was asked for is left alone."""
+        start = time.monotonic()
+        if self.is_made:
+            self.correct((), self._say_put_back)
+            return
+        self.must_not_be_lost()
+        image = self.image(self.claim.image)
+        self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
+        if self.change.check:
+            self.report("image", f"disk would be made from {self.claim.image}")
+            return
+        self._must_boot(image)
+        self.move(
+            instance_states.REBUILDING if self.claim.state == instance_states.REBUILDING else instance_states.BUILDING
+        )
+        host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
+        self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
+        self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
+
+    def _refuse_stranger(self):
+        self._refuse_what_ran(f"guest {self.folder}", self._has_run)
+        if self._stranger():
+            what = f"{self.domain.thing} is not the one that was made for it"
+            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
+
+    def _refuse_hidden(self):
+        """libvirt may not know of a guest that runs: its driver did not start, or another one answers."""
+        file = os.path.join(self.host.pci.running_domains, f"{self.claim.instance}.xml")
+        if os.path.exists(file) and not self.domain.defined:
+            what = "by this file of libvirt's it runs, and libvirt lists no such domain"
+            raise Refused(what, file, "restart libvirt (libvirtd or virtqemud), then run this again")
+
+    def _has_run(self):
+        """Whether a guest is there and was ever started: its console's log is empty until then."""
+        log = os.path.join(self.folder, "console.log")
+        said = os.path.exists(log) and os.path.getsize(log) > 0
+        return guests.is_whole(self.folder) and (said or self.container.running)
+
+    def _must_boot(self, image):
+        if image.kernel is None:
+            what = f"image {image.name} has no kernel"
+            raise Refused(what, self.claim.instance, "name one that boards boot, with kernel, initrd and root/")
+
+    def correct(self, _parts, say):
+        """Have the domain, and the devices of its next start, as its claim says.
+
+        :param say: called with what is put back, or would be.
+        """
+        missing = guests.missing(self._spec(), self.libvirt)
+        if missing:
+            self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
+            say(missing)
+            if not self.change.check:
+                guests.put_back(self._spec(), self.libvirt)
+        if not self.change.check and self.domain.autostart(self.autostart):
+            self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
+
+    @property
+    def harm(self):
+        """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged."""
+        if self.is_made and has_errors(os.path.join(self.folder, guests.DISK)):
+            return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
+        return None
+
+    def _spec(self, image=None):
+        config, claim = self.host.config["kvm"], self.claim
+        network = ipaddress.ip_interface(f"{claim.address}/{config['prefix_length']}")
+        return guests.Spec(
+            name=claim.instance,
+            made=claim.created,
+            folder=self.folder,
+            image=image,
+            ssh_public_key=claim.ssh_public_key,
+            bridge=config["bridge"],
+            address=claim.address,
+            netmask=str(network.netmask),
+            gateway=config["gateway"],
+            memory_mb=claim.memory_mb,
+            vcpus=claim.vcpus,
+            local_gb=claim.local_gb,
+            devices=tuple(row.address for row in self._rows()),
+            domain_type=guests.domain_type(self.libvirt, config["domain_type"]) if image else "",
+        )
+
+    def start(self):
+        """Its devices on vfio-pci, where libvirt leaves them when it ends, so that the host's drivers never touch what
+        a guest has had; then the guest."""
+        start = time.monotonic()
+        if self.container.running:
+            return
+        self.change.note(self.claim.instance, {"state": self.claim.state}, {"state": instance_states.RUNNING})
+        rows = self._rows()
+        if self.change.check:
+            self.report("guest", f"guest would be started{_with(rows)}")
+            return
+        if self.claim.state not in (instance_states.BUILDING, instance_states.REBUILDING):
+            self.move(instance_states.STARTING)
+        pinning.must_hold("kvm", self.claim.address, self.claim.instance)
+        self._bind(rows, VFIO)
+        self.domain.start()
+        self.domain.autostart(self.autostart)
+        self.report("guest", f"guest started{_with(rows)}", time.monotonic() - start)
+
+    def give_devices(self):
+        """It was started with them; that it has them all, and what they are on, is looked at."""
+        rows = self._rows()
+        if not rows or (self.change.check and not self.container.running):
+            return
+        has = guests.live_devices(self.domain)
+        for row in rows:
+            if row.address not in has:
+                what = f"runs without {row.address}, which is its own"
+                raise Refused(what, self.claim.instance, "reboot it (how=hard), and it gets it")
+        own = [row.address for row in rows]
+        self.more.update(devices=own)
+        if not self.change.check:
+            with self.host.store.transaction():
+                for row in rows:
+                    if row.state != ATTACHED:
+                        self.host.store.grant(replace(row, state=ATTACHED))
+
+    def remove(self):
+        """Guest, domain and disk; then its devices are put back on what they were on before."""
+        deadline = self.time_to_remove
+        self.libvirt = Libvirt(deadline, self.libvirt.uri)
+        self._refuse_stranger()
+        self._refuse_hidden()
+        guests.remove(self.claim.instance, self.folder, self.libvirt, deadline)
+        self.put(container=None, host_key=None, image_hash=None)
+
+    def give_back(self):
+        rows = self._rows()
+        for driver in sorted({row.method for row in rows}):
+            self._bind([row for row in rows if row.method == driver], driver, BACK)
+
+    def _bind(self, rows, driver, at_least=0.0):
+        """Bring devices to a driver; what is bound at each boot of the host stays as it is."""
+        there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
+        if not there:
+            return
+        change = Change()
+        asked = dict(
+            devices=[device.address for device in there],
+            driver=driver,
+            persistent=None,
+            # what the machine boots on was parked with open eyes, and on a stub no process has it
+            force=all(device.driver in STUBS for device in there),
+            holder=self.claim.holder,
+        )
+        result = change_driver(asked, change, Deadline(max(at_least, self.deadline.left)), self.host.pci)
+        self.change.take(change)
+        if result.get("failed"):
+            raise Refused(result["msg"], self.claim.instance, "then run this again")
+
+
+def _with(rows):
+    return f" with {' '.join(row.address for row in rows)}" if rows else ""

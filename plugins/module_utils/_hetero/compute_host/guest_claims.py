@@ -1,0 +1,59 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What guests take besides memory, processors and disk: PCI devices, by the aliases of their flavor.
+
+The transaction is host_claims.py's; which device is free is devices/pci/allocation.py's to say.
+"""
+
+from __future__ import annotations
+
+from ..core.deadline import Deadline
+from ..devices.pci import allocation
+from ..hypervisors.libvirt.domain import Libvirt, must_be_name
+from ..openstack.specs import PROPERTY
+from ..site.kinds import GUEST
+
+#: Seconds for libvirt's answer which domains there are.
+PATIENCE = 30.0
+
+
+class Guests:
+    """As host_claims.Containers.
+
+    :param wish: of one request.
+    """
+
+    hypervisor = GUEST.hypervisor
+    devices = "devices"
+    #: No GPU that the store would allocate.
+    wanted = None
+
+    def __init__(self, host, wish):
+        self.host = host
+        self.flavor = wish.flavor
+        self.named = wish.devices
+
+    @property
+    def asked(self):
+        """`2 × a1`, as the flavor has it."""
+        text = str((self.flavor.get("extra_specs") or {}).get(PROPERTY, ""))
+        parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
+        return ", ".join(f"{count} × {name}" for name, _colon, count in parts)
+
+    @property
+    def was_free(self):
+        return f"{self.asked}, " if self.asked else ""
+
+    def taken(self, instance):
+        """Why no domain of that name can be made, or None."""
+        must_be_name(instance)
+        if instance in Libvirt(Deadline(PATIENCE), self.host.config["kvm"]["libvirt_uri"]).names():
+            return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
+        return None
+
+    def allocate(self, claim):
+        """Write down which devices it has."""
+        asked = allocation.requested(self.flavor, self.host.config["kvm"]["aliases"], self.host.name)
+        if asked or self.named:
+            allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

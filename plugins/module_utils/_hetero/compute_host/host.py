@@ -1,0 +1,99 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An accelerator host as its files describe it: configuration, open store, the GPUs that are in it.
+
+What the files may hold is known to host/config.py and devices/gpus/discovery.py.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict
+
+from ..claims.host.config import capacity, read_config, state_db, tenants_paths
+from ..claims.host.store import Store
+from ..devices.gpus import discovery
+from ..devices.gpus.paths import HERE
+from ..devices.pci.paths import Paths
+from ..hypervisors.lxc import persistence
+from ..hypervisors.lxc.images import image_store
+from ..hypervisors.lxc_gpus import attachment
+from ..site.kinds import OF_HOSTS
+from .lost_database import must_not_be_lost
+
+
+class Host:
+    """Configuration, store and GPUs of one accelerator host; a context manager that closes the store.
+
+    :param path: the configuration file.
+    :param actor: who acts, for events and locks (default: the process).
+    :param create: False reads a missing database as empty and does not make it.
+    :param write: whether one of an older release is upgraded (default: as `create`).
+    :param paths: where the kernel shows devices.
+    :param machine: what of this machine a container's file is good for.
+    :param pci: where it shows PCI devices and libvirt's domains; the database is the configuration's.
+    :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :raises BadInput: the file is missing or wrong.
+    :raises HeteroError: the database is lost, or cannot be read.
+    """
+
+    def __init__(
+        self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None, write=None, lost=False
+    ):
+        self.config = read_config(path)
+        if not lost:
+            must_not_be_lost(self.config)
+        self.name = self.config["name"]
+        #: What it is in lists of hosts: one that has both gives GPUs to containers and cards to guests.
+        self.hypervisors = [OF_HOSTS[kind].hypervisor for kind in self.config["offers"]]
+        self.actor = actor or f"pid {os.getpid()}"
+        self.cpu_arch = platform.machine()
+        self.capacity = capacity(self.config)
+        self.paths, self.machine = paths, machine
+        self.pci = (pci or Paths())._replace(state_db=state_db(self.config))
+        self._found = None
+        self.store = Store(state_db(self.config), self.actor, create=create, write=write)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.store.close()
+
+    @property
+    def found(self):
+        """What discovery finds, looked up once: GPUs, nodes that they share, the driver's version."""
+        if self._found is None:
+            self._found = discovery.find(self.config["lxc"]["gpu_overrides"], self.paths)
+        return self._found
+
+    @property
+    def gpus(self):
+        return self.found.gpus
+
+    @property
+    def facts(self):
+        """What flavors are compared with (scheduling/compute_hosts.py)."""
+        return dict(
+            hypervisors=self.hypervisors,
+            cpu_arch=self.cpu_arch,
+            capacity={key: {"total": total} for key, total in self.capacity.items()},
+            gpus=[asdict(gpu) for gpu in self.gpus],
+        )
+
+    @property
+    def site(self):
+        """Where GPUs are given to containers."""
+        folders, run_folder = (self.config["lxc"]["lxcpath"],), self.config["run_folder"]
+        return attachment.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
+
+    @property
+    def images(self):
+        """The image store."""
+        return image_store(self.folder("images"), tenants_paths(self.config))
+
+    def folder(self, *parts):
+        """A path below the state folder."""
+        return os.path.join(self.config["state_folder"], *parts)

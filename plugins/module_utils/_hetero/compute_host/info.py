@@ -1,0 +1,163 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An accelerator host as its modules return it: GPUs and who has them, instances, what is left of it. Reads only."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..claims.host.allocation import short
+from ..claims.host.config import disk_gb
+from ..core.errors import BadInput
+from ..devices.pci import sysfs
+from ..devices.pci.allocation import fits, known_aliases, why_not
+from ..devices.pci.holders import holders as pci_holders
+from ..scheduling.fit import AMOUNTS
+from ..site.kinds import OF_HOSTS
+from .unclaimed_instances import unclaimed
+
+#: Events of an instance that can be asked for at once; more is a slip of the pen.
+MOST_EVENTS = 10000
+
+
+def information(host, instance=None, events=0):
+    """What host_info returns.
+
+    :param instance: only of this instance or request; its GPUs are shown, capacity and all else are the host's.
+    :param events: how many of its newest events each instance comes with.
+    """
+    if not 0 <= events <= MOST_EVENTS:
+        raise BadInput(f"is {events}", "events", f"ask for 0 to {MOST_EVENTS}")
+    now = time.time()
+    with host.store.snapshot():
+        everybody = host.store.claims()
+        allocations = host.store.allocations()
+        claims = [claim for claim in everybody if instance in (None, claim.instance, claim.request)]
+        newest = {claim.instance: host.store.newest_events(claim.instance, events) for claim in claims if events}
+    gpus = [gpu_fields(gpu, allocations, everybody) for gpu in host.gpus]
+    devices = device_fields(host, allocations, everybody)
+    instances = [instance_fields(host, claim, allocations, now) for claim in claims]
+    for fields in instances:
+        fields["events"] = [dict(vars(event)) for event in newest.get(fields["instance"], ())]
+    return dict(
+        name=host.name,
+        hypervisor=host.hypervisors[0],
+        hypervisors=host.hypervisors,
+        cpu_arch=host.cpu_arch,
+        driver_version=host.found.driver_version,
+        unsupported=host.found.unsupported,
+        capacity=capacity_fields(host.capacity, everybody),
+        disk_gb=disk_gb(host.config),
+        gpus=_of(gpus, instance, claims),
+        devices=_of(devices, instance, claims),
+        instances=instances,
+        claims=[claim_fields(host, claim) for claim in claims],
+        unclaimed=unclaimed(host, instance),
+    )
+
+
+def _of(things, instance, claims):
+    """Those that the claims which are asked for have; all of them where none is asked for."""
+    names = {claim.instance for claim in claims}
+    return things if instance is None else [thing for thing in things if thing["instance"] in names]
+
+
+def claim_fields(host, claim):
+    """A claim in the words of a board's."""
+    return dict(
+        instance=claim.instance,
+        request=claim.request,
+        name=host.name,
+        kind=claim.kind,
+        ip=claim.address,
+        owner=claim.owner,
+        flavor=claim.flavor.get("name"),
+        image=claim.image,
+        created=claim.created,
+        expires=claim.expires,
+        host_key=claim.host_key,
+        image_hash=claim.image_hash,
+        state=claim.state,
+        console=os.path.join(host.config[claim.kind][OF_HOSTS[claim.kind].disks], claim.instance, "console.log"),
+    )
+
+
+def instance_fields(host, claim, allocations, now):
+    """An instance: its claim, how long it has been in its state, what is left of its lease, its GPUs."""
+    return dict(
+        claim_fields(host, claim),
+        note=claim.note,
+        since=claim.since,
+        # A clock that was set back must not make a time span negative.
+        since_seconds=round(max(0.0, now - claim.since), 3),
+        lease_seconds=None if claim.expires is None else round(claim.expires - now, 3),
+        gpus=sorted(row.address for row in allocations if row.holder == claim.holder),
+        **{key: getattr(claim, key) for key in AMOUNTS},
+    )
+
+
+def gpu_fields(gpu, allocations, claims):
+    """A GPU and who has it; `holder` is for people, `instance` is none where a holder is no instance of ours."""
+    return dict(
+        address=gpu.address,
+        uuid=gpu.uuid,
+        index=gpu.index,
+        minor=gpu.minor,
+        vendor=gpu.vendor,
+        model=gpu.model,
+        arch=gpu.arch,
+        driver=gpu.driver,
+        numa_node=gpu.numa_node,
+        healthy=gpu.healthy,
+        why_unhealthy=gpu.why_unhealthy,
+        unsupported=gpu.unsupported,
+        **_holder(gpu.address, allocations, claims),
+    )
+
+
+def device_fields(host, allocations, claims):
+    """PCI devices that the host's aliases name, and who has each; `unsupported` says why a guest cannot get it now."""
+    aliases = known_aliases(host.config["kvm"]["aliases"], host.name)
+    if not aliases:
+        return []
+    devices, shown = sysfs.devices(host.pci), []
+    held, defined = pci_holders([one for one in devices.values() if one.driver in sysfs.STUBS], host.pci)
+    for device in devices.values():
+        names = [name for name, alias in sorted(aliases.items()) if fits(device, alias)]
+        if not names:
+            continue
+        has = _holder(device.address, allocations, claims)
+        shown.append(
+            dict(
+                address=device.address,
+                ids=device.ids,
+                arch=", ".join(names),
+                driver=device.driver,
+                numa_node=device.numa_node,
+                healthy=True,
+                why_unhealthy=None,
+                unsupported=None if has["holder"] else why_not(device, "", devices, allocations, held, defined),
+                **has,
+            )
+        )
+    return shown
+
+
+def _holder(address, allocations, claims):
+    rows = [row for row in allocations if row.address == address]
+    named = {claim.holder: claim.instance for claim in claims}
+    return dict(
+        holder=", ".join(named.get(row.holder) or short(row.holder) for row in rows) or None,
+        instance=next((named[row.holder] for row in rows if row.holder in named), None),
+        since=min((row.since for row in rows), default=None),
+    )
+
+
+def capacity_fields(capacity, claims):
+    """{"memory_mb": {"total": …, "free": …}, …}"""
+    return {
+        key: dict(total=total, free=max(0, total - sum(getattr(claim, key) for claim in claims)))
+        for key, total in capacity.items()
+    }

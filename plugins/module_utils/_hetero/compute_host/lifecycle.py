@@ -1,0 +1,288 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The life of instances that are claimed here, in containers and in KVM guests: made, started, with their devices,
+reached by ssh; stopped, made anew, ended.
+
+Each verb takes the instances of a request, each under its lock; one's failure does not stop the others. Killed anywhere
+and run again it converges: what is done is written down before, and what is there is looked at first.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError, Refused, TimedOut, naming
+from ..core.locks import lock
+from ..core.plays import play
+from ..core.this_node import THIS_NODE
+from ..hypervisors.lxc import new_container
+from ..roots.machine_identity import must_be_keys
+from ..site import instance_states
+from ..site.image_names import valid_image
+from ..site.instance import NOTHING_TO_REBUILD
+from ..site.kinds import CONTAINER, GUEST
+from ..site.leases import END, ENDS, as_date, end, must_be_hours, until
+from ..site.node_clock import extend_lease
+from ..site.owners import is_of, must_be_made
+from .container import ContainerWork
+from .guest import GuestWork
+from .host_claims import REAPER, line, shown
+from .unclaimed_instances import refuse_unclaimed
+
+SOFT, HARD, AUTO = "soft", "hard", "auto"
+RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
+#: What an instance runs in → what is done with one.
+KINDS = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to do it.
+
+    :param owner: where given, another owner's instance is refused.
+    :param created: where given, an instance that was claimed at another time is refused.
+    :param timeout: seconds for each instance.
+    :param how: a reboot by its own init ("soft"), by force ("hard"), or the second where the first fails.
+    :param soft_timeout: seconds that its init has to end.
+    :param image: what it is to run from now on (rebuilt); None for what it has.
+    :param ssh_public_key: likewise.
+    :param fresh: make it anew although neither changes.
+    :param lease_hours: hours from now, 0 for no end (extended).
+    :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
+    :param names: only these of a request's instances; none for all that are here.
+    :param never_ran: refuse what ever ran (absent).
+    :param over: end only what has a lease that is over at this time when its turn has come (absent).
+    """
+
+    owner: str | None = None
+    created: tuple = ()
+    timeout: float = 300.0
+    how: str = AUTO
+    soft_timeout: float = 30.0
+    image: str | None = None
+    ssh_public_key: str | None = None
+    fresh: bool = False
+    lease_hours: float | None = None
+    over: float | None = None
+    numbers: tuple = ()
+    names: tuple = ()
+    never_ran: bool = False
+
+
+def running(host, request, options, change):
+    """Made, started, with their devices, answering ssh with the host key that was put into them."""
+    return _each(host, request, "start", options, change, _up)
+
+
+def rebooted(host, request, options, change):
+    """Ended and started; the claim, the data and the devices stay."""
+
+    def one(work):
+        if work.is_made and work.container.running:
+            _down(work, options)
+        _up(work)
+
+    return _each(host, request, "reboot", options, change, one)
+
+
+def stopped(host, request, options, change):
+    """Ended; all that is claimed stays."""
+
+    def one(work):
+        work.must_not_be_lost()
+        work.autostart = False
+        if work.is_made:
+            work.correct([new_container.CONFIGURATION], lambda parts: None)
+            if work.container.running:
+                _down(work, options)
+        work.move(instance_states.STOPPED)
+
+    return _each(host, request, "stop", options, change, one)
+
+
+def rebuilt(host, request, options, change):
+    """Made anew, of another image or with another key where one was given; address, flavor, GPUs and lease stay."""
+    if options.image is not None:
+        valid_image(options.image)
+    if options.ssh_public_key:
+        must_be_keys(options.ssh_public_key)
+
+    def one(work):
+        old = work.claim
+        new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
+        hash = work.image(new["image"]).hash
+        same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and hash == old.image_hash
+        if not same or options.fresh:
+            before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
+            change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
+            work.report(work.word, f"is made anew of {new['image']}: what is in it goes")
+            if not change.check:
+                work.put(**new)
+                work.move(instance_states.REBUILDING)
+                work.remove()
+        else:  # no event: it may be asked for each day
+            text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
+            work.report(work.word, text, event=False)
+        if same or not change.check:
+            _up(work)
+
+    return _each(host, request, "rebuild", options, change, one)
+
+
+def extended(host, request, options, change):
+    """The end of the lease is so many hours from now, or there is none."""
+    must_be_hours(options.lease_hours, "lease_hours", endless=True)
+    late = extend_lease(host.store, REAPER, change.check) if options.lease_hours else ""
+
+    def one(work):
+        if work.claim.state == instance_states.STOPPING and not work.is_made:
+            raise Refused(ENDS, work.claim.instance, END)
+        now, old = time.time(), work.claim.expires
+        expires = end(options.lease_hours, old, now)
+        if change.note(work.claim.instance, {"expires": as_date(old)}, {"expires": as_date(expires)}):
+            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){late}")
+            if not change.check:
+                work.put(expires=expires)
+        work.more["until"] = until(expires, now)
+
+    return _each(host, request, "extend", options, change, one)
+
+
+def absent(host, request, options, change):
+    """Ended, its root gone, its devices closed and free, its claim over; each is read back."""
+
+    def one(work):
+        if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
+            return
+        if options.never_ran and (work.is_made or work.is_lost) and work.claim.state not in instance_states.NEVER_RAN:
+            raise Refused(RUNS_NOW, work.claim.instance, "run this again")
+        start = time.monotonic()
+        change.note(work.claim.instance, shown(host, work.claim), {})
+        gpus = [row.address for row in host.store.allocations(work.claim.holder)]
+        what = work.whole if work.is_made else "claim"
+        if not change.check:
+            work.move(instance_states.STOPPING)
+            work.remove()
+            work.give_back()
+            host.store.release(work.claim.instance, options.owner)
+        gone = f"{what} {'would be ' if change.check else ''}removed"
+        seconds = None if change.check else time.monotonic() - start
+        work.report(work.word, f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", seconds)
+
+    return _each(host, request, "release", options, change, one, must_be=False)
+
+
+# ---- one instance
+
+
+def _up(work):
+    """Each step looks first; what never ran and cannot be brought up is taken back."""
+    new = work.claim.state in instance_states.NEVER_RAN
+    try:
+        work.make()
+        if work.change.check and not work.is_made:
+            return
+        if work.harm:
+            work.report("disk", work.harm)
+        work.start()
+        work.give_devices()
+        work.answer()
+    except HeteroError as error:
+        if work.change.check:
+            raise
+        if not new:
+            work.move(instance_states.ERROR, str(error))
+            raise
+        work.move(instance_states.STOPPING)
+        work.remove()
+        work.give_back()
+        work.host.store.release(work.claim.instance)
+        what = f"{error.what} ({work.claim.instance} was taken back, nothing of it is left)"
+        raise type(error)(what, error.thing, error.remedy, **error.facts) from error
+    work.move(instance_states.RUNNING)
+
+
+def _down(work, options):
+    """By its init, or by force."""
+    start = time.monotonic()
+    work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
+    if work.change.check:
+        work.report(work.word, f"{work.word} would be stopped")
+        return
+    work.move(instance_states.STOPPING)
+    said = f"{work.word} stopped"
+    try:
+        if options.how == HARD:
+            work.container.stop()
+        else:
+            work.container.shutdown(min(options.soft_timeout, work.deadline.left))
+    except TimedOut:
+        if options.how == SOFT:
+            raise
+        work.container.stop()
+        said = f"{work.word} did not end within {options.soft_timeout:g} s: stopped by force"
+    work.report(work.word, said, time.monotonic() - start)
+
+
+# ---- all instances of a request
+
+
+def _each(host, request, verb, options, change, one, must_be=True):
+    """`one(work)` for each instance of a request; the module's result."""
+    refuse_unclaimed(host, request)
+    claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
+    claims = [claim for claim in claims if not options.names or claim.instance in options.names]
+    if not claims and must_be:
+        raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
+    lines, results = [], []
+    for claim in claims:
+        report = _reporter(host, claim.instance, change, lines)
+        work = work_of(host, claim, change, Deadline(options.timeout), report)
+        failure: dict = dict(failed=False)
+        try:
+            if options.owner not in (None, claim.owner):
+                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
+            must_be_made(claim, options.created)
+            with naming(claim.instance), held(work, verb, work.deadline):
+                work.read()
+                one(work)
+        except HeteroError as error:
+            report("error", str(error))
+            failure = dict(failed=True, error=str(error), failure=error.failure)
+        results.append(dict(work.result, **failure))
+    failed = [result["error"] for result in results if result["failed"]]
+    done = dict(change.result, instances=results, lines=lines)
+    return dict(done, failed=True, msg="; ".join(failed)) if failed else done
+
+
+def work_of(host, claim, change, deadline, report):
+    """An instance, by what it runs in."""
+    return KINDS[claim.kind](host, claim, change, deadline, report)
+
+
+def held(work, verb, deadline):
+    """The lock of an instance. Check mode changes nothing, and needs no turn."""
+    if work.change.check:
+        return ExitStack()
+    waiting = partial(work.report, "wait")
+    return lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting)
+
+
+def lock_name(work):
+    """What the lock of an instance is called."""
+    return f"instance-{work.claim.instance}"
+
+
+def _reporter(host, instance, change, lines):
+    def report(phase, text, seconds=None, event=True):
+        seconds = None if seconds is None else round(seconds, 3)
+        if event and not change.check:
+            host.store.event(instance, phase, text, seconds)
+        lines.append(line(instance, host.name, text, seconds))
+
+    return report

@@ -1,0 +1,158 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records of a host's instances against what is true: is what each runs in there, does it run, whose key
+answers ssh.
+
+Says what it found and mends what is safe; nothing is started, ended or written into a root. Who can open which GPU is
+hypervisors/lxc_gpus/gpu_reconciliation.py's, and which domain has which device domains.py's.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError, Refused
+from ..core.locks import BUSY, held_by
+from ..core.plays import play
+from ..drivers.boot import ssh
+from ..hypervisors.lxc import folders, identity, new_container
+from ..hypervisors.lxc.liblxc import Container, containers
+from ..hypervisors.lxc_gpus.restoration import begin_anew
+from ..site import instance_states
+from .domains import audit
+from .lifecycle import held, lock_name, work_of
+
+PHASE = "reconcile"
+#: How long a container that runs may take to prove its key (seconds): it is on this very machine.
+PATIENCE = 6.0
+ANOTHERS = (
+    "another host key than its own answers at {address}: not touched: its tenant made a new key, or another machine "
+    "has that address"
+)
+#: What is done about one that runs and is silent: its tenant may have work there.
+LOOK_OR_REBOOT = (
+    "its sshd ended, or its network is cut: see {look} on its host; once its tenant agrees, "
+    f"{play('reboot_instance', instance='{name}', how='hard')} boots it anew"
+)
+OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
+
+
+def reconcile(host, change, timeout, anew=False):
+    """Look at all instances, and mend what is safe; the module's result.
+
+    :param timeout: seconds to wait until another verb lets go of an instance.
+    :param anew: the database was lost, and an empty one begins.
+    """
+    host.store.must_be_whole()
+    places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
+    left = _begin(host, change) if any(map(containers, places)) else []
+    looks, unseen = [], []
+    for claim in host.store.claims():
+        look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
+        look.update(power=None, ssh=None, found=[])
+        work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
+        try:
+            with held(work, PHASE, Deadline(timeout)):
+                who = _at_work(work)
+                if not who:
+                    work.read()
+                    look["recorded"] = work.claim.state
+                    _judge(work, look)
+                    who = _at_work(work)
+            if who:
+                look["found"] = []
+                _note(look, BUSY.format(who=who))
+        except HeteroError as error:
+            unseen.append(claim.instance)
+            _note(look, f"not looked at: {error}")
+        looks.append(look)
+    found = audit(host, change)
+    return dict(change.result, instances=looks, unseen=unseen, domains=found, others=_others(host), left=left)
+
+
+def _at_work(work):
+    """Who works on an instance while a dry run looks at it, which takes no lock: what it sees says nothing then."""
+    run_folder, instance = work.host.config["run_folder"], work.claim.instance
+    return held_by(run_folder, lock_name(work), instance) if work.change.check else None
+
+
+def _begin(host, change):
+    """Write down in a new database what containers have; why that may not be all, in words."""
+    begun = begin_anew(host.site, dry=change.check)
+    for address, names in begun.written.items():
+        change.note(address, {"holder": None}, {"holder": ", ".join(names)})
+    return begun.left
+
+
+def _note(look, found, done=None):
+    """`done` says what was mended, or would be; None: it is only reported."""
+    look["found"].append(dict(found=found, done=done))
+
+
+def _judge(work, look):
+    if work.claim.container is None:
+        _note(look, f"claimed, and its {work.word} not made yet: provision it again, or terminate it")
+        return
+    try:
+        work.must_not_be_lost()
+    except Refused as error:
+        _note(look, str(error))
+        return
+    if not work.is_made:
+        _note(look, f"its {work.word} is gone: provision it again, which makes it anew, or terminate it")
+        return
+    look["power"] = "on" if work.container.running else "off"
+    if look["power"] == "on":
+        look["ssh"] = _whose_key(work.claim)
+    mend = partial(_mend, work, look)
+    state = work.claim.state
+    if look["power"] == "off" and state not in (instance_states.STOPPED, instance_states.ERROR):
+        mend(
+            instance_states.STOPPED,
+            f"recorded as {state}, it does not run",
+            f"{play('start_instance', instance=work.claim.instance)} brings it up",
+        )
+    elif look["ssh"] == OWN_KEY and state != instance_states.RUNNING:
+        mend(instance_states.RUNNING, f"recorded as {state}, it runs and shows its own key")
+    elif look["ssh"] == OTHER_KEY:
+        _note(look, ANOTHERS.format(address=work.claim.address))
+    elif look["ssh"] == SILENT:
+        way = LOOK_OR_REBOOT.format(look=work.inside, name=work.claim.instance)
+        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
+    work.autostart = work.claim.state != instance_states.STOPPED
+    work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
+    if work.harm:
+        _note(look, f"{work.harm}: not touched")
+
+
+def _mend(work, look, state, found, more=""):
+    _note(look, found, f"recorded as {state}{f' ({more})' if more else ''}")
+    work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": state})
+    work.move(state, "found so")
+
+
+def _put_back(work, look, what):
+    done = "would be put back" if work.change.check else "put back"
+    _note(look, f"missing or another: {', '.join(what)}", done)
+
+
+def _whose_key(claim):
+    try:
+        return OWN_KEY if ssh.answers(claim.address, claim.host_key, Deadline(PATIENCE)) else SILENT
+    except ssh.WrongHostKey:
+        return OTHER_KEY
+
+
+def _others(host):
+    """What lies here with an id of ours and of no instance; whoever attached GPUs to it by hand may know."""
+    lxcpath = host.config["lxc"]["lxcpath"]
+    known = {claim.container for claim in host.store.claims()}
+    folders = {claim.instance for claim in host.store.claims()}
+    keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}
+    return [
+        f"container {name} of {lxcpath}, of no instance"
+        for name, key in keys.items()
+        if key is not None and key not in known and name not in folders
+    ]

@@ -1,0 +1,67 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Containers and guests that were made here and of which the host's database has no claim: it was put back from an
+older copy. Whoever asks for such a one is not to hear that there is none. Reads only.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+
+from ..claims.host.tables import mark_beside
+from ..core.backups import copies, folder_of, how_to_restore
+from ..core.errors import Refused
+from ..core.plays import play
+from ..core.this_node import THIS_NODE
+from ..site.owners import number_of
+from .lost_database import made_here
+
+NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
+WAY = (
+    f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
+    "wants it, end it by the commands of LXC or libvirt"
+)
+
+
+def refuse_unclaimed(host, request):
+    """Refused where something of an instance, or of instances of a request, is here of which no claim is known."""
+    found = unclaimed(host, request)
+    if found:
+        raise Refused("; ".join(one["text"] for one in found), request)
+
+
+def unclaimed(host, request):
+    """[dict(instance, name, text)] of containers and guests that no claim has.
+
+    :param request: only those of this instance, or of the instances of this request; None for all.
+    """
+    known = {claim.instance for claim in host.store.claims()}
+    found = []
+    for kind, path in made_here(host.config):
+        instance = os.path.basename(path)
+        asked = request in (None, instance) or number_of(instance, request) is not None
+        # Once more: one that was claimed meanwhile is known by now.
+        if asked and instance not in known and host.store.claim_of(instance) is None:
+            found.append(dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}")))
+    return found
+
+
+def _told(host, instance, what):
+    database = host.pci.state_db
+    knows = next((path for path in reversed(copies(database)) if _knows(path, instance)), None)
+    way = WAY.format(folder=folder_of(database))
+    if knows:
+        way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
+    return f"{NO_CLAIM}, and {what} is there: {way}"
+
+
+def _knows(copy, instance):
+    """Whether a copy of a database has an instance; not where it cannot be read."""
+    try:
+        with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
+            return bool(db.execute("SELECT 1 FROM instances WHERE instance = ?", (instance,)).fetchall())
+    except sqlite3.DatabaseError:
+        return False

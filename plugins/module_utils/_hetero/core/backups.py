@@ -1,0 +1,154 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copies of a node's database beside it, each checked before it counts; the newest ones are kept.
+
+When a copy is made is for `hetero backup` and `hetero gpu-backup`. A damaged database is never touched.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import sqlite3
+import sys
+import time
+from contextlib import closing
+
+from . import reserve
+from .errors import HeteroError
+from .plays import play
+from .this_node import THIS_NODE
+
+#: Copies that are kept: two days of one an hour, for only what changed is copied.
+KEPT = 48
+END = ".db"
+#: What SQLite says of a database that is damaged; all else is said of its disk, of permissions or of other processes.
+DAMAGED = ("malformed", "not a database", "encrypted")
+
+
+def folder_of(database: str) -> str:
+    """Where the copies of a database lie."""
+    return os.path.join(os.path.dirname(os.path.abspath(database)), "backups")
+
+
+def copies(database: str) -> list[str]:
+    """Paths of all copies, the oldest first; their names are the database's and the UTC time at which each was made."""
+    folder, stem = folder_of(database), _stem(database)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    stamps = sorted(name[: -len(END)] for name in names if name.startswith(stem) and name.endswith(END))
+    return [os.path.join(folder, stamp + END) for stamp in stamps]
+
+
+def newest_good(database: str) -> str | None:
+    """Path of the newest copy that is whole and has tables; None where there is none."""
+    return next((path for path in reversed(copies(database)) if _is_good(path)), None)
+
+
+def aside(database: str) -> str:
+    """The command that moves all copies of a database out of the way, for a person to type; they are kept."""
+    kept = _aside(database)
+    return f"mkdir -p {kept} && mv {os.path.join(folder_of(database), _stem(database))}*{END} {kept}/"
+
+
+def make(database: str) -> str | None:
+    """Copy a database while others use it; the path of the copy, or None where nothing changed since the last.
+
+    :raises HeteroError: it is damaged, or the copy could not be written. The copies there are stay.
+    """
+    folder = folder_of(database)
+    new = os.path.join(folder, f".{_stem(database)}new")
+    try:
+        reserve.must_not_be_short(database, os.path.getsize(database))
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.exists(new):
+            os.unlink(new)  # of a copy that was cut short; `hetero backup` runs once at a time
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _copy(database, new)
+        before = copies(database)
+        if before and filecmp.cmp(before[-1], new, shallow=False):
+            os.unlink(new)
+            return None
+        path = os.path.join(folder, _name(database, before))
+        os.rename(new, path)
+    except OSError as error:
+        remedy = "free space there, or correct its permissions"
+        raise HeteroError(f"no copy could be written ({error.strerror})", folder, remedy) from error
+    for old in copies(database)[:-KEPT]:
+        os.unlink(old)
+    return path
+
+
+def say(database: str) -> int:
+    """What the verbs of `hetero` do: make a copy and name it on standard output; their exit status."""
+    if not os.path.exists(database):
+        sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
+        return 0
+    path = make(database)
+    sys.stdout.write(f"{path}\n" if path else "nothing changed since the last copy\n")
+    return 0
+
+
+def _name(database: str, before: list[str]) -> str:
+    """The name of a new copy, which is the last of all whatever the clock shows: it may have been set back.
+
+    :param before: paths of the copies that are there.
+    """
+    name = _stem(database) + time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    last = os.path.basename(before[-1])[: -len(END)] if before else ""
+    if name <= last:
+        stamp, _plus, number = last.partition("+")
+        name = f"{stamp}+{int(number or 0) + 1:06}"
+    return name + END
+
+
+def _stem(database: str) -> str:
+    """How the names of its copies begin: a machine may be two kinds of node, with two databases in one folder."""
+    return f"{os.path.splitext(os.path.basename(database))[0]}-"
+
+
+def _copy(database: str, new: str) -> None:
+    """Copy by SQLite's own online backup, and have SQLite check every page of the copy."""
+    try:
+        original = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        with closing(original) as source, closing(sqlite3.connect(new)) as target:
+            source.backup(target)
+            found = " ".join(target.execute("PRAGMA integrity_check").fetchone()[0].split())
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+        if not any(word in found for word in DAMAGED):
+            remedy = "free space there, or correct its permissions; the database is as it was"
+            raise HeteroError(f"no copy could be written (SQLite: {found})", os.path.dirname(new), remedy) from error
+    if found != "ok":
+        os.unlink(new)
+        raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
+
+
+def _is_good(copy: str) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
+            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            return tables > 0 and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    except sqlite3.DatabaseError:
+        return False
+
+
+def how_to_restore(database: str, copy: str | None = None, mark: str | None = None) -> str:
+    """What a person types about a database that is not to be gone on with: it is moved aside, which keeps it, and a
+    copy is put in its place (default: the newest one that is whole).
+
+    :param mark: a file that is to be there as long as reconcile has not seen the copy.
+    """
+    copy = copy or newest_good(database)
+    kept = _aside(database)
+    ways = [f"mkdir -p {kept}", f"mv --backup=numbered {database}* {kept}/"]
+    if copy:
+        ways += [f"touch {mark}"] if mark else []
+        ways.append(f"cp -p {copy} {database}")
+    what = f"run on {THIS_NODE}: {' && '.join(ways)} and then, where the inventory is: {play('reconcile')}"
+    return f"{what}, which says what of it is known again"
+
+
+def _aside(database: str) -> str:
+    """Where a person moves what is not to be gone on with, and not to be lost."""
+    return os.path.join(folder_of(database), "aside")

@@ -1,0 +1,162 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Work in a forked child: what it does to its own root, namespaces or credentials is over with it, and so is a hang."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import locale
+import os
+import signal
+import struct
+from typing import Any, Callable, NoReturn
+
+from .deadline import Deadline
+from .errors import HeteroError, TimedOut
+from .readiness import readable
+
+#: Seconds for a killed child to be gone; one that waits for a device inside the kernel may outlive us.
+END_TIME = 1.0
+#: Seconds for a thread that is ending.
+ENDING_TIME = 0.01
+#: clone3(2), the same number on every architecture; <linux/sched.h>. Its cgroup came with Linux 5.7.
+CLONE3, CLONE_INTO_CGROUP = 435, 0x200000000
+NO_CLONE3 = (errno.ENOSYS, errno.E2BIG, errno.EINVAL, errno.EPERM)
+#: A cgroup whose pids.max is reached: who is moved there is not counted.
+FULL = errno.EAGAIN
+
+
+def in_child(work: Callable[[], Any], deadline: Deadline, thing: str, remedy: str, cgroup: int | None = None) -> Any:
+    """Run `work()` in a child process; its answer is of JSON's types.
+
+    :param cgroup: descriptor of the folder of a cgroup (version 2) that the child is to be in.
+    :raises HeteroError: what the work raised (its OSErrors too), or that it ended without an answer.
+    :raises TimedOut: it was killed at the deadline.
+    """
+    return Child(work, cgroup).answer(deadline, thing, remedy)
+
+
+class Child:
+    """A child process that works by itself until its answer is asked for; its file has something to read by then.
+
+    :param work, cgroup: as in_child.
+    """
+
+    def __init__(self, work: Callable[[], Any], cgroup: int | None = None) -> None:
+        self._reader, writer = os.pipe()
+        self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
+        if self._pid == 0:
+            os.close(self._reader)
+            _child(work, writer)
+        os.close(writer)
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def answer(self, deadline: Deadline, thing: str, remedy: str) -> Any:
+        """What the work returned; the rest as in_child."""
+        try:
+            answer = _collect(self._reader, thing, deadline)
+        except BaseException:
+            os.kill(self._pid, signal.SIGKILL)
+            _reap(self._pid)
+            raise
+        finally:
+            os.close(self._reader)
+        os.waitpid(self._pid, 0)  # it has closed its files: it ends
+        if not answer:
+            raise HeteroError("work inside it ended without an answer", thing, remedy)
+        value = json.loads(answer.decode())
+        if "failed" in value:
+            raise HeteroError(value["failed"], thing, remedy if value["bare"] else None)
+        return value["done"]
+
+
+def _fork_into(cgroup: int) -> int:
+    """fork(2) with the child in another cgroup. To move it there afterwards takes the kernel 10 ms on an idle machine:
+    it waits until no process of the system is being forked or is ending (cgroup_threadgroup_rwsem)."""
+    child = _clone_into(cgroup) if _alone() else None
+    if child is None:
+        child = os.fork()
+        if child == 0:
+            procs = os.open("cgroup.procs", os.O_WRONLY, dir_fd=cgroup)
+            os.write(procs, b"0")
+            os.close(procs)
+    return child
+
+
+def _clone_into(cgroup: int) -> int | None:
+    """As fork, None where this kernel has no such thing."""
+    # struct clone_args; PyDLL keeps the interpreter's lock, as os.fork does
+    arguments = struct.pack("=11Q", CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
+    syscall = ctypes.PyDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    child = syscall(ctypes.c_long(CLONE3), arguments, ctypes.c_size_t(len(arguments)))
+    if child < 0 and ctypes.get_errno() not in (*NO_CLONE3, FULL):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "clone3")
+    return child if child >= 0 else None
+
+
+def _alone() -> bool:
+    """Whether this process has no other thread; one that is just ending is waited for.
+
+    A lock of the C library that one holds would be held for ever in the child of a bare clone3: fork(2) sees to that.
+    """
+    end = Deadline(ENDING_TIME)
+    while len(os.listdir("/proc/self/task")) > 1:
+        if end.passed:
+            return False
+        end.nap(0.0005)
+    return True
+
+
+def _child(work: Callable[[], Any], writer: int) -> NoReturn:
+    """Ends the process, whatever happens: the caller's code must not go on twice."""
+    try:
+        # Its root may be a tenant's by the time an error is said: the C library would look there for its words in the
+        # user's language and, where these are in another character set, for a program that converts them.
+        locale.setlocale(locale.LC_ALL, "C")
+        try:
+            answer = {"done": work()}
+        except OSError as error:
+            answer = {"failed": f"{error.filename or 'its files'}: {error.strerror or error}", "bare": True}
+        except HeteroError as error:
+            answer = {"failed": str(error), "bare": False}
+        data = json.dumps(answer).encode()
+        while data:
+            data = data[os.write(writer, data) :]
+    except BaseException as error:
+        os.write(2, _where(error).encode())  # the caller learns only that there was no answer
+        raise
+    finally:
+        os._exit(0)
+
+
+def _where(error: BaseException) -> str:
+    """A traceback without the lines of the source: files are not read, for the root may be a tenant's by now."""
+    calls, text = error.__traceback__, f"{type(error).__name__}: {error}\n"
+    while calls:
+        code = calls.tb_frame.f_code
+        text += f"  in {code.co_name}, line {calls.tb_lineno} of {code.co_filename}\n"
+        calls = calls.tb_next
+    return text
+
+
+def _collect(reader: int, thing: str, deadline: Deadline) -> bytes:
+    answer = b""
+    while True:
+        if not readable([reader], deadline.left):
+            raise TimedOut(f"work inside it took longer than {deadline.seconds:g} s", thing, "see dmesg")
+        chunk = os.read(reader, 65536)
+        if not chunk:
+            return answer
+        answer += chunk
+
+
+def _reap(child: int) -> None:
+    end = Deadline(END_TIME)
+    while os.waitpid(child, os.WNOHANG)[0] == 0 and not end.passed:
+        end.nap(0.001)

@@ -1,0 +1,89 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running another program: an argument list, never a shell; a limit of time and of bytes; its words in the error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Callable, Container, Mapping, Sequence
+
+from .deadline import Deadline
+from .errors import HeteroError, TimedOut
+from .output import MOST, TooMuch, collect
+
+
+def ended(
+    argv: Sequence[str],
+    thing: str | None = None,
+    remedy: str | None = None,
+    timeout: float = 30.0,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    look: Callable[[int], None] | None = None,
+    most: int = MOST,
+) -> subprocess.CompletedProcess[str]:
+    """Run `argv` to its end, whatever its exit code; a CompletedProcess with stdout and stderr as text.
+
+    :param env: variables that it has besides ours.
+    :param look: called with its process id a few times a second while it runs.
+    :param most: bytes that it may print.
+    :raises TimedOut: the limit passed; the program is killed with all that it started. What it had said is in the fact
+        `said`.
+    :raises HeteroError: it is missing, cannot be run, or printed too much, for which it is killed likewise.
+    """
+    try:
+        with subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = collect(process, Deadline(timeout), stdin, most, look)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+    except FileNotFoundError as error:
+        what = f"program {argv[0]} is not installed"
+        raise HeteroError(what, thing or argv[0], "install it, or run the set-up playbook") from error
+    except OSError as error:
+        raise HeteroError(f"program {argv[0]} cannot be run ({error.strerror})", thing or argv[0], remedy) from error
+    except (TimedOut, TooMuch) as error:
+        raise type(error)(f"{argv[0]} {error.what}", thing or argv[0], remedy, **error.facts) from error
+    return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+
+
+def last_words(done: subprocess.CompletedProcess[str]) -> str:
+    """The last line that a program said, on standard error rather than output."""
+    return (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+
+
+def command(
+    argv: Sequence[str],
+    thing: str | None = None,
+    remedy: str | None = None,
+    timeout: float = 30.0,
+    stdin: str | None = None,
+    ok: Container[int] = (0,),
+) -> str:
+    """Run `argv` and return its standard output as text.
+
+    :param thing: what the error names (default: the program).
+    :param timeout: seconds, after which the program is killed.
+    :param stdin: text for its standard input (secrets go here, never into argv).
+    :param ok: exit codes that are no error.
+    :raises TimedOut: the limit passed.
+    :raises HeteroError: the program is missing, or ended with another code; its last output is in the text.
+    """
+    thing = thing or argv[0]
+    done = ended(argv, thing, remedy, timeout, stdin or "")
+    if done.returncode not in ok:
+        raise HeteroError(
+            f"{' '.join(argv[:3])} ended with {done.returncode} and said: {last_words(done)}", thing, remedy
+        )
+    return done.stdout

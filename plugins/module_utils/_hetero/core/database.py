@@ -1,0 +1,329 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The SQLite file below a store: opening, its schema number, transactions, and what SQLite's errors mean to a person.
+
+Which tables there are and what their rows mean is the stores' business. The file is never deleted or repaired here:
+that is a person's decision.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Callable, ContextManager, Iterator, Sequence
+
+from . import backups, reserve
+from .deadline import Deadline
+from .errors import HeteroError, TimedOut
+from .plays import play
+from .release import RELEASE, as_number, as_text
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tables of one kind of database.
+
+    :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version, and the newest
+        release that wrote it as PRAGMA application_id.
+    :param set_up: what a person does about a file of another schema.
+    :param restore: from the path of a damaged file to what a person does about it.
+    :param upgrades: {schema: statements that make the next one of it}; a file of an older one is made anew by them when
+        it is first opened to be written, after a copy.
+    """
+
+    schema: int
+    tables: tuple[str, ...]
+    set_up: str
+    restore: Callable[[str], str]
+    upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+#: What to do about something in a file's place: nobody but a person knows what it is.
+NO_FILE = f"see what it is, and move it away or name another file; then {play('reconcile')} says what is known again"
+#: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
+MEANINGS = (
+    ("locked", "has been locked by another process for {busy:g} s", "{holder}"),
+    ("busy", "has been locked by another process for {busy:g} s", "{holder}"),
+    ("not a database", "is no SQLite database", "{broken}"),
+    ("malformed", "is damaged", "{broken}"),
+    ("file is encrypted", "is no SQLite database", "{broken}"),
+    ("readonly", "cannot be written", "make the file and its folder writable for {user}"),
+    ("unable to open", "cannot be opened", "make the file and its folder readable and writable for {user}"),
+    ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
+    ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
+)
+UPGRADE = "have a verb that changes something upgrade it (without check mode)"
+HOLDER = "see who holds it (fuser -v {path}), then run this again"
+
+
+class Database:
+    """An open database; one connection that threads may share.
+
+    :param layout: its tables.
+    :param create: make a missing file (0600) and its folder (0700). With False a missing or still empty file reads as
+        empty and nothing written is kept, so that check mode and information leave no trace.
+    :param write: upgrade a file of an older schema (default: as `create`). With False such a file is read as a copy in
+        memory, which refuses what would be written: it would be lost.
+    :param busy: seconds to wait for another process's transaction.
+    :raises HeteroError: locked, damaged, unreadable, or of another schema; the file is left as it is.
+    """
+
+    def __init__(
+        self, path: str, layout: Layout, create: bool = True, busy: float = 10.0, write: bool | None = None
+    ) -> None:
+        self.path = path
+        self.layout = layout
+        self.busy = busy
+        #: Whether it is of an older release and read as a copy in memory.
+        self.is_copy = False
+        #: What a transaction changed, by the store's own names, and what is called with it before that counts; not for
+        #: one that is taken back, nor where nothing is kept.
+        self.touched: dict[Any, Any] = {}
+        self.before_commit: Callable[[dict[Any, Any]], None] | None = None
+        self._turn = threading.RLock()
+        self._db: Any = None  # a sqlite3.Connection, until close
+        with self._explained():
+            if create:
+                self._create_file()
+            self._spend()
+            self._db = self._connect(path if create or os.path.exists(path) else ":memory:")
+            if self._upgradable():
+                self._upgrade(create if write is None else write)
+            elif not self._is_ready():
+                if create:
+                    self._create_tables()
+                else:
+                    self._db.close()
+                    self._db = self._connect(":memory:")
+                    self._write_tables()
+            if create and self._pragma("application_id") < as_number(RELEASE):
+                self._sign()
+            if create or write:
+                self._keep()
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def must_be_whole(self) -> None:
+        """HeteroError where SQLite finds a page damaged, be it one that no query of ours reads."""
+        found = " ".join(self.rows("PRAGMA quick_check(1)")[0][0].split())
+        if found != "ok":
+            raise HeteroError(f"is damaged (SQLite: {found})", self.path, self.layout.restore(self.path))
+
+    def transaction(self, dry: bool = False) -> ContextManager[None]:
+        """All of the block, or nothing; from its first line nobody else writes. Inside another one it joins that.
+
+        :param dry: take everything back at the end (check mode).
+        """
+        return self._block("BEGIN IMMEDIATE", dry)
+
+    def snapshot(self) -> ContextManager[None]:
+        """Reads in the block see one moment of the database; nobody is kept from writing."""
+        return self._block("BEGIN DEFERRED")
+
+    @contextmanager
+    def _block(self, begin: str, dry: bool = False) -> Iterator[None]:
+        with self._turn, self._explained():
+            if self._db.in_transaction:
+                yield
+                return
+            self._spend()
+            self._db.execute(begin)
+            self.touched.clear()
+            before = self._db.total_changes
+            try:
+                yield
+                if self.is_copy and not dry and self._db.total_changes != before:
+                    what = "is of an older release and was opened only to be read: nothing is written"
+                    raise HeteroError(what, self.path, UPGRADE)
+                if self.touched and self.before_commit and not dry and self._is_kept:
+                    self.before_commit(dict(self.touched))
+                self._db.execute("ROLLBACK" if dry else "COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """The rows of a query, as a list."""
+        with self._turn, self._explained():
+            return self._db.execute(sql, values).fetchall()
+
+    def write(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Run one statement; returns the id of the row it inserted."""
+        with self.transaction():
+            return self._db.execute(sql, values).lastrowid
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether what is written stays: the connection is to the file, not to a copy in memory."""
+        return bool(self._db.execute("PRAGMA database_list").fetchone()["file"])
+
+    def _spend(self) -> None:
+        if os.path.exists(self.path):
+            reserve.spend(self.path)
+
+    def _keep(self) -> None:
+        if os.path.exists(self.path):
+            reserve.keep(self.path)
+
+    def _connect(self, name: str) -> sqlite3.Connection:
+        # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
+        db = sqlite3.connect(name, timeout=self.busy, isolation_level=None, check_same_thread=False)
+        db.row_factory = sqlite3.Row
+        # FULL: a transaction that was reported done survives a power cut (NORMAL under WAL may lose it).
+        db.execute("PRAGMA synchronous = FULL")
+        return db
+
+    def _create_file(self) -> None:
+        """Only a missing file is opened here: closing one that is in use drops SQLite's locks of this process."""
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            if not os.path.exists(self.path):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            return  # another process was first; whether it is a database shows when it is read
+        except OSError as error:
+            what = f"cannot be made ({error.strerror})"
+            remedy = f"make {self._folder} writable for user id {os.geteuid()}"
+            raise HeteroError(what, self.path, remedy) from error
+
+    def _number(self) -> int:
+        return self._pragma("user_version")
+
+    def _pragma(self, name: str) -> int:
+        return self._db.execute(f"PRAGMA {name}").fetchone()[0]
+
+    def _sign(self) -> None:
+        """Have the file name the release that it needs, for older ones that cannot read it."""
+        with self.transaction():
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
+
+    def _upgradable(self) -> bool:
+        """Whether it is of an earlier release, from which there is a way."""
+        number = self._number()
+        return 0 < number < self.layout.schema and {*range(number, self.layout.schema)} <= {*self.layout.upgrades}
+
+    def _upgrade(self, write: bool) -> None:
+        """Have the tables as they are now; where nothing is to be written, in memory only."""
+        if not write:
+            memory = self._connect(":memory:")
+            self._db.backup(memory)
+            self._db.close()
+            self._db = memory
+            self._write_upgrades()
+            self.is_copy = True
+            return
+        with self._alone():
+            if self._upgradable():
+                backups.make(self.path)
+                self._write_upgrades()
+
+    def _write_upgrades(self) -> None:
+        with self.transaction():
+            for number in range(self._number(), self.layout.schema):
+                for statement in self.layout.upgrades[number]:
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
+            self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
+
+    def _is_ready(self) -> bool:
+        """True: our tables, our number. False: a new file. Anything else is an error."""
+        with self.snapshot():  # another process may be writing the tables just now
+            number = self._number()
+            tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if number == self.layout.schema:
+            return True
+        if number:
+            release, needed = as_text(self._pragma("application_id")), "a newer release"
+            if number < self.layout.schema:
+                needed = "an older release"
+            elif release and release != RELEASE:
+                needed = f"release {release}"
+            what = f"has schema {number}, written by {needed} (this one, {RELEASE}, reads {self.layout.schema})"
+            with_it = f"install {needed} of hetero.compute and " if number > self.layout.schema else ""
+            raise HeteroError(what, self.path, f"{with_it}{self.layout.set_up}")
+        if tables:
+            raise HeteroError("is a database of something else", self.path, "set state_db to another path")
+        return False
+
+    def _create_tables(self) -> None:
+        """Switch to WAL and write the tables, one process at a time: the switch does not wait for a lock by itself."""
+        with self._alone():
+            mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            if mode != "wal":
+                raise HeteroError(
+                    f"cannot have a write-ahead log here (journal mode stays {mode})",
+                    self.path,
+                    "put state_db on a local disk",
+                )
+            if not self._is_ready():
+                self._write_tables()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process makes or upgrades this file meanwhile."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._take_turn(folder)
+            yield
+        finally:
+            os.close(folder)
+
+    def _take_turn(self, folder: int) -> None:
+        deadline = Deadline(self.busy)
+        while True:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if deadline.passed:
+                    raise TimedOut(
+                        f"another process has been making it for {self.busy:g} s",
+                        self.path,
+                        HOLDER.format(path=self.path),
+                    ) from error
+            deadline.nap()
+
+    def _write_tables(self) -> None:
+        with self.transaction():
+            for table in self.layout.tables:
+                self._db.execute(table)
+            self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
+            self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
+
+    @property
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.abspath(self.path))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in words what SQLite refused."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            said = str(error)
+            if "disk i/o" in said.lower() and reserve.is_short(self.path):
+                said = f"database or disk is full, {said}"
+            words: dict[str, Any] = {
+                "path": self.path,
+                "folder": self._folder,
+                "busy": self.busy,
+                "user": f"user id {os.geteuid()}",
+                "broken": self.layout.restore(self.path),
+                "holder": HOLDER.format(path=self.path),
+            }
+            beside = [f"{self.path}{end}" for end in ("", "-wal", "-shm")]
+            for path in [path for path in beside if os.path.lexists(path) and not os.path.isfile(path)]:
+                raise HeteroError(f"is no file, nor leads to one (SQLite: {said})", path, NO_FILE) from error
+            for part, what, remedy in MEANINGS:
+                if part in said.lower():
+                    what = f"{what.format(**words)} (SQLite: {said})"
+                    raise HeteroError(what, self.path, remedy.format(**words)) from error
+            raise HeteroError(f"SQLite says: {said}", self.path, words["broken"]) from error

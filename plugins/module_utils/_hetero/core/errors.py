@@ -1,0 +1,116 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one exception tree. Everything under module_utils raises these; `module.run` turns them into fail_json."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from .printable import brief, brief_words, printable
+
+#: What the kernel says of a file system, or of somebody's share of it, that is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class HeteroError(Exception):
+    """Something a person must know: which thing, what is wrong with it, and what to do next.
+
+    What was given comes back in it cut off at printable.MOST characters, however long it is.
+
+    :param what: what is wrong, in one clause ("still on 10 s after 'off'").
+    :param thing: the name of the board, outlet, PDU, file or device ("outlet 8 of pdu-a").
+    :param remedy: what to do next ("check its relay, or raise timeout").
+    :param facts: evidence for programs and people (screen, phase, console tail); never a secret.
+    """
+
+    def __init__(self, what: str, thing: str | None = None, remedy: str | None = None, **facts: Any) -> None:
+        self.what = what
+        self.thing = thing
+        self.remedy = remedy
+        self.facts = facts
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        """In one piece, for people: what others said in it shows its control characters escaped."""
+        parts = (brief(str(self.thing)) if self.thing else None, self.what, self.remedy)
+        return printable(": ".join(brief_words(str(part)) for part in parts if part))
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        """The error as the `failure` field of a module's result."""
+        said = dict(what=self.what, thing=self.thing, remedy=self.remedy)
+        return dict(
+            self.facts, **{key: brief_words(text) if isinstance(text, str) else text for key, text in said.items()}
+        )
+
+
+def told(error: Exception, thing: str) -> str:
+    """Any error in words, for whoever goes on with other things; of one that nobody foresaw its kind, too."""
+    if isinstance(error, HeteroError):
+        return str(error)
+    return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {brief(str(error))})")
+
+
+class BadInput(HeteroError):
+    """The user's argument, file or archive is wrong; nothing was changed."""
+
+
+class Refused(HeteroError):
+    """The request is understood and must not be done (another owner's name, a quarantined board)."""
+
+
+class NoneFree(HeteroError):
+    """No node can serve the request; `facts['rejected']` says why for each."""
+
+
+class TimedOut(HeteroError):
+    """A deadline passed; the evidence seen last is in `facts`."""
+
+
+class StepFailed(HeteroError):
+    """A step of a boot driver's own did not succeed on a board.
+
+    :param phase: the step, as events name it.
+    """
+
+    def __init__(
+        self, phase: str, what: str, thing: str | None = None, remedy: str | None = None, **facts: Any
+    ) -> None:
+        super().__init__(what, thing, remedy, **facts)
+        self.phase = phase
+
+
+class Busy(HeteroError):
+    """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
+
+
+class Lost(HeteroError):
+    """The PDU stopped answering or dropped the session; whether the last command was carried out is not known.
+
+    :param ended: the connection is over, rather than silent.
+    """
+
+    def __init__(
+        self, what: str, thing: str | None = None, remedy: str | None = None, ended: bool = False, **facts: Any
+    ) -> None:
+        super().__init__(what, thing, remedy, **facts)
+        self.ended = ended
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Errors of the file system as errors that name the file: the one the system names, else `path`."""
+    try:
+        yield
+    except OSError as error:
+        thing = error.filename if isinstance(error.filename, str) else path
+        if error.errno in FULL:
+            # of a copy, what is written comes second
+            thing = error.filename2 if isinstance(error.filename2, str) else thing
+            remedy = "free space on its file system, then run this again"
+            raise HeteroError(f"cannot be written ({error.strerror})", thing, remedy) from error
+        remedy = "check space and permissions there, or run the set-up playbook"
+        raise HeteroError(f"cannot be read or written ({error.strerror or error})", thing, remedy) from error

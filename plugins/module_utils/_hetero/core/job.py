@@ -1,0 +1,47 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that goes on by itself and is followed by its events; the forking is background.py's, the events are the
+caller's.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any, Callable, NoReturn
+
+from .background import detach, finish
+from .errors import HeteroError
+from .job_watch import look
+from .module import Module, checked, failed
+from .printable import printable, printable_data
+
+
+def in_background(
+    module: Module, prepare: Callable[[], tuple[str, dict[str, Any]]], work: Callable[[], dict[str, Any]]
+) -> NoReturn:
+    """The module's process ends here, with the job to follow and a first look at it; the worker ends with its result.
+
+    :param prepare: returns (run folder, what following.look is to know besides the job), with the longest the work can
+        take as its `limit`.
+    :param work: takes nothing; returns the module's result.
+    """
+    try:
+        checked(module.params)
+        run_folder, follow = prepare()
+        job = detach(run_folder)
+        if job:
+            path, worker = job
+            follow = dict(follow, job=path, worker=worker, python=sys.executable)
+            module.exit_json(changed=False, follow=follow, news=look(follow))
+    except HeteroError as error:
+        module.fail_json(**failed(error, module.params))
+    try:
+        finish(printable_data(work()))
+    except HeteroError as error:
+        finish(failed(error, module.params))
+    except Exception as error:  # noqa: BLE001 - whoever follows gets words, and the traceback for a report
+        what = f"a fault of this collection ended the work: {type(error).__name__}: {error}"
+        remedy = "run this again; if it comes again, report it with what -vvv shows"
+        finish(dict(failed=True, msg=printable(f"{what}: {remedy}"), exception=printable(traceback.format_exc())))

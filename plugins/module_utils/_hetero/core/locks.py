@@ -1,0 +1,137 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One verb at a time on a board: a flock, which the kernel drops with its process, and a text in it naming the holder.
+
+The text is for people. Whether the lock is held the kernel alone says, so what a killed holder left is no obstacle.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Iterator
+
+from .errors import FULL, HeteroError, TimedOut
+
+if TYPE_CHECKING:
+    from .deadline import Deadline
+
+#: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
+UNNAMED = "another process"
+#: What who only looks says of what another works on.
+BUSY = "busy with {who}: not looked at"
+PROCESS = re.compile(r" ?\bpid \d+$")
+
+
+@contextmanager
+def lock(
+    run_folder: str,
+    board_name: str,
+    verb: str,
+    actor: str,
+    deadline: Deadline,
+    waiting: Callable[[str], None] | None = None,
+    quiet: float = 0.0,
+) -> Iterator[None]:
+    """Hold the lock of a board for the block.
+
+    :param waiting: called with "held by …" where somebody else holds it, and again for each further holder.
+    :param quiet: seconds for which that is not done.
+    :raises TimedOut: the deadline passed; the holder is named.
+    """
+    file = _open(run_folder, board_name)
+    try:
+        _take(file, board_name, deadline, waiting, quiet)
+        _write(file, json.dumps({"pid": os.getpid(), "verb": verb, "actor": actor, "since": round(time.time(), 3)}))
+        try:
+            yield
+        finally:
+            _write(file, "")
+    finally:
+        # Closing ends the flock. The file stays: one that is unlinked while another waits would make two locks of one.
+        os.close(file)
+
+
+def held_by(run_folder: str, board_name: str, instance: str | None = None) -> str | None:
+    """Who works on a board just now, for who only looks, in words; None for nobody. Waits for nothing, writes nothing.
+
+    :param instance: whose board it is.
+    """
+    try:
+        file = os.open(os.path.join(run_folder, "locks", board_name), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        name = _named(file)
+        return name.replace(" (", f" of {instance} (", 1) if instance else name
+    finally:
+        os.close(file)
+    return None
+
+
+def _open(run_folder: str, board_name: str) -> int:
+    folder = os.path.join(run_folder, "locks")
+    try:
+        os.makedirs(run_folder, mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return os.open(os.path.join(folder, board_name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        remedy = f"free space on the file system of {run_folder}"
+        if error.errno not in FULL:
+            remedy = f"make {run_folder} writable for this user"
+        raise HeteroError(f"lock cannot be opened in {folder} ({error.strerror})", board_name, remedy) from error
+
+
+def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str], None] | None, quiet: float) -> None:
+    told = said = None
+    begun = deadline.spent
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            name = _named(file)
+            if name == UNNAMED and told is None and not deadline.passed:
+                deadline.nap(0.01)
+                name = _named(file)
+            if name == UNNAMED and told is not None:
+                name = told  # it is about to let go
+            if name != said and waiting is not None and deadline.spent - begun >= quiet:
+                waiting(f"held by {name}")
+                said = name
+            told = name
+            if deadline.passed:
+                raise TimedOut(
+                    f"still held by {name} after {deadline.seconds:g} s", board_name, "wait for it, or end that process"
+                ) from error
+        deadline.nap()
+
+
+def _named(file: int) -> str:
+    """The holder in words; the text of a process that is gone names nobody."""
+    try:
+        held = json.loads(os.pread(file, 4096, 0).decode("utf-8", "replace"))
+        since = time.strftime("%H:%M:%S", time.localtime(held["since"]))
+        # An actor without a name is called by a process: the one that has the lock, or the one that started that.
+        name = PROCESS.sub("", held["actor"])
+        text = f"{held['verb']} ({f'{name}, ' if name else ''}pid {held['pid']}, since {since})"
+        return text if os.path.exists(f"/proc/{int(held['pid'])}") else UNNAMED
+    except (ValueError, KeyError, TypeError):
+        return UNNAMED
+
+
+def _write(file: int, text: str) -> None:
+    """On a file system that is full the holder has no name, and holds it all the same."""
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, text.encode(), 0)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise

@@ -1,0 +1,41 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this machine says of itself: what a path lies on, which packages there are. Facts only."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable
+
+from .command import command
+
+
+def mount_of(path: str) -> tuple[str, str]:
+    """(mount point, file system type) that `path` lies on."""
+    path = os.path.realpath(path)
+    best = ("/", "unknown")
+    for line in text_of("/proc/self/mountinfo").splitlines():
+        left, right = line.split(" - ", 1)
+        point = left.split()[4].encode().decode("unicode_escape")
+        if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[0]):
+            best = (point, right.split()[0])
+    return best
+
+
+def missing_packages(names: Iterable[str]) -> list[str]:
+    """Those of `names` that dpkg does not have installed, in their order."""
+    if not names:
+        return []
+    said = command(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *names], ok=(0, 1))
+    installed = {line.split()[0] for line in said.splitlines() if line.endswith(" installed")}
+    return [name for name in names if name not in installed]
+
+
+def text_of(path: str) -> str:
+    """What a file holds; nothing where it is not there."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""

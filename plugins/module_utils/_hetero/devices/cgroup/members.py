@@ -1,0 +1,69 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which processes are in a cgroup or below it: each process is asked where it is.
+
+The tree itself is not looked through. Who is root in a container makes as many cgroups there as it likes, as deep as
+it likes; its processes are counted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Iterable, Mapping, Sequence, Tuple
+
+from ...core.errors import HeteroError
+from . import mounts
+
+#: A hierarchy's version, and a cgroup of it.
+Top = Tuple[str, str]
+
+
+def pids_below(directories: Iterable[str], proc: str = "/proc") -> list[int]:
+    """Sorted pids, as this host numbers them, in any of these cgroups and all below them.
+
+    :param directories: of the hierarchies that limit devices; a root, where everybody is, counts only if it is alone.
+    """
+    tops = [found for found in (mounts.cgroup_at(path, proc) for path in directories) if found is not None]
+    tops = [(version, top) for version, top in tops if top != "/"] or tops
+    pids = sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+    return [pid for pid in pids if _is_in(pid, tops, proc)]
+
+
+def _is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
+    theirs = _cgroups(pid, tops, proc)
+    if _below(theirs, tops):
+        return True
+    # The kernel says "/" of version 1 for a first thread that has ended; the others may go on.
+    return theirs.get(mounts.V1) == "/" and _has_ended(pid, proc) and _a_thread_is_in(pid, tops, proc)
+
+
+def _below(theirs: Mapping[str, str], tops: Sequence[Top]) -> bool:
+    return any(f"{theirs[version]}/".startswith(f"{top.rstrip('/')}/") for version, top in tops if version in theirs)
+
+
+def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
+    """As mounts.cgroups; {} for a process that ended meanwhile."""
+    try:
+        return mounts.cgroups(pid, proc)
+    except HeteroError as error:
+        # deeper than the kernel can say, and who would go there but a container: it must be looked at
+        return dict(tops) if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG else {}
+
+
+def _has_ended(pid: int, proc: str) -> bool:
+    try:
+        with open(os.path.join(proc, str(pid), "stat"), encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return False  # gone
+
+
+def _a_thread_is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
+    try:
+        threads = os.listdir(os.path.join(proc, str(pid), "task"))
+    except OSError:
+        return False  # gone
+    folder = os.path.join(str(pid), "task")
+    return any(_below(_cgroups(os.path.join(folder, thread), tops, proc), tops) for thread in threads)

@@ -1,0 +1,210 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the cgroup hierarchies are mounted, and which cgroup of each a process or a container is in.
+
+Only those that limit devices, cgroup v1's controller `devices` and the unified one, and v1's freezer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from ...core.errors import HeteroError, naming
+
+V1, V2, FREEZER = "v1", "v2", "freezer"
+#: Those that say which devices may be opened.
+OF_DEVICES = (V1, V2)
+#: The controllers of version 1 that are looked for.
+CONTROLLERS = {"devices": V1, "freezer": FREEZER}
+#: LXC's cgroup of a container's monitor; of the container itself: lxc.payload.NAME, lxc/NAME before LXC 4. -1, -2, …
+#: stand behind it where the name was taken.
+MONITOR = r"(?P<base>.*)/lxc\.monitor[./]{}(-\d+)?\Z"
+PAYLOAD = r"/(lxc\.payload[./]|lxc/){}(-\d+)?(?=/|\Z)"
+
+
+class Mount(NamedTuple):
+    """A hierarchy: what of it is mounted (a cgroup's path), and where."""
+
+    root: str
+    point: str
+
+    def directory(self, cgroup: str) -> str | None:
+        """The directory of a cgroup, or None where this mount does not show it."""
+        root, names = _names(self.root), _names(cgroup)
+        below = names[len(root) :]
+        if names[: len(root)] != root or below[:1] == [".."]:
+            return None
+        return os.path.join(self.point, *below)
+
+
+def _names(cgroup: str) -> list[str]:
+    """A cgroup's names from the top; ".." for each step out of our cgroup namespace, where it lies outside."""
+    return [name for name in cgroup.split("/") if name]
+
+
+def _plain(text: str) -> str:
+    """mountinfo writes blanks and backslashes as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
+
+
+def hierarchies(proc: str = "/proc") -> list[tuple[Mount, list[str]]]:
+    """[(Mount, versions)] of every cgroup hierarchy that is mounted, the topmost first; of most, no version is ours."""
+    found = []
+    path = os.path.join(proc, "self", "mountinfo")
+    with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            fields, _dash, more = line.rstrip("\n").partition(" - ")
+            if not more.startswith("cgroup"):
+                continue
+            root, point = fields.split(" ")[3:5]
+            kind, _source, options = more.split(" ")[:3]
+            versions = [V2] if kind == "cgroup2" else _versions(options)
+            found.insert(0, (Mount(_plain(root), _plain(point)), versions))
+    return found
+
+
+def _versions(controllers: str) -> list[str]:
+    return [CONTROLLERS[name] for name in controllers.split(",") if name in CONTROLLERS]
+
+
+def mounts(proc: str = "/proc") -> dict[str, list[Mount]]:
+    """{version: [Mount]}, the topmost first."""
+    found = {version: [] for version in (V1, V2, FREEZER)}
+    for mount, versions in hierarchies(proc):
+        for version in versions:
+            found[version].append(mount)
+    return found
+
+
+def cgroups(pid: int | str, proc: str = "/proc") -> dict[str, str]:
+    """{version: path} of a process, as its /proc file says; one that it is not in is left out."""
+    path, found = os.path.join(proc, str(pid), "cgroup"), {}
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+            for line in lines:
+                number, controllers, cgroup = line.rstrip("\n").split(":", 2)
+                versions = [V2] if number == "0" else _versions(controllers)
+                found.update(dict.fromkeys(versions, cgroup))
+    except OSError as error:
+        what = f"has no cgroup to read ({error.strerror})"
+        raise HeteroError(what, f"process {pid}", "see whether it runs") from error
+    return found
+
+
+def container_cgroups(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
+    """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
+
+    Which they are its monitor says, a process of the host: it keeps their directories open. Where it does not, they are
+    what LXC names so (PAYLOAD), the outermost. What lies below is the container's: its own names mean nothing.
+
+    :raises HeteroError: neither tells.
+    """
+    monitor = _parent(pid, proc)
+    theirs = cgroups(monitor, proc) if monitor else {}
+    found = _held(monitor, theirs, proc) if monitor else {}
+    if theirs and set(theirs) <= set(found):
+        return found
+    for version, cgroup in cgroups(pid, proc).items():
+        if version not in found:
+            found.update(_named(version, cgroup, theirs.get(version, ""), name))
+    return found
+
+
+def alone_in(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
+    """{version: directory} of the cgroups that nobody but a container is in; {} where that cannot be told."""
+    monitor = _parent(pid, proc)
+    if monitor is None:
+        return {}
+    theirs = cgroups(monitor, proc)
+    found = container_cgroups(pid, name, proc)
+    alone = {version: cgroup for version, cgroup in found.items() if not _is_below(theirs.get(version, "/"), cgroup)}
+    return {version: path for version, path in directories(alone, proc).items() if path is not None}
+
+
+def _is_below(cgroup: str, top: str) -> bool:
+    """Whether a cgroup is `top`, or below it."""
+    return f"{cgroup.rstrip('/')}/".startswith(f"{top.rstrip('/')}/")
+
+
+def _named(version: str, cgroup: str, monitors: str, name: str) -> dict[str, str]:
+    """{version: the container's cgroup} by the cgroups of its init and its monitor."""
+    base = re.match(MONITOR.format(re.escape(name)), monitors)
+    pattern = re.compile(PAYLOAD.format(re.escape(name)))
+    named = pattern.match(cgroup, len(base.group("base"))) if base else pattern.search(cgroup)
+    if named and cgroup.startswith(base.group("base") if base else ""):
+        return {version: cgroup[: named.end()]}
+    if cgroup in (monitors, "/"):
+        return {version: cgroup}  # it has none of its own
+    if version not in OF_DEVICES:
+        return {}
+    what = f"cannot tell which cgroup is the whole container's: its init is in {cgroup}, and LXC names it otherwise"
+    raise HeteroError(what, f"container {name}", "take lxc.cgroup.dir.* out of its configuration, and restart it")
+
+
+def _parent(pid: int, proc: str) -> int | None:
+    """The process that started an init, its monitor; None where that is not to be seen."""
+    path = os.path.join(proc, str(pid), "status")
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith("PPid:")), None) or None
+    except OSError:
+        return None
+
+
+def _held(monitor: int, theirs: Mapping[str, str], proc: str) -> dict[str, str]:
+    """The outermost cgroup of each hierarchy that a monitor has open, and that it is not in itself.
+
+    :param theirs: the monitor's own cgroups.
+    """
+    folder, found = os.path.join(proc, str(monitor), "fd"), {}
+    try:
+        descriptors = os.listdir(folder)
+    except OSError:
+        return found
+    there = hierarchies(proc)
+    for descriptor in descriptors:
+        path = os.path.join(folder, descriptor)
+        try:
+            link = os.readlink(path)
+            if not os.path.isdir(link) or not os.path.samefile(link, path):
+                continue  # no folder, or of another mount namespace
+        except OSError:
+            continue  # closed meanwhile
+        for version, cgroup in _at(link, there):
+            if not _is_below(theirs.get(version, "/"), cgroup):
+                found[version] = min(cgroup, found.get(version, cgroup), key=len)
+    return found
+
+
+def directories(cgroups: Mapping[str, str], proc: str = "/proc") -> dict[str, str | None]:
+    """{version: directory} of cgroups {version: path}; None where no hierarchy is mounted that shows it."""
+    there = mounts(proc)
+    return {version: _directory(there[version], cgroup) for version, cgroup in cgroups.items()}
+
+
+def _directory(mounted: Iterable[Mount], cgroup: str) -> str | None:
+    for mount in mounted:
+        found = mount.directory(cgroup)
+        if found is not None and os.path.isdir(found):
+            return found
+    return None
+
+
+def cgroup_at(path: str, proc: str = "/proc") -> tuple[str, str] | None:
+    """(version, cgroup) of a directory, or None for one that is in neither hierarchy."""
+    return next((one for one in _at(os.path.realpath(path), hierarchies(proc)) if one[0] in OF_DEVICES), None)
+
+
+def _at(real: str, there: Iterable[tuple[Mount, Sequence[str]]]) -> list[tuple[str, str]]:
+    """[(version, cgroup)] of a directory: what the innermost and topmost mount that it is in shows there."""
+    found = []
+    for mount, versions in there:
+        below = os.path.relpath(real, mount.point)
+        if below.split("/")[0] != "..":
+            # not os.path.normpath: a root outside of our cgroup namespace is "/.."
+            cgroup = mount.root if below == "." else os.path.join(mount.root, below)
+            found.append((mount.point, [(version, cgroup) for version in versions]))
+    return max(found, key=lambda one: len(one[0]), default=(None, []))[1]

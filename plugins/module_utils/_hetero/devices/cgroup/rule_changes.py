@@ -1,0 +1,266 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of a device cgroup allowed, denied, or made the only ones: what is to be done, found out and then done.
+
+Found out before anything is changed, by evaluation: what is as wanted stays, what cannot be done is refused. How
+each list and program is changed is v1's and v2's; LXC's own rules are changed by LXC.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence, cast
+
+from ...core.errors import HeteroError, Refused, TimedOut, naming
+from .program_owners import way
+from .rules import EVERYTHING, letters, merged, parse
+from .v1 import overlap
+from .v2 import V2
+from .view import View
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from .devices import DeviceCgroup
+    from .program import Own
+    from .rules import Rule
+    from .v1 import V1
+    from .v2 import Program
+
+#: Whose our programs are, as the kernel shows them by a name.
+OWNER = "cgroup_devices"
+
+
+class Step(NamedTuple):
+    """One thing to do.
+
+    :param words: what, for people.
+    :param act: does it.
+    """
+
+    words: str
+    act: Callable[[], object]
+
+
+class RuleList(Protocol):
+    """A container for whose device cgroup LXC has a list of rules."""
+
+    def allow(self, rule: str) -> None: ...
+    def deny(self, rule: str) -> None: ...
+
+
+class Changing:
+    """A cgroup and who else can change it.
+
+    :param container: its container (allow(rule), deny(rule)), where LXC has a rule list for it.
+    """
+
+    def __init__(self, cgroup: DeviceCgroup, container: RuleList | None = None) -> None:
+        self.cgroup = cgroup
+        self.container = container
+
+    @property
+    def _v2(self) -> V2:
+        """Its side of version 2, where it is known to have one."""
+        return cast("V2", self.cgroup.v2)
+
+    @property
+    def _container(self) -> RuleList:
+        """Its container, where it is known to have one."""
+        return cast("RuleList", self.container)
+
+    @contextmanager
+    def alone(self, deadline: Deadline) -> Iterator[None]:
+        """One change of a cgroup at a time, and no lost rules where two are wanted: a flock on its directories."""
+        paths = [side.path for side in (self.cgroup.v1, self.cgroup.v2) if side]
+        with ExitStack() as stack, naming(paths[0]):
+            for path in paths:
+                fd = os.open(path, os.O_DIRECTORY)
+                stack.callback(os.close, fd)
+                self._lock(fd, deadline)
+            yield
+
+    def _lock(self, fd: int, deadline: Deadline) -> None:
+        while True:
+            try:
+                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if deadline.passed:
+                    what = f"is being changed by another process for {deadline.seconds:g} s"
+                    raise TimedOut(what, self.cgroup.name, "see which holds a flock on it (lslocks)") from error
+                deadline.nap(0.01)
+
+    def plan(self, state: str, rules: Iterable[Rule]) -> list[Step]:
+        """Steps to the state; none where it is so already.
+
+        :raises Refused: it cannot be done; nothing was changed.
+        """
+        rules = merged(rules)
+        steps = []
+        if state == "denied":
+            for rule in rules:
+                steps += self.denying(rule) if self.cgroup.verdict(rule) != "denied" else []
+            return steps
+        for rule in rules:
+            steps += self.allowing(rule)
+        return steps + self.closing(rules) if state == "exact" else steps
+
+    # ---- seen
+
+    def seen(self, state: str, rules: Iterable[Rule]) -> dict[str, str]:
+        """By rule, what may be opened now; for "exact", of everything else as well."""
+        view = self.cgroup.look()
+        found = {str(rule): view.verdict(rule) for rule in rules}
+        if state == "exact":
+            found["all else"] = "partly" if view.beyond(merged(rules)) else "denied"
+        return found
+
+    def proof(self, rules: Iterable[Rule]) -> dict[str, list[dict[str, Any]]]:
+        """By rule, what each list and each program says of it now, as a module returns it."""
+        return {str(rule): [side._asdict() for side in self.cgroup.sides(rule)] for rule in rules}
+
+    @staticmethod
+    def wanted(state: str, rules: Iterable[Rule]) -> dict[str, str]:
+        found = dict.fromkeys(map(str, rules), "denied" if state == "denied" else "allowed")
+        return dict(found, **{"all else": "denied"}) if state == "exact" else found
+
+    def proven(self, state: str, rules: Sequence[Rule]) -> dict[str, str]:
+        """What may be opened now, which is as wanted.
+
+        :raises HeteroError: it is not, with what each list and program says.
+        """
+        found, wanted = self.seen(state, rules), self.wanted(state, rules)
+        for rule, verdict in found.items():
+            if verdict != wanted[rule]:
+                sides = self.cgroup.sides(EVERYTHING if rule == "all else" else parse(rule))
+                said = "; ".join(f"{side.who} {'allows' if side.allows else 'denies'} it" for side in sides)
+                what = f"is {verdict}, not {wanted[rule]}, after all was done ({said or 'no list and no program'})"
+                remedy = "name the rule as its owner wrote it, or see who else changes this cgroup"
+                raise HeteroError(what, f"rule '{rule}' of {self.cgroup.name}", remedy)
+        return found
+
+    # ---- allowed
+
+    def allowing(self, rule: Rule) -> list[Step]:
+        """Steps for a rule, one for each list and each program that denies any of it."""
+        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
+        if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
+            steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))
+        for path, program in self._programs() if v2 else ():
+            if not grants(program, rule):
+                steps.append(self._through(path, program, rule))
+        return steps
+
+    def _through(self, path: str, program: Program, rule: Rule) -> Step:
+        """The step that has one program allow the rule."""
+        thing, here = f"rule '{rule}' of {self.cgroup.name}", path == os.path.realpath(self._v2.path)
+        if program.own and here:
+            for one in program.own.rules if program.own.kind == "forbid" else ():
+                without(one, rule, program)  # refuses where it cannot be said
+            return Step(f"take {rule} out of {program}", lambda: self._open_own(rule))
+        if program.own:
+            raise Refused(f"{program} of {path} denies it", thing, f"allow it there: cgroup: {path}")
+        if self.container is not None and here:
+            return Step(f"have LXC allow {rule}", lambda: self._container.allow(str(rule)))
+        what = f"{program} of {path} denies it, and only who loaded it can change that"
+        raise Refused(what, thing, way(path, program, rule))
+
+    def _open_own(self, rule: Rule) -> None:
+        """Our own programs on this cgroup say nothing against the rule any more."""
+        side = self._v2
+        for program in side.direct:
+            own = program.own
+            if own is None or grants(program, rule):
+                continue
+            if own.kind == "allow":
+                side.rewrite(program, merged([*own.rules, rule]))
+                continue
+            left = [rest for one in own.rules for rest in without(one, rule, program)]
+            if left:
+                side.rewrite(program, left)
+            else:
+                side.drop(program)
+
+    def _programs(self) -> list[tuple[str, Program]]:
+        """(path of the cgroup that it is attached to, program) of all that count, this cgroup's first."""
+        wanted = {program.id: program for program in self._v2.effective}
+        path, found = os.path.realpath(self._v2.path), []
+        while wanted and os.path.exists(os.path.join(path, "cgroup.procs")):
+            found += [(path, wanted.pop(one.id)) for one in V2(path).direct if one.id in wanted]
+            path = os.path.dirname(path)
+        # those of ancestors that a cgroup namespace hides
+        return found + [("an outer cgroup", program) for program in wanted.values()]
+
+    # ---- denied
+
+    def denying(self, rule: Rule) -> list[Step]:
+        """Steps for a rule of which something is allowed."""
+        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
+        if v1:
+            if not v1.wider(rule) or not (v2 and v2.limitable):
+                v1.deniable(rule)
+                return [Step(f"deny {rule} in {v1.path}", lambda: v1.deny(rule))]
+            steps.append(Step(f"deny what is within {rule} in {v1.path}", lambda: v1.remove_within(rule)))
+        elif self.container is not None:
+            return [Step(f"have LXC deny {rule}", lambda: self._by_container(rule))]
+        return [*steps, Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
+
+    def _by_container(self, rule: Rule) -> None:
+        """LXC's own rules, and where they leave it open, a program of our own that closes it."""
+        if not any(program.own is None for program in self._v2.direct):
+            # without a rule list, LXC 5 makes one that denies everything of the first deny; this changes nothing and
+            # makes it one that allows everything else
+            self._container.allow("a")
+        self._container.deny(str(rule))
+        if self.cgroup.verdict(rule) != "denied":
+            self._forbid(rule)
+
+    def _forbid(self, rule: Rule) -> None:
+        there = self.cgroup.v2.of(OWNER) if self.cgroup.v2 else None
+        self.cgroup.forbid(merged([*(cast("Own", there.own).rules if there else ()), rule]), OWNER)
+
+    # ---- exact
+
+    def closing(self, rules: Sequence[Rule]) -> list[Step]:
+        """Steps after which nothing is allowed but these."""
+        v1 = self.cgroup.v1
+        if not self.cgroup.look().beyond(rules):
+            return []
+        if v1:
+            return [Step(f"deny all else in {v1.path}", lambda: narrow(v1, rules))]
+        name = f"{OWNER} exact"
+        return [Step("allow nothing else, by a program of our own", lambda: self._v2.only(rules, name))]
+
+
+def grants(program: Program, rule: Rule) -> bool:
+    """Whether one program allows all that a rule names."""
+    return View(str(program), None, [], [program]).verdict(rule) == "allowed"
+
+
+def narrow(v1: V1, rules: Sequence[Rule]) -> None:
+    """Nothing but these in a v1 list: what is missing is added first, then the rest is taken out."""
+    if EVERYTHING in v1.rules and EVERYTHING not in rules:
+        v1.deny(EVERYTHING)
+    for rule in rules:
+        if not any(one.holds(rule) for one in v1.rules):
+            v1.allow(rule)
+    for one in v1.rules:
+        kept = 0
+        for rule in rules:
+            if rule._replace(access=one.access).holds(one):
+                kept |= rule.mask & one.mask
+        if one.mask & ~kept:
+            v1.remove(one._replace(access=letters(one.mask & ~kept)))
+
+
+def without(one: Rule, rule: Rule, program: Program) -> list[Rule]:
+    """What is left of a denied rule where another is allowed again."""
+    if not overlap(one, rule):
+        return [one]
+    if not rule._replace(access=one.access).holds(one):
+        what = f"{program} denies the wider rule '{one}'"
+        raise Refused(what, f"rule '{rule}'", f"allow '{one}' itself, and deny what is to stay closed one by one")
+    left = one.mask & ~rule.mask
+    return [one._replace(access=letters(left))] if left else []

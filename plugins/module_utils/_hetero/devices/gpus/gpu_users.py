@@ -1,0 +1,141 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes of one container that have a GPU open: a revoked right closes no file, so they are waited for, or ended.
+
+Who has a device open at all is processes.py's to find, and who hides files that may be one hidden_files.py's. Of those
+nobody is ended on a guess.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Protocol, Sequence
+
+from ...core.deadline import Deadline
+from ...core.errors import Refused, TimedOut
+from ..cgroup import members
+from . import hidden_files, processes
+from .paths import HERE
+
+if TYPE_CHECKING:
+    from ..cgroup.devices import DeviceCgroup
+    from .hidden_files import Hiding
+    from .nodes import DeviceNode
+    from .paths import Folders
+    from .processes import Process
+
+FAIL, WAIT, KILL = "fail", "wait", "kill"
+#: Seconds in which a program reads what it is sent; what is in a socket for longer is hidden there.
+MOMENT = 1.0
+AGAIN = "the kernel does not say which files these are: end those processes, or stop the container, and run this again"
+
+
+class Container(Protocol):
+    """A container, as far as errors name it."""
+
+    @property
+    def thing(self) -> str: ...
+
+
+def users(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], paths: Folders = HERE) -> list[Process]:
+    """The processes of a container that hold one of these nodes; all that are in its cgroup, and those below it."""
+    return _by_pid(processes.holders([node.number for node in nodes], paths, pids_in(cgroup)))
+
+
+def _by_pid(held: Mapping[processes.Number, Iterable[Process]]) -> list[Process]:
+    found = {process.pid: process for holding in held.values() for process in holding}
+    return [found[pid] for pid in sorted(found)]
+
+
+def pids_in(cgroup: DeviceCgroup) -> list[int]:
+    """Pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
+    return members.pids_below([side.path for side in (cgroup.v1, cgroup.v2) if side])
+
+
+def look(
+    cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE
+) -> tuple[list[Process], list[Hiding]]:
+    """(processes of a container that hold one of these nodes, [Hiding] that may hold one).
+
+    It is looked twice: what goes from a process to a socket and back may be in neither place once.
+    """
+    moment = Deadline(MOMENT)
+    while True:
+        for _time in range(2):
+            found = users(cgroup, nodes, paths)
+            hiding = hidden_files.hiding(pids_in(cgroup), paths) if nodes and not found else []
+            if found or hiding:
+                break
+        if found or not hiding or moment.passed:
+            return found, hiding
+        moment.nap()
+
+
+def refuse_users(
+    container: Container, cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE
+) -> None:
+    """Refused where processes of the container have one of the nodes open, or may; nothing was changed yet."""
+    found, hiding = look(cgroup, nodes, paths)
+    if found:
+        remedy = "end them, or say on_holders: wait or kill"
+        raise Refused(f"has GPU nodes open: {told(found)}", container.thing, remedy, holders=listed(found))
+    if hiding:
+        remedy = AGAIN
+        raise Refused(f"may have GPU nodes open: {told(hiding)}", container.thing, remedy, holders=listed(hiding))
+
+
+def let_go(
+    container: Container,
+    cgroup: DeviceCgroup,
+    nodes: Sequence[DeviceNode],
+    how: str,
+    deadline: Deadline,
+    paths: Folders = HERE,
+) -> list[dict[str, Any]]:
+    """Wait until no process of the container has one of the nodes open, nor may; those that were seen, as dicts.
+
+    :param how: WAIT for them, or KILL those that have one; with FAIL those that came meanwhile are an error.
+    """
+    seen: dict[int, Process] = {}
+    while True:
+        found, hiding = look(cgroup, nodes, paths)
+        seen.update((process.pid, process) for process in found)
+        if not found and not hiding:
+            return listed(seen.values())
+        still = "still has it open" if found else "may still have it open"
+        if how == FAIL:
+            remedy = "end them, or say on_holders: wait or kill, and run this again" if found else AGAIN
+            what = f"is denied its GPU, and {still}: {told(found or hiding)}"
+            raise Refused(what, container.thing, remedy, holders=listed(found or hiding))
+        if how == KILL:
+            for process in found:
+                _kill(process.pid)
+        if deadline.passed:
+            remedy = "end them, or say on_holders: kill, and run this again" if found else AGAIN
+            what = f"is denied its GPU, and {still} after {deadline.seconds:g} s: {told(found or hiding)}"
+            raise TimedOut(what, container.thing, remedy, holders=listed(found or hiding))
+        deadline.nap()
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it ended by itself
+
+
+def told(found: Iterable[Process | Hiding]) -> str:
+    """Processes in words, with what those hide that do."""
+    return ", ".join(
+        f"pid {one.pid} {one.command}" + (f" ({one.hides})" if isinstance(one, hidden_files.Hiding) else "")
+        for one in found
+    )
+
+
+def listed(found: Iterable[Process | Hiding]) -> list[dict[str, Any]]:
+    """Processes as results show them."""
+    return [
+        dict(pid=process.pid, command=process.command) for process in sorted(found, key=lambda process: process.pid)
+    ]

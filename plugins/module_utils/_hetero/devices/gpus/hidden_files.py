@@ -1,0 +1,117 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes that hold files which are no descriptors of theirs: sent to a unix socket and not received yet, or
+registered with io_uring.
+
+The kernel says that there are some, and not which devices they are: any of them may be a GPU. Somewhere on a host a
+socket has some at any moment; so only processes of the container that gives a GPU back are asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Iterable
+
+from . import processes
+from .paths import HERE, text_of
+
+if TYPE_CHECKING:
+    from .paths import Folders
+
+#: What the links of /proc/PID/fd begin with.
+SOCKET, RING = "socket:[", "anon_inode:[io_uring]"
+#: Lines of /proc/PID/fdinfo/FD, the first of each: a file's name may have others in it, which come later.
+IN_FLIGHT = re.compile(r"^scm_fds:\s*(\d+)$", re.M)  # Linux 5.9
+REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
+#: The first kernel whose rings say what is registered. One says nothing while it is busy; then it is not known.
+RINGS_TELL = (5, 6)
+#: A line of /proc/PID/maps that maps a ring, and its inode. A file's own name begins with a slash.
+MAPPED_RING = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +{re.escape(RING)}$")
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """A process, and in words what it holds that cannot be looked at."""
+
+    pid: int
+    command: str
+    hides: str
+
+
+def hiding(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
+    """The Hidings among these processes, by pid: all of a container, for one may have mapped what another has open."""
+    found: dict[int, list[str]] = {}
+    mapped: dict[int, int] = {}
+    rings: set[int] = set()
+    for pid in sorted(pids):
+        folder = os.path.join(paths.proc, str(pid))
+        said = found.setdefault(pid, [])
+        for one in [folder, *processes.apart(folder)]:
+            try:
+                said += _by_descriptors(one, rings)
+                mapped.update((inode, pid) for inode in _mapped_rings(one))
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended, which others may have outlived
+            except PermissionError:
+                said.append("files that cannot be looked at")
+    for inode, pid in mapped.items():
+        if inode not in rings:
+            found[pid].append("an io_uring without a descriptor")
+    return [
+        Hiding(pid, text_of(paths.proc, str(pid), "comm") or "?", ", ".join(dict.fromkeys(said)))
+        for pid, said in found.items()
+        if said
+    ]
+
+
+def _by_descriptors(folder: str, rings: set[int]) -> list[str]:
+    """What a thread's sockets and rings hold, in words; the inodes of its rings go into `rings`."""
+    said: list[str] = []
+    for name in os.listdir(os.path.join(folder, "fd")):
+        path = os.path.join(folder, "fd", name)
+        try:
+            link = os.readlink(path)
+            if link == RING:
+                rings.add(os.stat(path).st_ino)
+        except FileNotFoundError:
+            continue  # closed meanwhile
+        if link == RING or link.startswith(SOCKET):
+            told = text_of(folder, "fdinfo", name)
+            if told is not None:
+                said += _of_ring(name, told) if link == RING else _of_socket(name, told)
+    return said
+
+
+def _of_socket(name: str, told: str) -> list[str]:
+    sent = _count(IN_FLIGHT, told)
+    return [f"{_files(sent)} sent to its socket {name}"] if sent else []
+
+
+def _of_ring(name: str, told: str) -> list[str]:
+    registered = _count(REGISTERED, told)
+    if registered is None:
+        return [f"io_uring {name}, which does not say what it has"] if _rings_tell() else []
+    return [f"{_files(registered)} registered with its io_uring {name}"] if registered else []
+
+
+def _count(line: re.Pattern[str], told: str) -> int | None:
+    match = line.search(told)
+    return int(match[1]) if match else None
+
+
+def _files(number: int) -> str:
+    return "1 file" if number == 1 else f"{number} files"
+
+
+def _rings_tell() -> bool:
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return release is None or (int(release[1]), int(release[2])) >= RINGS_TELL
+
+
+def _mapped_rings(folder: str) -> set[int]:
+    """Inodes of the rings that a thread has mapped: one is of use without its descriptor too."""
+    with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
+        return {int(match[1]) for match in map(MAPPED_RING.match, maps) if match}

@@ -1,0 +1,190 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who has a device node open, or mapped: found by the numbers of what each process holds, whatever path it came by.
+
+A revoked permission closes no file, so a GPU is given back only when nobody is found here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Dict, Iterable, Optional, Sequence, Tuple, cast
+
+from ...core.errors import HeteroError
+from .paths import HERE, names_in, text_of
+
+if TYPE_CHECKING:
+    from .paths import Folders
+
+#: LXC's cgroup of a container: lxc.payload.NAME (LXC 4 and later, with -1, -2, … behind it where the name was taken),
+#: lxc/NAME before.
+PAYLOAD = re.compile(r"(?:^|/)lxc(?:\.payload\.|/)([^/]+)")
+#: libvirt's scope of a domain under systemd: machine-qemu\x2d3\x2dNAME.scope (systemd writes - as \x2d).
+DOMAIN = re.compile(r"/machine-(?:qemu|lxc)\\x2d\d+\\x2d([^/]+)\.scope")
+#: The system call that compares two threads, on 64-bit machines; what of them is compared (linux/kcmp.h).
+KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
+KCMP_FILES = 2
+_libc = ctypes.CDLL(None)
+#: A line of /proc/PID/maps that maps a file: range, device and inode.
+MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
+
+
+#: What tells a device node: kind, major, minor; a driver that is not loaded has no major.
+Number = Tuple[str, Optional[int], int]
+#: What a file is: kind and number of a device, None for any other; and of mapped files that were looked at, by device
+#: and inode.
+Device = Optional[Tuple[str, int]]
+Known = Dict[Tuple[str, str], Device]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process and what it belongs to: a container (its LXC name) or a libvirt domain, or neither.
+
+    :param command: the name of its program; its arguments may hold secrets, and are not read.
+    """
+
+    pid: int
+    command: str
+    container: str | None = None
+    domain: str | None = None
+
+
+def holders(
+    numbers: Iterable[Number], paths: Folders = HERE, pids: Iterable[int] | None = None
+) -> dict[Number, list[Process]]:
+    """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices.
+
+    :param pids: look at these only (a container's cgroup.procs); a look at all takes 0.1 ms each.
+    """
+    # a driver that is not loaded has no major, and nobody has it open
+    found: dict[Number, list[Process]] = {number: [] for number in numbers if number[1] is not None}
+    if not found:
+        return found
+    wanted: dict[Device, Number] = {
+        (kind, os.makedev(cast("int", major), minor)): (kind, major, minor) for kind, major, minor in found
+    }
+    known: Known = {}
+    own = _payloads(text_of(paths.proc, "self", "cgroup") or "")
+    for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
+        folder = os.path.join(paths.proc, pid)
+        try:
+            numbers_held = {wanted[device] for device in _seen(pid, folder, own, known) if device in wanted}
+            if numbers_held:
+                process = _process(pid, folder, own)
+                for number in numbers_held:
+                    found[number].append(process)
+        except (FileNotFoundError, ProcessLookupError):
+            # it ended while it was looked at, and holds nothing any more
+            continue
+    for held in found.values():
+        held.sort(key=lambda process: process.pid)
+    return found
+
+
+def _seen(pid: str, folder: str, own: Sequence[str], known: Known) -> set[Device]:
+    """What a process holds. What the kernel shows not even to root, such as a guarded init, is in no container."""
+    try:
+        return _held_by_all(folder, known)
+    except PermissionError as error:
+        process = _process(pid, folder, own)
+        if os.geteuid() == 0 and not (process.container or process.domain):
+            return set()
+        who = f"process {pid} ({process.command})"
+        raise HeteroError("its open files cannot be looked at", who, "run this as root of the host") from error
+
+
+def _device(seen: os.stat_result) -> Device:
+    """(kind, number) of a device, None for any other file."""
+    if stat.S_ISCHR(seen.st_mode):
+        return ("c", seen.st_rdev)
+    if stat.S_ISBLK(seen.st_mode):
+        return ("b", seen.st_rdev)
+    return None
+
+
+def _held_by_all(folder: str, known: Known) -> set[Device]:
+    """The devices that any thread of a process holds: one may have files of its own, and the first may have ended."""
+    held: set[Device] = set()
+    for one in [folder, *apart(folder)]:
+        try:
+            held |= _held(one, known)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended, which others may have outlived
+    return held
+
+
+def apart(folder: str) -> list[str]:
+    """Folders in /proc of the threads of a process that do not share the files of its first one."""
+    proc, pid = os.path.split(folder)
+    try:
+        threads = [thread for thread in os.listdir(os.path.join(folder, "task")) if thread != pid]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [os.path.join(proc, thread) for thread in threads if not _share_files(int(pid), int(thread))]
+
+
+def _share_files(one: int, other: int) -> bool:
+    """By kcmp(2), as far as this machine has it."""
+    number = KCMP.get(os.uname().machine)
+    if number is None:
+        return False
+    arguments = [ctypes.c_long(value) for value in (number, one, other, KCMP_FILES, 0, 0)]
+    return _libc.syscall(*arguments) == 0
+
+
+def _held(folder: str, known: Known) -> set[Device]:
+    """The devices that a thread holds open or mapped.
+
+    :param known: (device, inode) of mapped files that were looked at → what they are; most are libraries of all.
+    """
+    held: set[Device] = set()
+    for name in os.listdir(os.path.join(folder, "fd")):
+        try:
+            held.add(_device(os.stat(os.path.join(folder, "fd", name))))
+        except FileNotFoundError:
+            # closed meanwhile
+            continue
+    with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            match = MAPPED.match(line)
+            if match:
+                file = (match[2], match[3])
+                if file not in known:
+                    known[file] = _mapping(os.path.join(folder, "map_files", match[1]))
+                held.add(known[file])
+    return held
+
+
+def _mapping(path: str) -> Device:
+    try:
+        return _device(os.stat(path))
+    except FileNotFoundError:
+        # unmapped meanwhile
+        return None
+
+
+def _process(pid: str, folder: str, own: Sequence[str]) -> Process:
+    cgroups = text_of(folder, "cgroup")
+    if cgroups is None:
+        raise ProcessLookupError(f"process {pid} has ended")
+    payloads = _payloads(cgroups)
+    # this machine may be a container itself: what lies in it is told by what its own cgroup does not say
+    payloads = payloads[len(own) :] if payloads[: len(own)] == own else payloads
+    domain = DOMAIN.search(cgroups)
+    return Process(
+        int(pid),
+        text_of(folder, "comm") or "?",
+        payloads[0] if payloads else None,
+        domain[1].replace("\\x2d", "-") if domain else None,
+    )
+
+
+def _payloads(cgroups: str) -> list[str]:
+    """Names of the LXC containers around a process, the outermost first; all hierarchies say the same."""
+    return max((PAYLOAD.findall(line) for line in cgroups.splitlines()), key=len, default=[])

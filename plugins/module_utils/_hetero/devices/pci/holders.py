@@ -1,0 +1,163 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What keeps a PCI device in use: processes, guests, mounted disks, the network that this host needs, its display.
+
+Each kind is known to a file of its own: processes to devices/gpus/processes.py, what lies on a disk or goes over an
+interface to storage.py and network.py. What is done about a holder is the caller's business.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Collection
+
+from ...claims.host.store import Store
+from ..gpus import discovery, processes
+from . import domains, network, storage
+from .sysfs import text
+
+if TYPE_CHECKING:
+    from .paths import Paths
+    from .sysfs import Device
+
+#: Kinds that no `force` goes past: the host would lose its files or its network, an instance its GPU.
+FIRM = ("storage", "network", "allocation")
+#: A process's name as the kernel keeps it is cut at 15 characters (proc(5), comm).
+PERSISTENCED = "nvidia-persistenced"[:15]
+DISPLAY_SERVERS = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "weston", "sway")
+#: A service's name in a process's cgroup.
+SERVICE = re.compile(r"/([^/]+\.service)(?:/|$)", re.M)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One reason why a device is in use.
+
+    :param kind: process, daemon (nvidia-persistenced), guest, display, storage, network or allocation.
+    :param text: in words, as an error names it.
+    """
+
+    address: str
+    kind: str
+    text: str
+    pid: int | None = None
+    command: str | None = None
+    #: The systemd service that a daemon is.
+    unit: str | None = None
+
+    @property
+    def firm(self) -> bool:
+        return self.kind in FIRM
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "address"}
+
+
+def holders(
+    chosen: Collection[Device], paths: Paths, own: str | None = None
+) -> tuple[dict[str, list[Holder]], dict[str, list[str]]]:
+    """({address: [Holder]} of these devices, {address: domains that are defined with it}).
+
+    One look at all processes answers for all of them.
+
+    :param own: a holder of allocations that is the asker itself, and so no obstacle.
+    """
+    parts = {device.address: _Parts(device, paths) for device in chosen}
+    numbers = {number for part in parts.values() for number in part.numbers}
+    open_by = processes.holders(sorted(numbers), paths)
+    defined, running = domains.holders(paths)
+    given, found = _allocations(paths, own), {}
+    for device in chosen:
+        part, address = parts[device.address], device.address
+        held = [Holder(address, "storage", said) for said in storage.uses(part.disks, paths)]
+        held += [Holder(address, "network", said) for said in network.uses(part.interfaces, paths)]
+        if device.boot_display:
+            held.append(Holder(address, "display", "is the display that this machine boots on"))
+        held += [Holder(address, "allocation", f"is allocated to {holder}") for holder in given.get(address, ())]
+        held += [Holder(address, "guest", f"running domain {name} has it") for name in running.get(address, ())]
+        # one process opens many nodes of a card
+        by_pid = {process.pid: process for number in part.numbers for process in open_by[number]}
+        held += [_process(address, by_pid[pid], device, paths) for pid in sorted(by_pid)]
+        found[address] = held
+    return found, defined
+
+
+def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
+    """{address: [who else it is allocated to]} by this host's own records."""
+    found: dict[str, list[str]] = {}
+    with Store(paths.state_db, create=False) as store:
+        for allocation in store.allocations():
+            if allocation.holder != own:
+                found.setdefault(allocation.address, []).append(allocation.holder)
+    return found
+
+
+class _Parts:
+    """What the kernel made of a device: numbers of its nodes, its disks, its network interfaces."""
+
+    def __init__(self, device: Device, paths: Paths) -> None:
+        self.numbers: set[processes.Number] = set()
+        self.disks: list[str] = []
+        self.interfaces: list[str] = []
+        if device.bridge:
+            return  # what lies below it is other devices'
+        for folder, _folders, names in os.walk(os.path.realpath(paths.device(device.address))):
+            where = folder.split(os.sep)
+            if where[-2] == "net":
+                self.interfaces.append(where[-1])
+            if "dev" in names:
+                self._number(folder, "b" if "block" in where else "c")
+        if device.driver == "nvidia":
+            gpus = discovery.find(paths=paths).gpus
+            self.numbers |= {node.number for gpu in gpus if gpu.address == device.address for node in gpu.nodes}
+        self.numbers |= vfio_nodes(device, paths)
+
+    def _number(self, folder: str, kind: str) -> None:
+        try:
+            number = text(os.path.join(folder, "dev"))
+        except FileNotFoundError:
+            return  # pulled out meanwhile
+        major, _colon, minor = number.partition(":")
+        self.numbers.add((kind, int(major), int(minor)))
+        if kind == "b":
+            self.disks.append(number)
+
+
+def vfio_nodes(device: Device, paths: Paths) -> set[processes.Number]:
+    """The number of the node by which a guest has a device, as a set; none where no guest can."""
+    # one that is just being taken from vfio-pci has no driver any more
+    if device.group is None or not (device.driver == "vfio-pci" or device.changing):
+        return set()
+    try:
+        seen = os.stat(os.path.join(paths.dev, "vfio", str(device.group)))
+    except FileNotFoundError:
+        return set()
+    return {("c", os.major(seen.st_rdev), os.minor(seen.st_rdev))}
+
+
+def _process(address: str, process: processes.Process, device: Device, paths: Paths) -> Holder:
+    name = f"{process.command} (pid {process.pid}"
+    if process.container or process.domain:
+        name += f", in container {process.container}" if process.container else f", domain {process.domain}"
+    name += ")"
+    common: dict[str, Any] = dict(pid=process.pid, command=process.command)
+    if process.command == PERSISTENCED:
+        unit = _unit(process.pid, paths)
+        return Holder(address, "daemon", f"nvidia-persistenced has it open: {name}", unit=unit, **common)
+    if process.domain or device.driver == "vfio-pci" or device.changing:
+        return Holder(address, "guest", f"a guest has it: {name}", **common)
+    if process.command in DISPLAY_SERVERS:
+        return Holder(address, "process", f"the display server has it open: {name}", **common)
+    return Holder(address, "process", f"a process has it open: {name}", **common)
+
+
+def _unit(pid: int, paths: Paths) -> str | None:
+    try:
+        found = SERVICE.search(text(os.path.join(paths.proc, str(pid), "cgroup")))
+    except FileNotFoundError:
+        return None
+    return found[1] if found else None

@@ -1,0 +1,72 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of this host lies on a disk: mounts, swap, and what is stacked on it (LVM, RAID, encryption)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Collection
+
+from .sysfs import text
+
+if TYPE_CHECKING:
+    from .paths import Paths
+
+
+def uses(disks: Collection[str], paths: Paths) -> list[str]:
+    """In words, what uses the block devices `disks` ("259:0"), through all that is stacked on them."""
+    if not disks:
+        return []
+    found: list[str] = []
+    mounted, swap = _mounted(paths), _swap(paths)
+    stack, seen = list(disks), set()
+    while stack:
+        number = stack.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        folder = os.path.join(paths.sys, "dev/block", number)
+        name = os.path.basename(os.path.realpath(folder))
+        found += [f"{name} is mounted on {point}" for point in mounted.get(number, ())]
+        found += [f"{name} is used as swap"] if number in swap else []
+        for above in _names(os.path.join(folder, "holders")):
+            stack.append(text(os.path.join(folder, "holders", above, "dev")))
+            found.append(f"{name} is part of {above}")
+    return found
+
+
+def _mounted(paths: Paths) -> dict[str, list[str]]:
+    """{major:minor: [mount points]}; of btrfs and the like, whose number is no device's, by their source."""
+    found: dict[str, list[str]] = {}
+    with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
+        for line in file:
+            fields = line.split()
+            source = fields[fields.index("-") + 2]
+            numbers = {fields[2], _number(source, paths)}
+            for number in filter(None, numbers):
+                found.setdefault(number, []).append(fields[4])
+    return found
+
+
+def _swap(paths: Paths) -> set[str | None]:
+    with open(os.path.join(paths.proc, "swaps"), encoding="utf-8", errors="replace") as file:
+        return {_number(line.split()[0], paths) for line in list(file)[1:]}
+
+
+def _number(path: str, paths: Paths) -> str | None:
+    """Number of the block device that a path of this host names; None for anything else."""
+    if not path.startswith("/dev/"):
+        return None
+    name = os.path.basename(os.path.realpath(os.path.join(paths.dev, path[len("/dev/") :])))
+    try:
+        return text(os.path.join(paths.sys, "class/block", name, "dev"))
+    except FileNotFoundError:
+        return None
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []

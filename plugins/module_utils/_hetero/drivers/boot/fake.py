@@ -1,0 +1,183 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boot driver without boards: it plays the phases of a boot at given seconds after power on, for tests and for a
+first look.
+
+A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
+keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
+"wrong_key": true answers with another host key, and "key": a key with that one; "unproven": true is there and proves
+none; "taken": true is another machine at its address, whatever its outlet; "proxy": a fault that the self-test finds;
+"strangers": texts of other machines that stand in the proxy's place; "feeds": ids of the boards that its outlet feeds
+in truth; "thief": files that somebody asks for in its place; "soft": what it does when told by ssh to reboot ("boots",
+"nothing"). When it was switched on is kept in the run folder, so that a later call finds the board as it would find a
+real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Collection, Iterator
+
+from ...core.errors import HeteroError
+from . import ssh
+from .driver import ENTRY, FIRMWARE, INITRD, KERNEL, NFS, SYSTEM, TFTP
+from .pxe import Pxe, entry_name, initrd_name, kernel_name
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from ...site.boards_file import Board
+    from .driver import Report, Seen, System
+    from .proxy_node import BootNode
+    from .ssh_reboot import Refusal
+
+#: Seconds from power on, where the wiring names none.
+SECONDS = {"tftp": 0.05, "nfs": 0.1, "running": 0.15}
+#: The phases in their order, to see what a stall keeps from coming.
+ORDER = ("tftp", "kernel", "nfs", "running")
+#: Those of which whoever watches is told.
+SEEN = ORDER[:-1]
+TICK = 0.01
+
+
+class Fake(Pxe):
+    """The files of a PXE board, and a boot that is played."""
+
+    name = "fake"
+
+    def __init__(self, proxy: BootNode) -> None:
+        super().__init__(proxy)
+        self._lock = threading.Lock()
+        # in which boot it was told of a phase, None for never; of boards that are watched
+        self._told: dict[tuple[int, str], int | None] = {}
+
+    def _path(self, board: Board) -> str:
+        return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
+
+    def _boot(self, board: Board) -> dict[str, Any]:
+        """{"on": time.monotonic() of power on or None, "boots": how many there were}"""
+        with self._lock:
+            try:
+                with open(self._path(board), encoding="utf-8") as file:
+                    return json.load(file)
+            except FileNotFoundError:
+                return {"on": None, "boots": 0}
+
+    def _play(self, board: Board) -> dict[str, Any]:
+        return dict(SECONDS, **self.proxy.wiring(board).get("fake", {}))
+
+    def _reached(self, board: Board, phase: str) -> bool:
+        """Whether that phase of the present boot is over."""
+        boot, play = self._boot(board), self._play(board)
+        if boot["on"] is None:
+            return False
+        stall = play.get("stall")
+        if stall and boot["boots"] <= play.get("stalls", boot["boots"]) and ORDER.index(phase) >= ORDER.index(stall):
+            return False
+        return time.monotonic() - boot["on"] >= play["tftp" if phase == "kernel" else phase]
+
+    def switched(self, board: Board, state: str) -> None:
+        for fed in self._play(board).get("feeds", [board.id]):
+            self._power(self.proxy.board(fed), state)
+
+    def _power(self, board: Board, state: str) -> None:
+        boot = self._boot(board)
+        if state == "on":
+            boot = {"on": time.monotonic(), "boots": boot["boots"] + 1}
+        else:
+            boot = {"on": None, "boots": boot["boots"]}
+        path = self._path(board)
+        with self._lock:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                json.dump(boot, file)
+            os.replace(path + ".new", path)
+
+    @contextmanager
+    def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
+        over = threading.Event()
+        # What was over before anybody watched is not seen, as packets are not.
+        told = {
+            (board.id, phase): self._boot(board)["boots"] if self._reached(board, phase) else None
+            for board in boards
+            for phase in SEEN
+        }
+        self._told.update(told)
+        thread = threading.Thread(target=self._tell, args=(boards, seen, over), name="fake phases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            for key in told:
+                self._told.pop(key, None)
+
+    def _tell(self, boards: Collection[Board], seen: Seen, over: threading.Event) -> None:
+        while not over.wait(TICK):
+            for board in boards:
+                boots = self._boot(board)["boots"]
+                for phase, things in (
+                    ("tftp", ((FIRMWARE, ""), (TFTP, entry_name(board)))),
+                    ("kernel", ((TFTP, kernel_name(board)), (TFTP, initrd_name(board)))),
+                    ("nfs", ((SYSTEM, ""), (NFS, ""))),
+                ):
+                    if self._told[board.id, phase] != boots and self._reached(board, phase):
+                        for kind, name in things:
+                            seen(board.id, kind, name, time.monotonic(), f"{board.ip} boot {boots}")
+                        for name in self._play(board).get("thief", ()) if phase == "kernel" else ():
+                            seen(board.id, TFTP, name, time.monotonic(), "somebody else")
+                        self._told[board.id, phase] = boots
+
+    def _is_told(self, board: Board) -> bool:
+        """Whether whoever watches was told of all that the board asked for: it answers after that, however busy this
+        process is.
+        """
+        boots = self._boot(board)["boots"]
+        phases = [phase for phase in SEEN if self._reached(board, phase)]
+        return all(self._told.get((board.id, phase), boots) == boots for phase in phases)
+
+    def files(self, board: Board) -> dict[str, str]:
+        return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
+
+    def has_root(self, board: Board) -> bool:
+        return self._reached(board, "nfs")
+
+    def answers(
+        self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
+    ) -> bool:
+        while not deadline.passed and not cancelled.wait(TICK):
+            if self._play(board).get("taken"):
+                raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
+            up = self._reached(board, "running") and self._is_told(board)
+            if up and not self._play(board).get("unproven"):
+                play = self._play(board)
+                if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
+                    raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
+                return True
+        return False
+
+    @contextmanager
+    def told_to_reboot(
+        self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
+    ) -> Iterator[Refusal]:
+        soft = self._play(board).get("soft")
+        if soft is None:
+            raise HeteroError("cannot be told to reboot by ssh: Connection refused", board.ip)
+        if soft == "boots":
+            self._power(board, "on")
+        yield lambda: None
+
+    def alive(self, board: Board, limit: float) -> bool:
+        return bool(self._play(board).get("taken")) or self._reached(board, "running")
+
+    def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
+        return [*super().strangers(board, seen), *self._play(board).get("strangers", [])]
+
+    def self_test(self, board: Board) -> list[str]:
+        fault = self._play(board).get("proxy")
+        return [fault] if fault else []

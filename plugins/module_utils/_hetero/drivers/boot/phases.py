@@ -1,0 +1,275 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the proxy sees of its boards' boots: DHCP and TFTP requests and connections to NFS, and whoever else answers in
+the proxy's place, read from raw sockets.
+
+In.tftpd's log would show the requests too, but only with -v, in a format and a place that depend on syslog, and it
+knows nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every
+server. In.tftpd never says that a transfer is complete: a file is fetched when the next one is asked for, or when the
+booted kernel asks for its address. What follows from the phases (deadlines, blame) is left to boards/.
+
+Packet sockets hear what the packet filter then drops: Wire says what only a board can have sent.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Collection, Iterable
+
+from ...core.errors import HeteroError
+from ...core.readiness import readable
+from ...site.proxy_config import SET_UP
+from . import dhcp
+from .driver import FIRMWARE, NFS, OTHER_ADDRESS, OTHER_DHCP, SYSTEM, TFTP
+from .packet_sockets import (
+    ACK,
+    DHCP,
+    DHCP_PORT,
+    ETH_P_ARP,
+    ETH_P_IP,
+    LONGEST,
+    NFS_PORT,
+    REQUESTS,
+    ROOM,
+    SYN,
+    TCP,
+    TFTP_PORT,
+    UDP,
+    ear,
+    from_macs,
+    lost,
+)
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from .driver import Seen
+    from .packet_sockets import Program
+
+#: What takes a packet: its bytes, the interface, the sender's MAC.
+Take = Callable[[bytes, str, str], None]
+
+FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
+MORE_FRAGMENTS = 0x2000
+#: In place of a file's name: a request for a file that cannot be told. No firmware sends its request in fragments, and
+#: packets come faster than they are read only where somebody floods.
+UNKNOWN_NAME = "?"
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What the proxy knows of its boards' frames, so that it takes nobody else's for theirs.
+
+    :param interface: the one that near boards are on; empty where nobody knows.
+    :param near: ids of boards on the proxy's own network.
+    :param pinned: the packet filter drops what has a near board's address without its MAC.
+    """
+
+    interface: str = ""
+    near: frozenset[int] = frozenset()
+    pinned: bool = False
+
+    def passes(self, board: Board, kind: str, interface: str, sender_mac: str) -> bool:
+        """Whether that board may have sent it: a client sends its DHCP requests itself (RFC 2131), a router the rest
+        of what comes from far away.
+        """
+        if board.id not in self.near:
+            return True
+        own = sender_mac == board.mac or not (self.pinned or kind in (FIRMWARE, SYSTEM))
+        return own and interface == self.interface
+
+
+def parse(packet: bytes, sender_mac: str) -> tuple[str, str, str, str, int] | None:
+    """What an IP packet says of a boot.
+
+    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90"; an address without an address of its own is known by
+        it.
+    :returns: (kind, ip, mac, file name or "", source port) or None for anything else.
+    """
+    if len(packet) < 20 or packet[0] >> 4 != 4:
+        return None
+    header = (packet[0] & 0x0F) * 4
+    protocol, ip = packet[9], socket.inet_ntoa(packet[12:16])
+    body = packet[header:]
+    if len(body) < 8:
+        return None
+    source, port = struct.unpack("!HH", body[:4])
+    if protocol == UDP and port == TFTP_PORT and struct.unpack("!H", packet[6:8])[0] & MORE_FRAGMENTS:
+        return TFTP, ip, sender_mac, UNKNOWN_NAME, source
+    if len(body) < 14:
+        return None
+    if protocol == TCP:
+        return (NFS, ip, sender_mac, "", source) if port == NFS_PORT and body[13] & (SYN | ACK) == SYN else None
+    payload = body[8:]
+    if protocol == UDP and port == TFTP_PORT and payload[:2] == b"\0\1":
+        name = payload[2:].split(b"\0", 1)[0].decode("ascii", "replace")
+        return TFTP, ip, sender_mac, name.rsplit("/", 1)[-1], source
+    if protocol == UDP and port == DHCP_PORT and payload[:1] == b"\1" and len(payload) >= 240:
+        # Firmware names itself in option 60 (PXEClient, U-Boot.armv8) or 77 (iPXE); a Linux kernel or initramfs does
+        # neither.
+        firmware = any(name in payload[240:] for name in FIRMWARES)
+        return FIRMWARE if firmware else SYSTEM, ip, ":".join(f"{byte:02x}" for byte in payload[28:34]), "", source
+    return None
+
+
+def announced(packet: bytes) -> tuple[str, str] | None:
+    """(address, MAC) that the sender of an ARP packet (IPv4 over Ethernet) says are its own, or None."""
+    if len(packet) < 28 or packet[:6] != struct.pack("!HHBB", 1, ETH_P_IP, 6, 4):
+        return None
+    address = socket.inet_ntoa(packet[14:18])
+    return None if address == "0.0.0.0" else (address, dhcp.mac_text(packet[8:14]))
+
+
+def udp_payload(packet: bytes) -> bytes:
+    """What a UDP datagram in this IP packet carries; empty for any other packet."""
+    header = (packet[0] & 0x0F) * 4 if packet else 0
+    return packet[header + 8 :] if len(packet) >= 20 and packet[9] == UDP else b""
+
+
+def followed(packet: bytes) -> tuple[str, str] | None:
+    """(MAC of the client, address of the server) where a packet shows whose DHCP answer a client gets or took; else
+    None. A server's answer may reach the client alone; what the client then asks of it goes to everyone (RFC 2131,
+    section 4.4.1).
+    """
+    said = dhcp.read(udp_payload(packet))
+    if said is None or not said.server or (said.op == dhcp.REQUEST_OP and said.kind != dhcp.REQUEST):
+        return None
+    return said.mac, said.server
+
+
+class Watcher:
+    """Reads packet sockets in a thread and tells `seen(board_id, kind, name, at, sender)` for the given boards.
+
+    The sockets are open, with their filter, from __init__ on: make it before power is switched on.
+
+    :param server: the proxy's address; whoever else says that it is theirs is told of.
+    :param dhcp_server: the only DHCP server that boards are to have; None where that is not known.
+    :param wire: what the proxy knows of their frames.
+    :raises HeteroError: the process may not open packet sockets, or the interface is gone.
+    """
+
+    def __init__(
+        self,
+        boards: Collection[Board],
+        seen: Seen,
+        server: str | None = None,
+        dhcp_server: str | None = None,
+        wire: Wire = Wire(),
+    ) -> None:
+        self._server, self._dhcp_server, self._wire = server, dhcp_server, wire
+        self._by_ip = {board.ip: board for board in boards}
+        self._by_mac = {board.mac: board for board in boards}
+        self._seen = seen
+        # Who floods the one does not hide what comes by the others.
+        all_near = all(board.id in wire.near for board in boards)
+        interface = wire.interface if all_near else ""
+        senders = from_macs(self._by_mac) if all_near and wire.pinned else []
+        self._ears: dict[socket.socket, Take] = {}
+        try:
+            self._requests = self._hear(ETH_P_IP, [*senders, *REQUESTS], interface, self._asked)
+            if dhcp_server:
+                self._hear(ETH_P_IP, DHCP, interface, self._answered)
+            self._hear(ETH_P_ARP, [], interface, self._announced)
+        except PermissionError as error:
+            self._close()
+            raise HeteroError(
+                "may not watch the boards' packets", "packet socket", "run as root (become: true)"
+            ) from error
+        except OSError as error:
+            self._close()
+            raise HeteroError(
+                f"cannot watch the boards' packets ({error.strerror})", f"interface {interface}", SET_UP
+            ) from error
+        self._bell, self._bell_end = socket.socketpair()
+        self._thread = threading.Thread(target=self._read, name="boot phases", daemon=True)
+
+    def _hear(self, protocol: int, program: Program, interface: str, take: Take) -> socket.socket:
+        sock = ear(protocol, program, interface)
+        self._ears[sock] = take
+        return sock
+
+    def _close(self) -> None:
+        for sock in self._ears:
+            sock.close()
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bell.send(b"!")
+        self._thread.join()
+        self._close()
+        for sock in (self._bell, self._bell_end):
+            sock.close()
+
+    def _read(self) -> None:
+        while True:
+            ready = readable([*self._ears, self._bell_end])
+            if self._bell_end in ready:
+                break
+            self._take(ready)
+        # What came before the end counts, however late it is read.
+        for _packet in range(ROOM // 512):
+            ready = readable(list(self._ears), 0)
+            if not ready:
+                return
+            self._take(ready)
+
+    def _take(self, ready: Iterable[socket.socket]) -> None:
+        """Read a packet of each socket that has one, and say what was seen."""
+        for sock in ready:
+            packet, frame = sock.recvfrom(LONGEST)
+            if sock is self._requests and lost(self._requests):
+                for board in self._by_mac.values():
+                    self._seen(board.id, TFTP, UNKNOWN_NAME, time.monotonic(), "packets that were not seen")
+            self._ears[sock](packet, frame[0], dhcp.mac_text(frame[4][:6]))
+
+    def _asked(self, packet: bytes, interface: str, sender_mac: str) -> None:
+        found = parse(packet, sender_mac)
+        if found is None:
+            return
+        kind, ip, mac, name, port = found
+        board = self._by_ip.get(ip, self._by_mac.get(mac))
+        if board and self._wire.passes(board, kind, interface, sender_mac):
+            self._seen(board.id, kind, name, time.monotonic(), f"{ip} port {port} ({sender_mac})")
+
+    def _answered(self, packet: bytes, _interface: str, sender_mac: str) -> None:
+        taken = followed(packet)
+        if taken and taken[1] != self._dhcp_server and taken[0] in self._by_mac:
+            self._seen(self._by_mac[taken[0]].id, OTHER_DHCP, taken[1], time.monotonic(), sender_mac)
+
+    def _announced(self, packet: bytes, _interface: str, _sender_mac: str) -> None:
+        """An ARP packet of another machine; every board of the watch is concerned."""
+        said = announced(packet)
+        if said is None or said[0] != self._server:
+            return
+        for board in self._by_mac.values():
+            self._seen(board.id, OTHER_ADDRESS, said[1], time.monotonic(), said[1])
+
+
+def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/tcp6")) -> bool:
+    """Whether `ip` has an established connection to this node's NFS port."""
+    # The kernel prints an IPv4 address as one native integer; an IPv4-mapped IPv6 address ends in the same eight
+    # digits.
+    wanted = f"{int.from_bytes(socket.inet_aton(ip), sys.byteorder):08X}"
+    for table in tables:
+        try:
+            with open(table, encoding="ascii") as file:
+                rows = [line.split() for line in file][1:]
+        except FileNotFoundError:
+            continue  # a kernel without IPv6 has no tcp6
+        for row in rows:
+            local, remote, state = row[1], row[2], row[3]
+            if (
+                state == "01"
+                and int(local.rsplit(":", 1)[1], 16) == NFS_PORT
+                and remote.rsplit(":", 1)[0].endswith(wanted)
+            ):
+                return True
+    return False

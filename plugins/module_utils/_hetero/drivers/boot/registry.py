@@ -1,0 +1,63 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The boot drivers by name. A new one is a file here, a test file, and its line below.
+
+The imports are static, since Ansible ships only what it sees imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core.errors import BadInput
+from .fake import Fake
+from .pxe import Pxe
+from .tilera import Tilera
+from .uboot import Uboot
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from .driver import BootDriver
+    from .proxy_node import BootNode
+
+DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
+#: The driver of a board whose wiring names none: by its cpu_info's vendor (in small letters), else the last.
+BY_VENDOR = {"tilera": Tilera.name}
+DEFAULT = Pxe.name
+
+
+def default_driver(board: Board) -> str:
+    """The name of the driver of a board whose wiring names none."""
+    return BY_VENDOR.get(str(board.cpu_info.get("vendor")).lower(), DEFAULT)
+
+
+class BootDrivers:
+    """One object a driver for a call; boards of one driver share it.
+
+    :param wanted: a driver's name for all boards, or "auto" for what each board's wiring says.
+    :param kernel_source: "tftp" or "flash" for all boards, or "auto" likewise.
+    """
+
+    def __init__(self, proxy: BootNode, wanted: str = "auto", kernel_source: str = "auto") -> None:
+        self._proxy = proxy
+        self._wanted = wanted
+        self._kernel_source = kernel_source
+        self._made: dict[str, BootDriver] = {}
+
+    def of(self, board: Board) -> BootDriver:
+        """The driver of a board; BadInput where its wiring names one that is not there, or asks too much of it."""
+        name = self._wanted
+        if name == "auto":
+            name = self._proxy.wiring(board).get("driver") or default_driver(board)
+        if name not in DRIVERS:
+            known = ", ".join(sorted(DRIVERS))
+            raise BadInput(f"no such boot driver: {name} (known: {known})", board.name, "name another in proxy_boards")
+        if name not in self._made:
+            self._made[name] = DRIVERS[name](self._proxy)
+            self._made[name].kernel_source = self._kernel_source
+        driver = self._made[name]
+        if driver.from_flash(board) and not driver.flash:
+            what = f"boot driver {name} knows no kernel_source flash"
+            raise BadInput(what, board.name, "take it out of tftp_proxy_boards, or name driver tilera there")
+        return driver

@@ -1,0 +1,218 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether an address answers ssh with one certain host key: the only proof that a board runs the root made for it.
+
+The proof is left to the ssh client: a private known_hosts file holds exactly the expected key and no login is offered,
+so that it ends with "Permission denied" once the key exchange proved the key. That ending counts only as the client's
+own: with LogLevel FATAL it prints nothing that a peer says (a peer's words before the exchange come at ERROR and below,
+newlines and all), and what it prints is matched from its first character to its last. Who may log in is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Iterator, Mapping, cast
+
+from ...core.errors import BadInput, HeteroError
+from ...core.this_node import THIS_NODE
+
+if TYPE_CHECKING:
+    import threading
+
+    from ...core.deadline import Deadline
+
+SSH_PORT = 22
+#: A board without a neighbour entry swallows connects for a second or more; short ones see it as soon as it is up
+#: (facts/lab.md: an ssh client's own 1 s connect limit cost 3 s a boot).
+CONNECT = 0.25
+NAP = 0.05
+#: Longest key exchange: an emulated board takes 1 s, a board at 300 MHz some seconds.
+EXCHANGE = 15.0
+
+#: Key type → signature algorithms that prove such a key.
+ALGORITHMS = {
+    "ssh-ed25519": ["ssh-ed25519"],
+    "ecdsa-sha2-nistp256": ["ecdsa-sha2-nistp256"],
+    "ecdsa-sha2-nistp384": ["ecdsa-sha2-nistp384"],
+    "ecdsa-sha2-nistp521": ["ecdsa-sha2-nistp521"],
+    "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"],
+}
+
+#: Nothing secret passes here, so the cheapest exchange comes first: on an emulated board curve25519 takes 0.27 s,
+#: OpenSSH's own first choice (sntrup761) 0.36 s. The last ones are for boards with old servers.
+EXCHANGES = (
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "diffie-hellman-group14-sha256",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group-exchange-sha256",
+    "diffie-hellman-group14-sha1",
+)
+
+#: All that the client prints at LogLevel FATAL when a server with the right key lets nobody in, and when one shows
+#: another key (OpenSSH, sshconnect2.c: userauth, verify_host_key_callback).
+DENIED = r"root@{ip}: Permission denied \([^()\r\n]*\)\.\r?\n"
+OTHER = r"Host key verification failed\.\r?\n"
+#: Exit status of the client itself (ssh(1)).
+FAILED = 255
+
+
+class WrongHostKey(HeteroError):
+    """Another machine, or another root, answers at the board's address."""
+
+
+def known_hosts_line(ip: str, host_key: str | None, port: int = SSH_PORT) -> str:
+    """Lines of a known_hosts file: `host_key` is one public key a line ("ssh-ed25519 AAAA… comment")."""
+    name = ip if port == SSH_PORT else f"[{ip}]:{port}"
+    keys = [line.split()[:2] for line in (host_key or "").splitlines() if line.strip()]
+    if not keys or any(len(key) < 2 for key in keys):
+        raise BadInput("no public host key is known for it", ip, "run board_image for its board")
+    return "\n".join(" ".join([name] + key) for key in keys)
+
+
+@contextmanager
+def known_hosts_file(ip: str, host_key: str | None, port: int = SSH_PORT) -> Iterator[str]:
+    """A known_hosts file with these keys and no others, for as long as the block lasts; its path.
+
+    It lies in memory: whether a board is its instance's does not hang on space on a disk.
+    """
+    line = known_hosts_line(ip, host_key, port)
+    with open(os.memfd_create("known_hosts"), "w", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+        file.flush()
+        yield f"/proc/{os.getpid()}/fd/{file.fileno()}"
+
+
+def client(ip: str, host_key: str, known_hosts: str, port: int, limit: float, more: Mapping[str, str]) -> list[str]:
+    """The words of an ssh client for root that takes no host key but this, and never asks.
+
+    :param more: options besides; the remote command goes behind what is returned.
+    """
+    options = {
+        "BatchMode": "yes",
+        "StrictHostKeyChecking": "yes",
+        "UserKnownHostsFile": known_hosts,
+        "GlobalKnownHostsFile": "/dev/null",
+        "HostKeyAlgorithms": ",".join(_algorithms(host_key)),
+        "KexAlgorithms": ",".join(EXCHANGES),
+        "UpdateHostKeys": "no",
+        "CheckHostIP": "no",
+        "ControlPath": "none",
+        "ConnectTimeout": str(max(1, int(limit))),
+        **more,
+    }
+    argv = ["ssh", "-F", "none", "-T", "-p", str(port), "-l", "root"]
+    for name, value in options.items():
+        argv += ["-o", f"{name}={value}"]
+    return argv + [ip]
+
+
+def _algorithms(host_key: str) -> list[str]:
+    kinds = [line.split()[0] for line in host_key.splitlines() if line.strip()]
+    return [name for kind in kinds for name in ALGORITHMS.get(kind, [kind])]
+
+
+def no_login(host_key: str) -> dict[str, str]:
+    """Options of a client that offers no login: the key exchange is all that is asked for.
+
+    Keys of other kinds are asked for behind its own: a server that has only such a one shows it then, and is another.
+    A server that merely says that it has none of a kind may be anybody.
+    """
+    algorithms = _algorithms(host_key)
+    others = [name for names in ALGORITHMS.values() for name in names if name not in algorithms]
+    return {
+        "PreferredAuthentications": "none",
+        "PubkeyAuthentication": "no",
+        "HostKeyAlgorithms": ",".join(algorithms + others),
+        "LogLevel": "FATAL",
+    }
+
+
+def _said(argv: list[str], limit: float, cancelled: threading.Event | None) -> tuple[int, str]:
+    """(exit code, standard error) of the ssh client, which is killed at the limit or when cancelled."""
+    try:
+        client = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            errors="replace",
+        )
+    except FileNotFoundError as error:
+        raise HeteroError("the ssh client is not installed", "ssh", f"install openssh-client on {THIS_NODE}") from error
+    with client:
+        waited = 0.0
+        while True:
+            try:
+                said = client.communicate(timeout=0.1)[1]
+                return client.returncode, said
+            except subprocess.TimeoutExpired:
+                waited += 0.1
+                if waited >= limit or (cancelled is not None and cancelled.is_set()):
+                    client.kill()
+
+
+def proven(
+    ip: str, host_key: str, known_hosts: str, port: int, limit: float, cancelled: threading.Event | None = None
+) -> bool:
+    """One attempt of the ssh client: True when the key is proven, False when no key exchange came about.
+
+    :raises WrongHostKey: a key exchange proved another key.
+    """
+    argv = [*client(ip, host_key, known_hosts, port, limit, no_login(host_key)), "true"]
+    code, said = _said(argv, limit, cancelled)
+    # 0: it lets anybody in, and `true` ran there.
+    if code == 0 or (code == FAILED and re.fullmatch(DENIED.format(ip=re.escape(ip)), said)):
+        return True
+    if code == FAILED and re.fullmatch(OTHER, said):
+        raise WrongHostKey("another host key answers there than the one put into its root", ip)
+    return False
+
+
+def _listens(ip: str, port: int, limit: float) -> bool:
+    try:
+        socket.create_connection((ip, port), timeout=limit).close()
+    except OSError:
+        return False
+    return True
+
+
+def alive(ip: str, limit: float, port: int = SSH_PORT) -> bool:
+    """Whether a machine is there: it takes or refuses a connect to its ssh port; without power it does neither."""
+    try:
+        socket.create_connection((ip, port), timeout=limit).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def answers(
+    ip: str, host_key: str | None, deadline: Deadline, cancelled: threading.Event | None = None, port: int = SSH_PORT
+) -> bool:
+    """Wait until `ip` answers ssh with `host_key`.
+
+    A bare TCP connect is the cheap question; the ssh client, which costs the board a key exchange, is asked only after
+    it.
+
+    :param cancelled: threading.Event that ends the wait early.
+    :returns: True when the key is proven, False when the deadline passed or the wait was cancelled.
+    :raises WrongHostKey: another key answers.
+    """
+    with known_hosts_file(ip, host_key, port) as known_hosts:
+        while not deadline.passed and not (cancelled is not None and cancelled.is_set()):
+            if _listens(ip, port, min(CONNECT, max(deadline.left, 0.01))):
+                if proven(
+                    ip, cast(str, host_key), known_hosts, port, min(EXCHANGE, max(deadline.left, 1.0)), cancelled
+                ):
+                    return True
+            deadline.nap(NAP)
+        return False

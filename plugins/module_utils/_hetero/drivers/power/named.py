@@ -1,0 +1,62 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The PDU that a module's arguments name, or describe where no configuration knows it, and its outlets told.
+
+The session with it, and how outlets are switched, is outlets.py's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ContextManager, Mapping, NamedTuple, Sequence
+
+from ...core.argument_spec import PDU_SECRETS, PDU_SETTINGS
+from ...core.errors import BadInput
+from ...site.proxy_config import pdu, read_config
+from .outlets import own_run_folder, session
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from .outlets import Result, Session
+
+
+class Named(NamedTuple):
+    """A PDU and all that a session with it takes."""
+
+    name: str
+    settings: dict[str, Any]
+    secrets: Mapping[str, Any]
+    run_folder: str
+
+    def session(self, deadline: Deadline) -> ContextManager[Session]:
+        return session(self.name, self.settings, self.secrets, deadline, self.run_folder)
+
+    @property
+    def host_key(self) -> str | None:
+        """How it proves by ssh who it is, "pinned" or "first seen"; None without ssh."""
+        if self.settings.get("transport") != "ssh":
+            return None
+        return "pinned" if self.settings.get("host_key") else "first seen"
+
+
+def named(params: Mapping[str, Any]) -> Named:
+    """The Named of arguments (core/argument_spec.py, PDU)."""
+    if params["pdu"] is not None:
+        config = read_config(params["config"])
+        settings, secrets = pdu(config, params["pdu"])
+        return Named(params["pdu"], settings, secrets, config["run_folder"])
+    settings = {option: params[option] for option in PDU_SETTINGS if params[option] is not None}
+    outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
+    secrets = {option: params[option] for option in PDU_SECRETS}
+    return Named(params["host"], dict(settings, path=params["host"], outlets=outlets), secrets, own_run_folder())
+
+
+def tell(opened: Session, outlets: Sequence[str] | None) -> dict[str, Result]:
+    """The states of outlets (all, where none are named), in the form of outlets that were switched."""
+    status = opened.status()
+    if not outlets or "all" in outlets:
+        outlets = list(status)
+    missing = [outlet for outlet in outlets if outlet not in status]
+    if missing:
+        raise BadInput(f"no outlet {', '.join(missing)} (it has {', '.join(status)})", opened.name, "correct outlets")
+    return {outlet: dict(before=status[outlet], after=status[outlet], seconds=0.0) for outlet in outlets}

@@ -1,0 +1,331 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be true of outlets, done in one session a PDU and read back: on, off, cycled; one process at a time.
+
+How a PDU is spoken to is its driver's business; which board an outlet feeds is the boards' (boards/records/proxy.py).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterator, Mapping, Optional, TypeVar
+
+from ...core.deadline import LOOK_AGAIN
+from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
+from ...core.locks import lock
+from ...site.proxy_config import DEFAULTS
+from .registry import DRIVERS
+from .wait_notes import QUIET, Waiting
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from .driver import Answer, PowerDriver
+
+#: What became of an outlet: before, after, seconds.
+Result = Dict[str, Any]
+#: Called with (outlet, before, after, seconds) as an outlet is done; after is None where nobody looked.
+Report = Callable[[str, str, Optional[str], float], None]
+T = TypeVar("T")
+
+#: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.
+WINDOW = 10.0
+#: Pauses between two attempts to log in (seconds): doubled from the first to the last.
+PAUSES = (0.1, 1.0)
+
+
+class OutletsFailed(HeteroError):
+    """Some outlets of a batch did not do what they should; the others did.
+
+    :param results: {outlet: {before, after, seconds}} of the outlets that are as wanted.
+    :param errors: {outlet: HeteroError} of the others.
+    :param before: {outlet: state} of all outlets of the PDU before.
+    """
+
+    def __init__(self, results: dict[str, Result], errors: dict[str, HeteroError], before: dict[str, str]) -> None:
+        self.results = results
+        self.errors = errors
+        self.before = before
+        # One reason may hold for many outlets (a PDU that hangs): it is said once.
+        texts = dict.fromkeys(str(error) for error in errors.values())
+        super().__init__("; ".join(texts), outlets={outlet: error.failure for outlet, error in errors.items()})
+
+
+def own_run_folder() -> str:
+    """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself).
+
+    :raises HeteroError: somebody else made it, who could have us write to any file of ours.
+    """
+    account = os.geteuid()
+    if account == 0:
+        return DEFAULTS["run_folder"]
+    folder = os.path.join(tempfile.gettempdir(), f"hetero-{account}")
+    with naming(folder):
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        seen = os.lstat(folder)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != account or stat.S_IMODE(seen.st_mode) & 0o022:
+        what = f"is there, and is no folder of user id {account} alone"
+        remedy = "look who made it (ls -ld), and have it removed; or set TMPDIR to a folder of your own"
+        raise HeteroError(what, folder, remedy)
+    return folder
+
+
+class Session:
+    """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline.
+
+    :param turn: takes the PDU's lock, for as long as the session lasts.
+    :param waiting: the Waiting that tells what is waited for.
+    """
+
+    def __init__(self, driver: PowerDriver, deadline: Deadline, turn: Callable[[], object], waiting: Waiting) -> None:
+        self._driver, self._deadline = driver, deadline
+        self._turn: Callable[[], object] | None = turn
+        self.waiting = waiting
+        self._pause = PAUSES[0]
+        self._said: HeteroError | None = None  #: the last error, of those since it last did what it was asked
+        self.name = driver.name
+
+    @property
+    def dialect(self) -> str | None:
+        return self._driver.dialect
+
+    def status(self) -> dict[str, str]:
+        """{outlet: "on" | "off"}, read now."""
+        return self._ask("reading its outlets", self._driver.status)
+
+    def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
+        """{outlet: Answer}. Asked again after a lost session: switching twice does no harm."""
+        what = f"switching outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} {state}"
+        return self._ask(what, lambda: self._driver.switch(outlets, state))
+
+    def take_turn(self) -> None:
+        """Have the PDU to ourselves from now on. What was read before may have been another's half-done work."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn()
+
+    def log_in(self) -> None:
+        self.waiting.begin()
+        while True:
+            try:
+                with self.waiting.long("the login"):
+                    return self._driver.login()
+            except TimedOut as error:
+                raise self._given_up(error) from error
+            except (Busy, Lost) as error:
+                self._wait(error)
+
+    def log_out(self) -> None:
+        self._driver.logout()
+
+    def _ask(self, what: str, question: Callable[[], T]) -> T:
+        while True:
+            try:
+                with self.waiting.long(what):
+                    answer = question()
+                self._said = None
+                return answer
+            except TimedOut as error:
+                raise self._given_up(error) from error
+            except (Busy, Lost) as error:
+                self._wait(error)
+            self.log_in()
+
+    def _wait(self, error: HeteroError) -> None:
+        """Leave the PDU alone for a while, longer each time; give up at the deadline."""
+        # What the deadline cut off says less than what the PDU said before; a wait may end a little before it.
+        if self._said is None or self._deadline.left >= LOOK_AGAIN:
+            self._said = error
+        self._driver.logout()
+        self.waiting.say(self._said.what)
+        pause = self._deadline.within(self._pause)
+        while not pause.passed:
+            pause.nap()
+        self._pause = min(2 * self._pause, PAUSES[1])
+        if self._deadline.passed:
+            raise self._given_up(error) from error
+
+    def _given_up(self, error: HeteroError) -> TimedOut:
+        """The error where time is up: what the PDU said last, rather than the seconds for which it was asked last."""
+        said = self._said if self._said and self._deadline.left < LOOK_AGAIN else error
+        if isinstance(said, TimedOut):
+            return said
+        what = f"{said.what} (gave up after {self._deadline.seconds:g} s)"
+        return TimedOut(what, said.thing, said.remedy, **said.facts)
+
+
+@contextmanager
+def session(
+    name: str,
+    settings: dict[str, Any],
+    secrets: Mapping[str, Any],
+    deadline: Deadline,
+    run_folder: str,
+    actor: str = "outlets",
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Session]:
+    """The one session with a PDU: its lock among our processes, then its one place; logged out at the end.
+
+    A PDU that can be read by several at once is locked when something is to be switched.
+
+    :param actor: who others are told to wait for.
+    :param tell: called with what is waited for, in words, from any thread, where that takes longer than a moment.
+    :raises TimedOut: the lock or the place was not free before the deadline; the holder is named where it is known.
+    """
+    driver = settings.get("driver", "apc")
+    if driver not in DRIVERS:
+        what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
+        raise BadInput(what, name, "correct its driver")
+    waiting = Waiting(name, tell, deadline.seconds)
+    place = f"pdu-{name.replace('/', '_')}"
+    turn = lock(run_folder, place, "power", actor, deadline, waiting.say_at_once, QUIET)
+    with ExitStack() as held:
+        spoken = DRIVERS[driver](name, settings, secrets, deadline)
+        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting)
+        if not DRIVERS[driver].readers:
+            opened.take_turn()
+        try:
+            opened.log_in()
+            yield opened
+        finally:
+            opened.log_out()
+
+
+def set_outlets(
+    opened: Session,
+    wanted: Mapping[str, str],
+    deadline: Deadline,
+    check: bool = False,
+    report: Report | None = None,
+    verify: bool = True,
+    window: float | None = None,
+) -> dict[str, Result]:
+    """Make outlets "on", "off" or "cycled" (off seen, then on seen; never the PDU's own reboot, which leaves off off).
+
+    :param opened: a Session.
+    :param wanted: {outlet: "on" | "off" | "cycled"}.
+    :param check: read, and say what would become of it.
+    :param report: called with (outlet, before, after, seconds) as each outlet is done.
+    :param verify: read back. Without, `after` is None, as nobody looked; the off of a cycle is read back all the same.
+    :param window: seconds an outlet may take to show its new state; None for WINDOW.
+    :returns: {outlet: {"before", "after", "seconds"}}.
+    :raises OutletsFailed: with the results of the good outlets, which were still done.
+    """
+    if not check:
+        opened.take_turn()
+    batch = _Batch(opened, deadline, report, WINDOW if window is None else window)
+    to_off, to_on = batch.plan(wanted, check)
+    batch.switch(to_off, "off", verify, halfway=set(to_on))
+    batch.switch([outlet for outlet in to_on if outlet not in batch.errors], "on", verify)
+    if batch.errors:
+        raise OutletsFailed(batch.results, batch.errors, batch.before)
+    return batch.results
+
+
+class _Batch:
+    """The outlets of one PDU on their way to what is wanted."""
+
+    def __init__(self, opened: Session, deadline: Deadline, report: Report | None, window: float) -> None:
+        self._opened, self._deadline, self._report, self._window = opened, deadline, report, window
+        self._start = time.monotonic()
+        self.before = opened.status()
+        self.results: dict[str, Result] = {}
+        self.errors: dict[str, HeteroError] = {}
+
+    def plan(self, wanted: Mapping[str, str], check: bool) -> tuple[list[str], list[str]]:
+        """(outlets to turn off, outlets to turn on); a cycled one is in both. The others are done, or wrong."""
+        to_off, to_on = [], []
+        for outlet, state in wanted.items():
+            before = self.before.get(outlet)
+            if before is None:
+                what = f"no such outlet (it has {', '.join(self.before)})"
+                self.errors[outlet] = BadInput(what, self._thing(outlet), "correct the outlet")
+            elif before == state or check:
+                self._done(outlet, "off" if state == "off" else "on")
+            else:  # an outlet that is neither (one that is pending) is switched like one that is the other
+                if state != "on" and before != "off":
+                    to_off.append(outlet)
+                if state != "off":
+                    to_on.append(outlet)
+        return to_off, to_on
+
+    def switch(self, outlets: list[str], state: str, verify: bool, halfway: Collection[str] = ()) -> None:
+        """Switch outlets in one go and read back until each shows it; those of `halfway` are not done by that."""
+        if not outlets:
+            return
+        waiting, answers, status, at = list(outlets), None, None, 0.0
+        self._opened.waiting.begin()
+        ordered = self._deadline.within(self._deadline.left)
+        try:
+            answers = self._opened.switch(waiting, state)
+            limit = self._deadline.within(self._window)
+            if not verify:
+                for outlet in set(waiting) - set(halfway):
+                    waiting.remove(outlet)
+                    self._done(outlet, None)
+            while waiting:
+                began, status, at = limit.spent, self._opened.status(), ordered.spent
+                # No time for another look: the last one counts, rather than a reading that the deadline would cut off.
+                late = limit.left < LOOK_AGAIN + 2 * (limit.spent - began)
+                for outlet in list(waiting):
+                    seen = status.get(outlet)
+                    if seen == state and outlet not in halfway:
+                        self._done(outlet, state)
+                    elif seen != state and (late or not answers[outlet].accepted):
+                        self.errors[outlet] = self._not_switched(outlet, seen, state, at, limit, answers[outlet])
+                    elif seen != state:
+                        continue
+                    waiting.remove(outlet)
+                if waiting:
+                    self._opened.waiting.say(f"not yet read as {state}: outlet {', '.join(waiting)}")
+                    limit.nap()
+        except HeteroError as error:
+            # The session is over for good, which is why each outlet that was not seen yet failed.
+            if answers is None and isinstance(error, TimedOut):
+                error = self._unknown(waiting, state, error)
+            for outlet in waiting:
+                self.errors[outlet] = error
+                if answers and self._deadline.passed and isinstance(error, TimedOut):
+                    seen = None if status is None else status.get(outlet)
+                    self.errors[outlet] = self._not_read(outlet, seen, state, at, answers[outlet])
+
+    def _done(self, outlet: str, after: str | None) -> None:
+        seconds = round(time.monotonic() - self._start, 3)
+        self.results[outlet] = {"before": self.before[outlet], "after": after, "seconds": seconds}
+        if self._report is not None:
+            self._report(outlet, self.before[outlet], after, seconds)
+
+    def _not_switched(
+        self, outlet: str, seen: str | None, state: str, at: float, limit: Deadline, answer: Answer
+    ) -> HeteroError:
+        what = f"still {seen} {round(at, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
+        remedy = "check its relay" if answer.accepted else "check what this account may do"
+        if limit.seconds < self._window:
+            remedy += ", or raise timeout"
+        return HeteroError(what, self._thing(outlet), remedy, seen=seen)
+
+    def _not_read(self, outlet: str, seen: str | None, state: str, at: float, answer: Answer) -> TimedOut:
+        """The error where time was up in a reading: what was read before it counts, not what the deadline cut off.
+
+        :param seen: the state in the last reading whole, `at` seconds after the command; None where there was none.
+        """
+        said, remedy = f"(PDU said {answer.words or 'nothing'})", "raise timeout, or look at the PDU"
+        if seen is None:
+            what = f"was {self.before[outlet]} before '{state}' {said}, and not read again when the time was up"
+        else:
+            what = f"still {seen} {round(at, 1):g} s after '{state}' {said}, when the time was up"
+        return TimedOut(what, self._thing(outlet), remedy, seen=seen or self.before[outlet])
+
+    def _unknown(self, outlets: list[str], state: str, error: TimedOut) -> TimedOut:
+        """The one error of all outlets for which the PDU was lost over the command."""
+        what = f"'{state}' may have been carried out or not, as the PDU was lost over it: {error.what}"
+        thing = f"outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} of {self._opened.name}"
+        return TimedOut(what, thing, error.remedy, **error.facts)
+
+    def _thing(self, outlet: str) -> str:
+        return f"outlet {outlet} of {self._opened.name}"

@@ -1,0 +1,245 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""APC's switched PDUs by SNMP, with net-snmp's commands: which table of outlets a PDU has, what its numbers mean.
+
+The community and the passphrases are in a snmp.conf that only we can read, for as long as the driver is in use: neither
+in the arguments nor in the environment of a process. Whether an outlet really switched is for others to read back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from typing import Any, Dict, NamedTuple
+
+from ...core.command import ended
+from ...core.errors import BadInput, HeteroError, Lost, TimedOut
+from ...core.output import MOST_OF_OTHERS, TooMuch
+from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
+
+APC = "1.3.6.1.4.1.318"
+SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
+
+
+class Table(NamedTuple):
+    """Where a kind of PDU has its outlets, and its numbers for on and off."""
+
+    name: str
+    state: str
+    control: str
+    states: Dict[str, str]
+    orders: Dict[str, str]
+
+
+#: PowerNet-MIB, as pdudaemon and fence_apc_snmp use it. rPDU2 states are the reverse of its commands and of all others.
+TABLES = (
+    Table(
+        "rPDU2",
+        f"{APC}.1.1.26.9.2.3.1.5",
+        f"{APC}.1.1.26.9.2.4.1.5",
+        {"1": "off", "2": "on"},
+        {"on": "1", "off": "2"},
+    ),
+    Table(
+        "rPDU",
+        f"{APC}.1.1.12.3.5.1.1.4",
+        f"{APC}.1.1.12.3.3.1.1.4",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "2"},
+    ),
+    Table(
+        "MasterSwitch Plus",
+        f"{APC}.1.1.6.7.1.1.5",
+        f"{APC}.1.1.6.5.1.1.5",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "3"},
+    ),
+    Table(
+        "MasterSwitch",
+        f"{APC}.1.1.4.4.2.1.3",
+        f"{APC}.1.1.4.4.2.1.3",
+        {"1": "on", "2": "off"},
+        {"on": "1", "off": "2"},
+    ),
+)
+#: The table that is asked first, by sysObjectID; the others are asked where it is empty.
+LIKELY = {f"{APC}.1.3.4.4": "MasterSwitch Plus", f"{APC}.1.3.4.5": "rPDU", f"{APC}.1.3.4.6": "rPDU2"}
+
+VERSIONS = ("1", "2c", "3")
+#: Longest wait for one answer (seconds), and how often a question is sent again: a packet may be lost.
+ANSWER, AGAIN = 3.0, 1
+#: RFC 3414, 11.2; net-snmp refuses shorter ones.
+SHORTEST_PASSPHRASE = 8
+
+ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
+#: net-snmp's words for endOfMibView (RFC 3416, 3).
+PAST_THE_END = "No more variables left"
+#: What a person looks at where nothing answers: community, or with version 3 user.
+NO_ANSWER = "look at the PDU; one that has another community does not answer either"
+NO_ANSWER_TO_USER = "look at the PDU; one whose user has another privacy_password or protocol does not answer either"
+#: Lines that are not about the PDU: which object it was, and where net-snmp makes its folders.
+BESIDE = ("Failed object", "Created directory")
+REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
+UNREACHABLE = re.compile(r"unknown host|no route|unreachable", re.I)
+
+
+class Snmp(PowerDriver):
+    """A PDU that is asked by SNMP. There is no login, so that reading disturbs nobody."""
+
+    readers = True
+    _folder: Any = None  # with snmp.conf, from login to logout
+    _table: Any = None  # the one of TABLES that it answers
+
+    def login(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hetero-snmp-")
+        path = os.path.join(self._folder.name, "snmp.conf")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(self._configuration())
+        rows = self._ask("snmpget", SYS_OBJECT_ID)
+        kind = rows[0][1].strip(".") if rows else ""
+        likely = LIKELY.get(kind)
+        for table in sorted(TABLES, key=lambda table: table.name != likely):
+            self._table = table
+            if self._rows():
+                self.dialect = table.name
+                return
+        names, kind = ", ".join(table.name for table in TABLES), self.masked(kind) or "unknown"
+        what = f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind})"
+        raise HeteroError(what, self.name, "check what this community or user may see, or use another driver")
+
+    def logout(self) -> None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.cleanup()
+
+    def status(self) -> dict[str, str]:
+        states = self._table.states
+        rows = {outlet: value for outlet, (_oid, value) in self._rows().items()}
+        return {outlet: states.get(value) or f"unknown ({self.masked(value)})" for outlet, value in rows.items()}
+
+    def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
+        rows = self._rows()
+        return {outlet: self._order(rows[outlet][0], state) for outlet in outlets}
+
+    def _order(self, index: str, state: str) -> Answer:
+        try:
+            self._ask("snmpset", f"{self._table.control}.{index}", "i", self._table.orders[state])
+        except Lost:
+            raise
+        except HeteroError as error:
+            return Answer(False, error.what)
+        return Answer(True, "set")
+
+    def _rows(self) -> dict[str, tuple[str, str]]:
+        """{outlet: (index, value)} of the state column, in its order."""
+        rows, column = {}, self._table.state
+        for oid, value in self._ask("snmpwalk", column):
+            # past its end, version 2c says so in words, beside the last outlet's OID
+            if oid.startswith(f"{column}.") and not value.startswith(PAST_THE_END):
+                index = oid[len(column) + 1 :]
+                rows[_outlet(index)] = (index, value)
+        return rows
+
+    def _ask(self, program: str, *words: str) -> list[tuple[str, str]]:
+        """[(OID, value)] that one of net-snmp's commands prints."""
+        left = self.deadline.left
+        wait = max(0.1, min(ANSWER, 0.8 * left / (1 + AGAIN)))
+        argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
+        where = {"SNMPCONFPATH": self._folder.name, "SNMP_PERSISTENT_DIR": self._folder.name}
+        try:
+            done = ended(argv, self.name, "look at the PDU", max(0.5, left), env=where, most=MOST_OF_OTHERS)
+        except TimedOut as error:
+            if self.nameless:  # it says nothing while it waits for a name server, and ends in time for a PDU
+                what = f"cannot be reached: {self.nameless} ({error.what})"
+                raise Lost(what, self.name, NAMELESS) from error
+            raise self._no_answer(error.what, left) from error
+        except TooMuch as error:
+            raise TooMuch(
+                error.what, error.thing, error.remedy, said=self.masked(error.facts.get("said", ""))
+            ) from error
+        if done.returncode == 0:
+            return ROW.findall(done.stdout)
+        heard = _words(done.stderr or done.stdout)
+        said = _words(self.masked(done.stderr or done.stdout))
+        if "Timeout" in heard:
+            raise self._no_answer(said, left)
+        if REFUSED.search(heard):
+            raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
+        if UNREACHABLE.search(heard):
+            raise HeteroError(f"cannot be reached: {said}", self.name, "check its host and port")
+        what = said or f"{program} ended with {done.returncode}"
+        raise HeteroError(what, self.name, "check what this account may do")
+
+    def _no_answer(self, said: str, left: float) -> Lost:
+        """The error for silence; what the deadline cut off before anything could come is not told as silence."""
+        if left < CUT_OFF:
+            return Lost("its time was up before it could answer by SNMP", self.name, "raise timeout")
+        remedy = NO_ANSWER_TO_USER if self._version == "3" else NO_ANSWER
+        return Lost(f"no answer by SNMP ({said})", self.name, remedy)
+
+    @property
+    def _version(self) -> str:
+        return str(self.settings.get("snmp_version") or VERSIONS[0])
+
+    def _address(self) -> str:
+        host, port = str(self.settings.get("host") or ""), int(self.settings.get("port") or 161)
+        if not HOST.fullmatch(host):
+            raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
+        return f"udp6:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"
+
+    def _configuration(self) -> str:
+        """The text of snmp.conf (snmp.conf(5))."""
+        version = self._version
+        if version not in VERSIONS:
+            raise BadInput(f"no such SNMP version: {version}", self.name, f"give one of {', '.join(VERSIONS)}")
+        lines = [f"defVersion {version}"]
+        if version != "3":
+            lines.append(f"defCommunity {self._secret('community')}")
+        else:
+            lines.append(f"defSecurityName {self._secret('username')}")
+            words = [word for word in ("password", "privacy_password") if self.secrets.get(word)]
+            if words == ["privacy_password"]:
+                raise BadInput("has a privacy_password without a password", self.name, "give both, or neither")
+            lines.append(f"defSecurityLevel {('noAuthNoPriv', 'authNoPriv', 'authPriv')[len(words)]}")
+            if "password" in words:
+                lines.append(f"defAuthType {self._protocol('auth_protocol', 'SHA')}")
+                lines.append(f"defAuthPassphrase {self._passphrase('password')}")
+            if "privacy_password" in words:
+                lines.append(f"defPrivType {self._protocol('privacy_protocol', 'AES')}")
+                lines.append(f"defPrivPassphrase {self._passphrase('privacy_password')}")
+        return "".join(f"{line}\n" for line in lines)
+
+    def _protocol(self, option: str, usual: str) -> str:
+        protocol = str(self.settings.get(option) or usual)
+        if not re.fullmatch(r"[\w-]+", protocol):
+            raise BadInput(f"'{protocol}' is no {option}", self.name, f"give one like {usual}")
+        return protocol
+
+    def _passphrase(self, option: str) -> str:
+        if len(str(self.secrets[option])) < SHORTEST_PASSPHRASE:
+            what = f"its {option} is shorter than {SHORTEST_PASSPHRASE} characters, which SNMP version 3 does not allow"
+            raise BadInput(what, self.name, f"correct the credential of {self.name}")
+        return self._secret(option)
+
+    def _secret(self, option: str) -> str:
+        """A secret as snmp.conf writes it, in quotes."""
+        secret = str(self.secrets.get(option) or "")
+        if not secret:
+            raise BadInput(f"no {option} is known for it", self.name, f"give {option}, or a credentials file")
+        if not secret.isprintable():
+            raise BadInput(f"its {option} has a control character", self.name, f"correct the credential of {self.name}")
+        return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", secret))
+
+
+def _words(text: str) -> str:
+    """What a command says, in a line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(line for line in lines if not line.startswith(BESIDE))
+
+
+def _outlet(index: str) -> str:
+    """The outlet of an index: N; SWITCH:N past the first switch of a MasterSwitch Plus, whose index is SWITCH.1.N."""
+    parts = index.split(".")
+    return parts[-1] if len(parts) == 1 or parts[0] == "1" else f"{parts[0]}:{parts[-1]}"

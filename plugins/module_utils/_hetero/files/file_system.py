@@ -1,0 +1,130 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""File systems in files: a sparse ext4 of a bounded size for one root, and a read-only one with the files of an image.
+
+What a tenant's file handles can name is what lies in its two: an NFS server finds any file of a file system by its
+number, whatever folder is exported (open_by_handle_at(2)). So nothing else may ever lie there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import struct
+
+from ..core.child import in_child
+from ..core.command import command
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError
+from .loop import attached
+from .mounts import mount_ext4, own_mounts
+from .removal import remove_tree
+from .tree import walk
+
+#: The block size, in which sizes are counted (mke2fs takes a smaller one for small file systems).
+BLOCK = 4096
+#: What mke2fs takes to make one of 500 GB is 11 ms with groups packed by 256, 30 ms by 16 (its default).
+MAKE_TIME = 60.0
+#: Seconds for e2fsck to replay a journal and correct what it can (1 GiB: 0.1 s).
+CHECK_TIME = 600.0
+#: fs/ext4/ext4.h: where the superblock begins, its field s_state, and EXT4_ERROR_FS in that.
+SUPERBLOCK, STATE, ERRORS = 1024, 0x3A, 2
+#: Seconds for an image's files: 155 MB took 0.8 s.
+PACK_TIME = 1800.0
+#: Nothing is written that is zero in a new file; two copies of the superblock, not one in each power of 3, 5 and 7.
+MAKE = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", str(BLOCK), "-m", "0"]
+#: A journal: a power cut of this machine must lose no root. 16 MiB of it are enough for one board's writes.
+EMPTY = ["-i", "16384", "-G", "256", "-J", "size=16", "-O", "^resize_inode,sparse_super2"]
+EMPTY += ["-E", "lazy_itable_init=1,lazy_journal_init=1"]
+FILLED = ["-O", "^has_journal,^resize_inode"]
+#: Of a new sparse file no inode table needs to be zeroed; what a tenant removes goes back to the disk.
+OPTIONS = "noinit_itable,discard,errors=remount-ro"
+#: Linux 5.13 and later would read all tables of free blocks at each mount, which is 30 MB of memory for 917 GB.
+UNREAD = f"{OPTIONS},no_prefetch_block_bitmaps"
+#: The smallest that holds its own tables and journal, and something.
+LEAST = 64 << 20
+
+
+def make_empty(path: str) -> None:
+    """Make a file system in a sparse file."""
+    command([*MAKE, *EMPTY, path], path, "check the space there", timeout=MAKE_TIME)
+
+
+def mount_file(path: str, point: str, read_only: bool = False) -> None:
+    """Mount the file system in a file on a folder: no program, device or set-uid file in it counts on this machine."""
+    with attached(path, read_only) as device:
+        if not read_only and has_errors(path):
+            # 1, 2: corrected (e2fsck(8)); what it cannot correct by itself is for a person.
+            remedy = f"look at it: e2fsck {path}, while nothing uses it"
+            command(["e2fsck", "-p", device], path, remedy, timeout=CHECK_TIME, ok=(0, 1, 2))
+        number = mount_ext4(device, point, "" if read_only else UNREAD, read_only)
+        if number == errno.EINVAL and not read_only:  # an older kernel
+            number = mount_ext4(device, point, OPTIONS)
+    if number:
+        what = f"its file system cannot be mounted ({os.strerror(number)})"
+        raise HeteroError(what, path, "the kernel's reason: dmesg")
+
+
+def has_errors(path: str) -> bool:
+    """Whether the kernel found errors in the file system in a file, and writes to it no more until it is checked.
+
+    Also of one that is mounted: the kernel writes it down at once. False where there is no such file.
+
+    :raises HeteroError: it cannot be read, or is no file.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(SUPERBLOCK + STATE)
+            state = file.read(2)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        remedy = "look at what lies there: it is to be the file with the file system of a board's root"
+        raise HeteroError(f"cannot be read ({error.strerror})", path, remedy) from error
+    return len(state) == 2 and bool(struct.unpack("<H", state)[0] & ERRORS)
+
+
+def pack(folder: str, path: str) -> None:
+    """Make a file system that holds just what is in a folder, with owners, modes, times, links and attributes."""
+    new = f"{path}.new"
+    remove_tree(new)  # of one that was killed here
+    size, files = _extent(folder)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400), "wb") as file:
+        file.truncate(size)
+    command([*MAKE, *FILLED, "-N", str(files), "-d", folder, new], folder, "check the space there", timeout=PACK_TIME)
+    in_child(lambda: _complete(new, folder), Deadline(MAKE_TIME), folder, "check the disk")
+    written = os.open(new, os.O_RDONLY)
+    try:
+        os.fsync(written)
+    finally:
+        os.close(written)
+    os.replace(new, path)
+
+
+def _complete(file: str, folder: str) -> None:
+    """What mke2fs leaves: it adds a folder of its own, and the top belongs to whoever ran it.
+
+    Mounted over the folder itself, where only this process sees it; it is over with this process.
+    """
+    own_mounts()
+    status = os.stat(folder)
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    mount_file(file, folder)
+    os.rmdir(os.path.join(folder, "lost+found"))
+    os.chown(folder, status.st_uid, status.st_gid)
+    shutil.copystat(f"/proc/self/fd/{top}", folder)
+
+
+def _extent(folder: str) -> tuple[int, int]:
+    """(bytes, inodes) that a file system for what is in a folder needs at most; what it does not use takes no space."""
+    size, files = 0, 0
+    for _parts, status, _where in walk(folder):
+        files += 1
+        # One block more for attributes, and one for what finds the others.
+        counted = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+        size += 2 * BLOCK + (status.st_size if counted else 0)
+    inodes = files + 64
+    return (size * 17 // 16 + inodes * 256 + (16 << 20)) // BLOCK * BLOCK, inodes

@@ -1,0 +1,153 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mount(2) and umount(2), giving an error number where mount(8) has only words, and the table of what is mounted."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from dataclasses import dataclass
+from typing import Iterator
+
+from ..core.errors import BadInput
+
+#: <linux/mount.h>: nobody here may gain rights by a set-uid file or a device node that a tenant made in its root, and
+#: its programs are for its board to run.
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REC, MS_SLAVE = 0x4000, 0x80000
+FOR_TENANTS = MS_NOSUID | MS_NODEV | MS_NOEXEC
+
+#: <sys/mount.h>
+MNT_DETACH = 2
+#: <linux/sched.h>
+CLONE_NEWNS = 0x20000
+
+
+@dataclass(frozen=True)
+class Mount:
+    """What is mounted at a point, with the options of its file system."""
+
+    kind: str
+    source: str
+    options: tuple[str, ...]
+
+    @property
+    def lower(self) -> str | None:
+        """An overlay's lower folder, else None."""
+        found = [option.partition("=")[2] for option in self.options if option.startswith("lowerdir=")]
+        return _unescape(found[0]) if found else None
+
+
+def mount_overlay(source: str, point: str, options: str) -> int:
+    """Mount an overlay; 0, or the error number."""
+    return _call("mount", os.fsencode(source), os.fsencode(point), b"overlay", FOR_TENANTS, os.fsencode(options))
+
+
+def mount_ext4(device: str, point: str, options: str, read_only: bool = False) -> int:
+    """Mount the ext4 file system on a device; 0, or the error number."""
+    flags = FOR_TENANTS | (MS_RDONLY if read_only else 0)
+    return _call("mount", os.fsencode(device), os.fsencode(point), b"ext4", flags, os.fsencode(options))
+
+
+def own_mounts() -> None:
+    """Have what this process mounts from now on seen by nobody else, and unmounted when it ends.
+
+    What others unmount meanwhile is unmounted here, too, where / is shared, as systemd has it: a root that is held here
+    could not be mounted again.
+    """
+    number = _call("unshare", CLONE_NEWNS) or _call("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
+    if number:
+        raise OSError(number, os.strerror(number), "mount namespace")
+
+
+def unmount(point: str, detach: bool = False) -> int:
+    """Unmount; 0, or the error number.
+
+    :param detach: also while somebody looks at it, who is the last then.
+    """
+    return _call("umount2", os.fsencode(point), MNT_DETACH if detach else 0)
+
+
+def mounts_below(folder: str) -> dict[str, Mount]:
+    """{mount point: Mount} of a folder and everything below it, as they were mounted, one after another.
+
+    Of several at one point it is the last, which is seen.
+    """
+    found: dict[str, Mount] = {}
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+        for line in table:
+            # proc(5): the mount point is field 5; after a lone "-" come type, source and options of the file system.
+            fields, dash, rest = line.partition(" - ")
+            point = _unescape(fields.split()[4])
+            if point == folder or point.startswith(f"{folder}/"):
+                kind, source, options = rest.split()[:3]
+                found.pop(point, None)
+                found[point] = Mount(kind, source, tuple(options.split(",")))
+    return found
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is, whatever path led there: its file system, and its path in that from the file system's own
+    top. Two paths that bind mounts or links make of one folder are one place.
+    """
+
+    system: str
+    path: str
+
+    def is_in(self, other: Place) -> bool:
+        """Whether it is that place, or below it."""
+        above = other.path.rstrip("/")
+        return self.system == other.system and (self.path == other.path or self.path.startswith(f"{above}/"))
+
+
+def place_of(file: int) -> Place:
+    """The place of what is open there.
+
+    :raises BadInput: it has no path any more.
+    """
+    path = os.readlink(f"/proc/self/fd/{file}")
+    if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file)):
+        raise BadInput("was moved or removed while it was opened", path, "check what writes there")
+    with open(f"/proc/self/fdinfo/{file}", encoding="ascii") as table:
+        mount = next(line.split()[1] for line in table if line.startswith("mnt_id:"))
+    for number, system, root, point in _places():
+        if number == mount:
+            return Place(system, os.path.normpath(os.path.join(root, os.path.relpath(path, point))))
+    # this process sees a part of the machine, and not the mount that it begins with
+    return Place(str(os.fstat(file).st_dev), path)
+
+
+def places_below(folder: str) -> list[Place]:
+    """The places that are seen at a path and below it: its own, and what is mounted there; none where nothing is."""
+    try:
+        file = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    try:
+        own, real = place_of(file), os.readlink(f"/proc/self/fd/{file}")
+    finally:
+        os.close(file)
+    inside = f"{real.rstrip('/')}/"
+    return [own, *(Place(system, root) for _id, system, root, point in _places() if point.startswith(inside))]
+
+
+def _places() -> Iterator[tuple[str, str, str, str]]:
+    """(id, file system, path in that, mount point) of all that is mounted."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+        for line in table:
+            # proc(5): id, parent, major:minor, root, mount point
+            number, _parent, system, root, point = line.split()[:5]
+            yield number, system, _unescape(root), _unescape(point)
+
+
+def _unescape(text: str) -> str:
+    """Blanks and the like are written as \\040 there."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+
+
+def _call(name: str, *arguments: bytes | int | None) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    return ctypes.get_errno() if getattr(libc, name)(*arguments) else 0

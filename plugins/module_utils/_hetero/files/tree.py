@@ -1,0 +1,398 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writing files that somebody else named: a tree below one folder that no name and no link in it leads out of.
+
+Knows which kinds of files an image may hold, and copies and hashes a folder under the same rules. Tars are for
+images/archive.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
+
+from ..core.errors import BadInput, HeteroError
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+#: Bytes moved at once.
+CHUNK = 1 << 20
+#: The part of an image whose links a board follows, inside its own root; nobody follows them on the proxy.
+ROOT = "root"
+#: Kinds of files that an image may not hold.
+REFUSED_KINDS = {
+    stat.S_IFCHR: "device node",
+    stat.S_IFBLK: "device node",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+}
+REPACK = "leave it out (tar --exclude=…; a board makes its own /dev)"
+#: Errors of a name or a number, not of the disk.
+NAME_ERRORS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP, errno.EMLINK)
+#: Bytes of the longest name, folders included: what a path may have (linux/limits.h: PATH_MAX), less a root's own path.
+LONGEST = 4096 - 256
+TOO_LONG = "has a name longer than a path can be"
+FLATTEN = "pack it with fewer folders in each other"
+MOVED, LEAVE_IT = "was moved while it was read", "import it when nothing writes to it"
+#: How what is read is opened: through no link, and without waiting for a named pipe's writer.
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def parts_of(name: str) -> list[str]:
+    """A name as a list of plain parts; BadInput where it could lead out of the folder."""
+    if name.startswith("/"):
+        raise BadInput("has an absolute name", name, REPACK)
+    if "\0" in name:
+        raise BadInput("has a zero byte in its name", name, REPACK)
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise BadInput("leads out of the archive by '..'", name, REPACK)
+    if len(os.fsencode("/".join(parts))) > LONGEST:
+        raise BadInput(TOO_LONG, name, FLATTEN)
+    return parts
+
+
+def check_symlink(parts: list[str], target: str) -> None:
+    """BadInput for a symbolic link that leads out of root/.
+
+    An absolute target is fine: it is followed by a board only, and starts at that board's root.
+    """
+    name = "/".join(parts)
+    if parts[0] != ROOT or len(parts) == 1:
+        raise BadInput("is a symbolic link outside root/", name, "put the file itself there instead of a link")
+    if not target or "\0" in target:
+        raise BadInput("is a symbolic link to nowhere", name, REPACK)
+    if target.startswith("/"):
+        return
+    depth = len(parts) - 2
+    for part in target.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0:
+            raise BadInput(f"is a symbolic link that leads out of root/ ({target!r})", name, REPACK)
+
+
+class Tree:
+    """Writes files below one folder and never through a symbolic link: each part of a path is opened without following.
+
+    :param limit: bytes that may be written; a file counts with one block of 4 KiB at least.
+    """
+
+    def __init__(self, folder: str, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.written = 0
+        self._times: list[tuple[list[str], float]] = []
+        self._base = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._base)
+
+    def place_folder(self, parts: list[str], mode: int, uid: int, gid: int, mtime: float) -> None:
+        if not parts:
+            return
+        with self._place(parts, 0) as (here, last):
+            try:
+                os.mkdir(last, 0o700, dir_fd=here)
+            except FileExistsError as error:
+                if not stat.S_ISDIR(os.lstat(last, dir_fd=here).st_mode):
+                    raise BadInput("is a folder and something else at once", "/".join(parts), REPACK) from error
+            folder = _open_folder(last, here)
+            try:
+                os.fchown(folder, uid, gid)
+                os.fchmod(folder, mode)
+            finally:
+                os.close(folder)
+        self._times.append((parts, mtime))
+
+    def place_file(
+        self, parts: list[str], chunks: Iterable[bytes], size: int, mode: int, uid: int, gid: int, mtime: float
+    ) -> None:
+        """:param chunks: yields the bytes; blocks of zeros become holes."""
+        with self._place(parts, size) as (here, last):
+            _clear(parts, here, last)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(last, flags, 0o600, dir_fd=here), "wb", buffering=0) as file:
+                for chunk in chunks:
+                    _write(file, chunk)
+                file.truncate(file.tell())
+                # Owner before mode: a change of owner takes set-uid away (chown(2)).
+                os.fchown(file.fileno(), uid, gid)
+                os.fchmod(file.fileno(), mode)
+                os.utime(file.fileno(), (mtime, mtime))
+
+    def place_symlink(self, parts: list[str], target: str, uid: int, gid: int, mtime: float) -> None:
+        check_symlink(parts, target)
+        with self._place(parts, 0) as (here, last):
+            _clear(parts, here, last)
+            os.symlink(target, last, dir_fd=here)
+            os.chown(last, uid, gid, dir_fd=here, follow_symlinks=False)
+            os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    def place_hard_link(self, parts: list[str], target: list[str]) -> None:
+        """:param target: parts of a file that was placed before."""
+        name = "/".join(parts)
+        with self._place(parts, 0) as (here, last), self._parent(target) as (there, first):
+            try:
+                kind = os.lstat(first, dir_fd=there).st_mode
+            except FileNotFoundError as error:
+                what = f"is a hard link to {'/'.join(target)!r}, which does not come before it"
+                raise BadInput(what, name, REPACK) from error
+            if stat.S_ISDIR(kind):
+                raise BadInput("is a hard link to a folder", name, REPACK)
+            if parts == target:
+                return
+            if stat.S_ISLNK(kind):
+                # The same text may lead elsewhere from its new place.
+                check_symlink(parts, os.readlink(first, dir_fd=there))
+            _clear(parts, here, last)
+            os.link(first, last, src_dir_fd=there, dst_dir_fd=here, follow_symlinks=False)
+
+    def finish(self) -> None:
+        """Folders get their times last: files placed in them changed these."""
+        for parts, mtime in reversed(self._times):
+            with self._blamed(parts), self._parent(parts) as (here, last):
+                os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    @contextmanager
+    def _place(self, parts: list[str], size: int) -> Iterator[tuple[int, str]]:
+        """As _parent, counting the size first."""
+        name = "/".join(parts)
+        self.written += max(size, 4096)
+        if self.written > self.limit:
+            what = f"makes the image larger than the {self.limit >> 20} MiB there is room for"
+            raise BadInput(what, name, "make room, or the image smaller", room=self.limit)
+        with self._blamed(parts), self._parent(parts) as found:
+            yield found
+
+    @contextmanager
+    def _blamed(self, parts: list[str]) -> Iterator[None]:
+        """A name or number that no file can have is the input's fault."""
+        name = "/".join(parts)
+        try:
+            yield
+        except (ValueError, OverflowError) as error:
+            raise BadInput(f"has a name or number no file can have ({error})", name, REPACK) from error
+        except OSError as error:
+            if error.errno in NAME_ERRORS:
+                raise BadInput(f"cannot be made ({error.strerror})", name, REPACK) from error
+            raise
+
+    @contextmanager
+    def _parent(self, parts: list[str]) -> Iterator[tuple[int, str]]:
+        """(descriptor of the folder that holds the last part, last part); missing folders are made."""
+        here = os.dup(self._base)
+        try:
+            for part in parts[:-1]:
+                try:
+                    below = _open_folder(part, here)
+                except FileNotFoundError:
+                    os.mkdir(part, 0o755, dir_fd=here)
+                    below = _open_folder(part, here)
+                except (NotADirectoryError, OSError) as error:
+                    if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                        raise
+                    what = f"lies below {part!r}, which is a link or a file"
+                    raise BadInput(what, "/".join(parts), REPACK) from error
+                os.close(here)
+                here = below
+            yield here, parts[-1]
+        finally:
+            os.close(here)
+
+
+def _open_folder(part: str, where: int) -> int:
+    return os.open(part, FOLDER, dir_fd=where)
+
+
+def _clear(parts: list[str], here: int, last: str) -> None:
+    """Of a name that comes twice the later one counts, as with tar."""
+    try:
+        os.unlink(last, dir_fd=here)
+    except FileNotFoundError:
+        return
+    except IsADirectoryError as error:
+        raise BadInput("is a folder and something else at once", "/".join(parts), REPACK) from error
+
+
+def _write(file: RawIOBase, chunk: bytes) -> None:
+    if chunk.count(0) == len(chunk):
+        file.seek(len(chunk), os.SEEK_CUR)
+        return
+    view = memoryview(chunk)
+    while view:
+        view = view[file.write(view) :]
+
+
+def walk(folder: str | int) -> Iterator[tuple[list[str], os.stat_result, int]]:
+    """(parts, stat, descriptor of the folder it lies in) of everything below a folder, in one order everywhere.
+
+    It goes down and up by descriptors, two at a time, so that no link that somebody puts in the place of a folder is
+    followed, and any depth will do. A descriptor is good until the next is asked for.
+
+    :param folder: path or descriptor.
+    :raises BadInput: for what an image may not hold.
+    """
+    here = os.open(".", FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, FOLDER)
+    try:
+        parts, length, above = [], 0, []
+        status = top = os.fstat(here)
+        yield [], status, here
+        left = _names(here)
+        while True:
+            if left:
+                name = left.pop()
+                status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                kind = stat.S_IFMT(status.st_mode)
+                if kind in REFUSED_KINDS:
+                    what = f"is a {REFUSED_KINDS[kind]}"
+                    raise BadInput(what, "/".join([*parts, name]), "leave it out (a board makes its own /dev)")
+                if length + len(os.fsencode(name)) > LONGEST:
+                    raise BadInput(TOO_LONG, "/".join([*parts, name]), FLATTEN)
+                yield [*parts, name], status, here
+                if not stat.S_ISDIR(kind):
+                    continue
+                here = _step(name, here)
+                parts.append(name)
+                length += len(os.fsencode(name)) + 1
+                above.append((status, left))
+                left = _names(here)
+                if status.st_dev != top.st_dev:
+                    raise BadInput("is another file system, mounted there", "/".join(parts), "unmount it, or import it")
+            elif above:
+                here = _step("..", here)
+                _status, left = above.pop()
+                length -= len(os.fsencode(parts.pop())) + 1
+                status = above[-1][0] if above else top
+            else:
+                return
+            if not os.path.samestat(os.fstat(here), status):
+                raise BadInput(MOVED, "/".join(parts), LEAVE_IT)
+    finally:
+        os.close(here)
+
+
+def _step(part: str, here: int) -> int:
+    """The folder of that name, in place of the one it is in."""
+    there = _open_folder(part, here)
+    os.close(here)
+    return there
+
+
+def _names(folder: int) -> list[str]:
+    """Names in a folder, the first one last."""
+    return sorted(os.listdir(folder), reverse=True)
+
+
+def _content(parts: list[str], where: int, status: os.stat_result) -> Iterator[bytes]:
+    """The bytes of a file that the walk came by."""
+    file = os.open(parts[-1], FILE, dir_fd=where)
+    try:
+        if not os.path.samestat(os.fstat(file), status):
+            raise BadInput(MOVED, "/".join(parts), LEAVE_IT)
+        yield from _chunks(file)
+    finally:
+        os.close(file)
+
+
+def _chunks(file: int) -> Iterator[bytes]:
+    """The bytes of what is open there, from the first."""
+    os.lseek(file, 0, os.SEEK_SET)
+    chunk = os.read(file, CHUNK)
+    while chunk:
+        yield chunk
+        chunk = os.read(file, CHUNK)
+
+
+def file_hash(path: str | int, name: str | None = None) -> str:
+    """sha256 of a file, in hex.
+
+    :param path: path, or descriptor of a file that people know by `name`.
+    """
+    digest = hashlib.sha256()
+    try:
+        file = os.dup(path) if isinstance(path, int) else os.open(path, FILE)
+        try:
+            for chunk in _chunks(file):
+                digest.update(chunk)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", name or str(path), "check the path") from error
+    return digest.hexdigest()
+
+
+def folder_hash(folder: str | int) -> str:
+    """sha256 over names, modes, owners and contents of a folder, in hex; times and the folder itself do not count.
+
+    :param folder: path or descriptor.
+    """
+    digest = hashlib.sha256()
+    with _reading(folder):
+        for parts, status, where in walk(folder):
+            if not parts:
+                continue
+            content = ""
+            if stat.S_ISREG(status.st_mode):
+                of_file = hashlib.sha256()
+                for chunk in _content(parts, where, status):
+                    of_file.update(chunk)
+                content = of_file.hexdigest()
+            elif stat.S_ISLNK(status.st_mode):
+                content = os.readlink(parts[-1], dir_fd=where)
+            fields = ("/".join(parts), f"{status.st_mode:o}", str(status.st_uid), str(status.st_gid), content)
+            digest.update(b"\0".join(os.fsencode(field) for field in fields) + b"\0\n")
+    return digest.hexdigest()
+
+
+def copy_folder(source: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
+    """Copy a folder into an empty one with owners, modes, times and hard links; same rules as for an archive.
+
+    :param source: path or descriptor.
+    """
+    first: dict[tuple[int, int], list[str]] = {}
+    told = 0
+    with _reading(source, f"cannot be copied to {folder}"), Tree(folder, limit) as tree:
+        for parts, status, where in walk(source):
+            owner: dict[str, Any] = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
+            mode = stat.S_IMODE(status.st_mode)
+            inode = (status.st_dev, status.st_ino)
+            if stat.S_ISDIR(status.st_mode):
+                tree.place_folder(parts, mode, **owner)
+            elif inode in first:
+                tree.place_hard_link(parts, first[inode])
+            elif stat.S_ISLNK(status.st_mode):
+                tree.place_symlink(parts, os.readlink(parts[-1], dir_fd=where), **owner)
+            else:
+                tree.place_file(parts, _content(parts, where, status), status.st_size, mode, **owner)
+            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                first.setdefault(inode, parts)
+            if progress and tree.written - told >= 64 << 20:
+                told = tree.written
+                progress(told)
+        tree.finish()
+
+
+@contextmanager
+def _reading(folder: str | int, what: str = "cannot be read") -> Iterator[None]:
+    """Errors with the path of what is at fault in the folder, as people know it.
+
+    :param folder: path or descriptor.
+    """
+    path = os.readlink(f"/proc/self/fd/{folder}") if isinstance(folder, int) else folder
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(error.what, os.path.join(path, error.thing or ""), error.remedy) from error
+    except OSError as error:
+        remedy = "check space and permissions there (owners need root)"
+        raise HeteroError(f"{what} ({error.strerror or error})", path, remedy) from error

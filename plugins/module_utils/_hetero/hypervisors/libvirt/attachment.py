@@ -1,0 +1,309 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PCI devices given to a libvirt domain, and taken back: in the guest that runs and in what its next start reads.
+
+Who may have a device is asked of the host's allocation table and of devices/pci/holders.py; the words of virsh are
+domain.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
+
+from ...claims.host.allocation import ATTACHED, Allocation, Wanted
+from ...core.errors import BadInput, HeteroError, Refused, TimedOut
+from ...core.locks import lock
+from ...devices.pci import sysfs
+from ...devices.pci.change_plan import Plan, refuse
+from ...devices.pci.groups import card
+from ...devices.pci.holders import holders
+from ...devices.pci.paths import LOCK
+from . import hostdev
+
+if TYPE_CHECKING:
+    from ...claims.host.store import Store
+    from ...core.changes import Change
+    from ...devices.pci.paths import Paths
+    from .domain import Domain
+
+#: How its rows of the allocation table say how it was given.
+METHOD = "libvirt"
+VERB = "libvirt_hostdev"
+
+
+#: [(address, whether of the guest that runs)]; and by description ("live", "config") how each device is managed.
+Moved = List[Tuple[str, bool]]
+Shown = Dict[str, Dict[str, str]]
+
+
+class Asked(NamedTuple):
+    """What is to be so.
+
+    :param live: in the guest, where it runs.
+    :param config: in what its next start reads.
+    :param functions: all functions of each card go together.
+    """
+
+    devices: Tuple[str, ...]
+    managed: bool = True
+    live: bool = True
+    config: bool = True
+    functions: bool = False
+
+
+def holder_of(name: str) -> str:
+    """By what a domain's devices are allocated."""
+    return f"domain:{name}"
+
+
+def attach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
+    """Have the domain have these devices; the module's result."""
+    with _locked(domain, paths, store, change):
+        look = _Look(domain, asked, paths)
+        missing = look.missing
+        if missing:
+            _refuse(look, missing, store, paths)
+        with store.transaction(dry=change.check):
+            _write_down(store, look)
+        before = look.shown()
+        try:
+            with change.step("attach"):
+                for address, live in missing:
+                    if not change.check:
+                        _replace(domain, look, address, live)
+        except HeteroError:
+            _forget(store, _Look(domain, asked, paths, look), change)
+            raise
+        return _result(look, before, missing, change, paths, there=True)[0]
+
+
+def detach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
+    """Have the domain have none of these devices; the module's result."""
+    with _locked(domain, paths, store, change):
+        look = _Look(domain, asked, paths)
+        there = look.there
+        before = look.shown()
+        with change.step("detach"):
+            for address, live in there:
+                if not change.check:
+                    _take(domain, look, address, live)
+        result, after = _result(look, before, there, change, paths, there=False)
+        _forget(store, after, change)
+        return result
+
+
+def _take(domain: Domain, look: _Look, address: str, live: bool) -> None:
+    """Take a device away, and wait until it is gone. A guest that was asked before may let go just then: libvirt has
+    nothing to take."""
+    try:
+        domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
+    except HeteroError:
+        if address in hostdev.given(domain.xml(live)):
+            raise
+    _gone(domain, address, live)
+
+
+class _Look:
+    """A domain and devices as they are now.
+
+    :param before: an earlier look at the same, which knows what devices are meant.
+    """
+
+    def __init__(self, domain: Domain, asked: Asked, paths: Paths, before: _Look | None = None) -> None:
+        self.domain = domain
+        self.asked = asked
+        self.running = domain.active
+        self.wanted = _sides(domain, asked, self.running)
+        #: of the guest that runs (True) and of its next start (False): {address: Given}
+        self.sides = {live: hostdev.given(domain.xml(live)) for live in ((True, False) if self.running else (False,))}
+        self.all = sysfs.devices(paths)
+        has = {address for side in self.sides.values() for address in side}
+        self.devices: list[str] = before.devices if before else _devices(asked, self.all, has)
+
+    @property
+    def missing(self) -> Moved:
+        """[(address, live)] where a device is not as it is to be; the guest that runs keeps how it was given."""
+        found = []
+        for live in self.wanted:
+            for address in self.devices:
+                given = self.sides[live].get(address)
+                if given is None or (not live and given.managed != self.asked.managed):
+                    found.append((address, live))
+        return found
+
+    @property
+    def there(self) -> Moved:
+        """[(address, live)] where a device is that is not to be."""
+        return [(address, live) for live in self.wanted for address in self.devices if address in self.sides[live]]
+
+    def shown(self) -> Shown:
+        """Fields of the diff: what it has of the devices that were asked for, with how it is managed."""
+        names = {True: "live", False: "config"}
+        return {
+            names[live]: {address: _managed(side[address]) for address in self.devices if address in side}
+            for live, side in self.sides.items()
+        }
+
+
+def _managed(given: hostdev.Given) -> str:
+    return "managed" if given.managed else "not managed"
+
+
+def _sides(domain: Domain, asked: Asked, running: bool) -> list[bool]:
+    """Which of its descriptions are to be changed; True is that of the guest that runs."""
+    config = asked.config
+    if config and not domain.persistent:
+        if not asked.live or not running:
+            raise Refused("is not kept when it ends, and so has no next start", domain.thing, "give config: false")
+        config = False
+    sides = [live for live, wanted in ((True, asked.live and running), (False, config)) if wanted]
+    if not sides:
+        raise Refused("does not run, and its next start is not meant either", domain.thing, "start it, or config: true")
+    return sides
+
+
+def _devices(asked: Asked, devices: Mapping[str, sysfs.Device], has: Collection[str]) -> list[str]:
+    """Addresses that are meant, in order; one that is gone from the machine can still be taken from a domain."""
+    chosen: list[str] = []
+    for name in asked.devices:
+        address = sysfs.address_of(name)
+        if address in devices:
+            chosen += [one.address for one in card(devices[address], devices)] if asked.functions else [address]
+        elif address in has:
+            chosen.append(address)
+        else:
+            raise BadInput("no such PCI device here", address, "see module hetero.compute.pci_info, or lspci -nn")
+        if address not in chosen:
+            chosen.append(address)
+    return sorted(dict.fromkeys(chosen))
+
+
+def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
+    """Refused, or BadInput, with what speaks against giving it these devices."""
+    holder = holder_of(look.domain.name)
+    addresses = sorted({address for address, _live in missing})
+    for address in addresses:
+        if address not in look.all:
+            raise BadInput("is not in this machine any more", address, "take it from the domain (state: detached)")
+    has = {address for side in look.sides.values() for address in side}
+    chosen = tuple(look.all[address] for address in sorted({*look.devices, *has}) if address in look.all)
+    refuse(Plan(chosen, hostdev.VFIO, look.all), {}, False)
+    fresh = [look.all[address] for address in addresses if not _runs_with(look, address)]
+    held, _defined = holders(fresh, paths, own=holder)
+    for device in fresh:
+        # what the machine boots on was bound to a stub with open eyes
+        against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
+        if against:
+            who = "; ".join(found.text for found in against)
+            raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, "free it first")
+    if not look.asked.managed:
+        for address in addresses:
+            if look.all[address].driver != hostdev.VFIO:
+                what = f"is on {look.all[address].driver or 'no driver'}, and with managed no libvirt binds nothing"
+                remedy = "bind it to vfio-pci (module hetero.compute.pci_driver), or managed: true"
+                raise Refused(what, address, remedy)
+
+
+def _runs_with(look: _Look, address: str) -> bool:
+    return address in look.sides.get(True, ())
+
+
+def _replace(domain: Domain, look: _Look, address: str, live: bool) -> None:
+    if address in look.sides[live]:
+        domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
+    domain.attach(hostdev.xml(address, look.asked.managed), live)
+
+
+def _gone(domain: Domain, address: str, live: bool) -> None:
+    """Wait until a running guest has let go: libvirt only asks it to."""
+    deadline = domain.libvirt.deadline
+    while address in hostdev.given(domain.xml(live)):
+        if deadline.passed:
+            what = f"its guest has not let go of {address} within {deadline.seconds:g} s"
+            raise TimedOut(what, domain.thing, "does it know PCI hot-plug? else end it, or detach with live: false")
+        deadline.nap()
+
+
+# ---- the host's allocation table
+
+
+def _write_down(store: Store, look: _Look) -> None:
+    holder = holder_of(look.domain.name)
+    rows = {(row.address, row.holder) for row in store.allocations()}
+    for address in look.devices:
+        if (address, holder) not in rows:
+            wanted = Wanted(gpus=(address,))
+            row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, METHOD)
+            store.grant(row)
+            store.event(store.instance_of(holder), "pci", f"allocated to {look.domain.thing}", address=address)
+
+
+def _forget(store: Store, look: _Look, change: Change) -> None:
+    """Free what neither the guest nor its next start has; what an instance has is its claim's."""
+    holder = holder_of(look.domain.name)
+    with store.transaction(dry=change.check):
+        if store.instance_of(holder):
+            return
+        for row in store.allocations(holder):
+            if row.address in look.devices and not any(row.address in side for side in look.sides.values()):
+                store.free(row)
+                store.event(None, "pci", f"taken back from {look.domain.thing}", address=row.address)
+
+
+# ---- what was done
+
+
+def _result(
+    look: _Look, before: Shown, moved: Moved, change: Change, paths: Paths, there: bool
+) -> tuple[dict[str, Any], _Look]:
+    """(the module's result, _Look): what the domain has is read back, and where the devices are."""
+    domain, after = look.domain, look
+    if moved and not change.check:
+        after = _Look(domain, look.asked, paths, look)
+        wrong = after.missing if there else after.there
+        if wrong:
+            address, live = wrong[0]
+            what = f"{'has no' if there else 'has still'} {address} in its {'guest' if live else 'next start'}"
+            raise HeteroError(f"{what}, although libvirt took the change", domain.thing, "see: virsh dumpxml")
+    shown = _expected(before, moved, look.asked, there) if change.check else after.shown()
+    change.note(domain.thing, before, shown)
+    devices = [_device(look, after, shown, address, there) for address in look.devices]
+    return dict(change.result, domain=domain.name, running=after.running, devices=devices), after
+
+
+def _expected(before: Shown, moved: Moved, asked: Asked, there: bool) -> Shown:
+    found = {name: dict(side) for name, side in before.items()}
+    for address, live in moved:
+        side = found["live" if live else "config"]
+        if there:
+            side[address] = "managed" if asked.managed else "not managed"
+        else:
+            side.pop(address)
+    return found
+
+
+def _device(look: _Look, after: _Look, shown: Shown, address: str, there: bool) -> dict[str, Any]:
+    """What is told of one device."""
+    managed = look.asked.managed
+    device, now = look.all.get(address), after.all.get(address)
+    fields: dict[str, Any] = dict(
+        address=address,
+        live=address in shown.get("live", {}),
+        config=address in shown["config"],
+        before=device.driver if device else None,
+        driver=now.driver if now else None,
+        xml=hostdev.xml(address, managed),
+    )
+    runs = _runs_with(look, address)
+    fields["afterwards"] = hostdev.afterwards(fields["before"], managed, runs) if there and device else None
+    return fields
+
+
+def _locked(domain: Domain, paths: Paths, store: Store, change: Change) -> ContextManager[object]:
+    """Nobody else changes bindings, or gives devices, meanwhile; check mode needs no turn."""
+    if change.check:
+        return ExitStack()
+    return lock(paths.run_folder, LOCK, VERB, store.actor, domain.libvirt.deadline)

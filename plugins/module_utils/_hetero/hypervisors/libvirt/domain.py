@@ -1,0 +1,210 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libvirt's domains by its command virsh: each call bounded in time, its errors named with the way out.
+
+What is in a domain's XML is its callers' business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Sequence
+from xml.etree import ElementTree
+
+from ...core.command import ended
+from ...core.errors import BadInput, HeteroError, Refused, TimedOut
+from ...core.plays import play
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+
+URI = "qemu:///system"
+#: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long; and what only
+#: asks for capabilities has each QEMU of the host tell its own, the first time (QEMU under TCG, busy: over a minute).
+CALL_TIME = 120.0
+#: What virsh takes for a domain's number or UUID before it looks for a name (virsh-util.c, virshLookupDomainInternal).
+NO_NAME = re.compile(r"[0-9]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
+RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
+#: What libvirt says (its src/util/virerror.c, virhostdev.c, virpci.c and QEMU's own words) → (error, what, remedy).
+SAID = (
+    (r"failed to get domain|Domain not found", BadInput, "there is no such domain", "see: virsh list --all"),
+    (
+        r"failed to connect to the hypervisor|Failed to connect socket",
+        HeteroError,
+        "libvirt does not answer",
+        f"see: systemctl status libvirtd (or virtqemud); {play('kvm_host')} installs it",
+    ),
+    (
+        r"must be manually detached from the host",
+        Refused,
+        "with managed no, libvirt takes a device only where it is on vfio-pci already",
+        "bind it first (module hetero.compute.pci_driver), or attach it with managed: true",
+    ),
+    (r"is in use by driver .*, domain (?P<who>[^ ]+)", Refused, "domain {who} has it", "stop that domain first"),
+    (
+        r"group (?P<who>\d+) is not viable",
+        Refused,
+        "IOMMU group {who} is not viable: another device in it is on a driver of the host's",
+        "see module hetero.compute.pci_info, and bind the whole group",
+    ),
+    (
+        r"No more available PCI slots|no more PCI slots",
+        Refused,
+        "the machine has no free slot for a device while it runs",
+        "give it a pcie-root-port more, or attach with live: false and restart it",
+    ),
+    (
+        r"does not support passthrough|VFIO.*not supported|IOMMU.*(?:disabled|not supported)",
+        HeteroError,
+        "this host cannot give devices to guests",
+        f"switch its IOMMU on: {play('kvm_host')}",
+    ),
+)
+
+
+def must_be_name(name: str) -> None:
+    """BadInput for a name by which virsh would find another domain than the one so called."""
+    if NO_NAME.fullmatch(name):
+        raise BadInput("virsh takes it for a domain's number or UUID", f"domain {name}", "choose another name")
+
+
+class Libvirt:
+    """What virsh can do, on one libvirt.
+
+    :param deadline: no call outlives it.
+    """
+
+    def __init__(self, deadline: Deadline, uri: str = URI) -> None:
+        self.deadline = deadline
+        self.uri = uri
+
+    def domain(self, name: str) -> Domain:
+        return Domain(name, self)
+
+    def names(self) -> list[str]:
+        """Of all domains, running or not."""
+        return self.call(["list", "--all", "--name"], "libvirt").splitlines()
+
+    def domain_types(self) -> list[str]:
+        """What runs here, such as ["kvm", "qemu"], as libvirt's capabilities say it."""
+        tree = _parsed(self.call(["capabilities"], "libvirt"), "libvirt")
+        machine = tree.findtext("host/cpu/arch")
+        guests = [guest for guest in tree.iterfind("guest/arch") if guest.get("name") == machine]
+        return [domain.get("type", "") for guest in guests for domain in guest.iterfind("domain")]
+
+    def define(self, xml: str) -> None:
+        """Have a domain of this XML; one of the same name and UUID is changed, which counts from its next start."""
+        self.call(["define", "/dev/stdin"], "libvirt", stdin=xml)
+
+    def call(self, words: Sequence[str], thing: str, stdin: str = "") -> str:
+        """virsh's output; an error in its own words, or better ones where they are known.
+
+        :raises TimedOut: it did not answer; libvirt may go on with what it was told.
+        """
+        limit = min(CALL_TIME, max(1.0, self.deadline.left))
+        remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
+        done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limit, stdin, env={"LC_ALL": "C"})
+        if done.returncode == 0:
+            return done.stdout
+        raise named(done.stderr, thing, words[0])
+
+
+class Domain:
+    """One domain, by its name; it need not exist."""
+
+    def __init__(self, name: str, libvirt: Libvirt) -> None:
+        self.name = name
+        self.libvirt = libvirt
+        self.thing = f"domain {name}"
+
+    @property
+    def defined(self) -> bool:
+        return self.name in self.libvirt.names()
+
+    @property
+    def state(self) -> str:
+        """RUNNING, PAUSED, SHUT_OFF or another word of virsh's; BadInput where there is no such domain."""
+        return self._call("domstate").strip()
+
+    @property
+    def active(self) -> bool:
+        """Whether its guest has what it has: also while it is paused, or on its way down."""
+        return self.state not in (SHUT_OFF, "crashed")
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it is kept when it ends."""
+        found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
+        return found is not None and found[1] == "yes"
+
+    def xml(self, live: bool) -> ElementTree.Element:
+        """Its description as an element: of the guest that runs, or of its next start."""
+        return _parsed(self._call("dumpxml", *([] if live else ["--inactive"])), self.thing)
+
+    def attach(self, xml: str, live: bool) -> None:
+        """Give it a device, at once or from its next start on."""
+        self._call("attach-device", "/dev/stdin", _where(live), stdin=xml)
+
+    def detach(self, xml: str, live: bool) -> None:
+        """Take a device away; a running guest is only asked to let it go."""
+        self._call("detach-device", "/dev/stdin", _where(live), stdin=xml)
+
+    def start(self) -> None:
+        self._call("start")
+
+    def shutdown(self, timeout: float) -> None:
+        """Ask the guest to end, and wait until it has; TimedOut where it has not."""
+        self._call("shutdown")
+        end = self.libvirt.deadline.within(timeout)
+        while self.active:
+            if end.passed:
+                what = f"its guest did not end within {timeout:g} s"
+                raise TimedOut(what, self.thing, "does its init know ACPI's power button?")
+            end.nap()
+
+    def stop(self) -> None:
+        """End it by force; it may have ended by itself."""
+        if self.active:
+            try:
+                self._call("destroy")
+            except HeteroError:
+                if self.active:
+                    raise
+
+    def autostart(self, wanted: bool) -> bool:
+        """Have it start with the host, or not; whether that was changed."""
+        found = re.search(r"^Autostart:\s+(\S+)", self._call("dominfo"), re.M)
+        if found and (found[1] == "enable") == wanted:
+            return False
+        self._call("autostart", *([] if wanted else ["--disable"]))
+        return True
+
+    def undefine(self) -> None:
+        self._call("undefine", "--managed-save", "--nvram")
+
+    def _call(self, word: str, *more: str, stdin: str = "") -> str:
+        must_be_name(self.name)
+        return self.libvirt.call([word, self.name, *more], self.thing, stdin)
+
+
+def named(said: str, thing: str, word: str) -> HeteroError:
+    """The error of what virsh said on its standard error."""
+    lines = [line.partition("error: ")[2] or line for line in said.splitlines() if line.strip()]
+    text = "; ".join(lines) or f"virsh {word} failed without a word"
+    for pattern, kind, what, remedy in SAID:
+        found = re.search(pattern, text)
+        if found:
+            return kind(what.format(**found.groupdict()), thing, remedy, said=text)
+    return HeteroError(f"virsh {word}: {text}", thing, "see: journalctl -u libvirtd")
+
+
+def _where(live: bool) -> str:
+    return "--live" if live else "--config"
+
+
+def _parsed(text: str, thing: str) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise HeteroError(f"virsh did not answer in XML ({error})", thing, "see: virsh dumpxml") from error

@@ -1,0 +1,75 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PCI devices in libvirt's XML, and what libvirt does to a device's binding before and after a guest has it.
+
+How a domain is changed is for domain.py; which device may go to a guest, for attachment.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from ...devices.pci.domains import addresses
+from ...devices.pci.sysfs import address_of
+
+VFIO = "vfio-pci"
+PARKED = "pci-stub"
+
+
+class Given(NamedTuple):
+    """A PCI device as a domain's XML has it; one of a network interface that is a PCI device counts as managed."""
+
+    address: str
+    managed: bool
+
+
+def element(address: str, managed: bool = True) -> ElementTree.Element:
+    """<hostdev> of a device."""
+    hostdev = ElementTree.Element("hostdev", mode="subsystem", type="pci", managed="yes" if managed else "no")
+    ElementTree.SubElement(hostdev, "driver", name="vfio")
+    source = ElementTree.SubElement(hostdev, "source")
+    names = ("domain", "bus", "slot", "function")
+    parts = re.split("[:.]", address_of(address))
+    ElementTree.SubElement(source, "address", {name: f"0x{part}" for name, part in zip(names, parts)})
+    return hostdev
+
+
+def xml(address: str, managed: bool = True) -> str:
+    """The same as text, on one line."""
+    return ElementTree.tostring(element(address, managed), encoding="unicode")
+
+
+def given(domain: ElementTree.Element) -> dict[str, Given]:
+    """{address: Given} of a domain's XML element."""
+    found = {address: Given(address, True) for address in addresses(domain)}
+    for hostdev in domain.iterfind("devices/hostdev[@type='pci']"):
+        alone = ElementTree.Element("domain")
+        ElementTree.SubElement(alone, "devices").append(hostdev)
+        for address in addresses(alone):
+            found[address] = Given(address, hostdev.get("managed") == "yes")
+    return found
+
+
+def afterwards(driver: str | None, managed: bool, runs: bool = False) -> str:
+    """In words, where a device is once its guest has ended, by what it is on before.
+
+    libvirt (virHostdevReAttachPCIDevices) gives a managed device back to the host's drivers unless it was on vfio-pci
+    already, and empties its driver_override for that: a card on pci-stub does not come back to it.
+
+    :param runs: a guest has it now, so that what it was on before is libvirt's own knowledge.
+    """
+    if not managed:
+        return f"stays on {VFIO}: libvirt leaves its binding alone (managed no)"
+    if runs:
+        return f"stays on {VFIO} if it was on it before this guest; else it goes to the host's own driver"
+    if driver == VFIO:
+        return f"stays on {VFIO}"
+    if driver == PARKED:
+        return (
+            f"goes to the host's own driver, not back to {PARKED}, which parks a device until its first guest only: "
+            f"bind it to {VFIO} for good (module hetero.compute.pci_driver) to keep it for guests"
+        )
+    return f"goes back to {driver}" if driver else "goes to the host's own driver, if it has one"

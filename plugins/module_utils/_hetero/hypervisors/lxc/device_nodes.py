@@ -1,0 +1,241 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Device nodes in a running container: made, looked at and removed from the host's side, whatever its root did there.
+
+In a privileged container a node is made; where none could be (its own user ids, a /dev that is mounted nodev) a private
+node of the host is bound. Whether it can be opened is for open_trial.py and the device cgroup.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, cast
+
+from ...core.child import in_child
+from ...core.command import command
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from . import kernel, private_nodes
+from .private_nodes import KINDS, numbers
+from .roots import ContainerRoot
+
+if TYPE_CHECKING:
+    from .liblxc import Container
+    from .private_nodes import Node
+    from .roots import Place
+
+#: Seconds for binding some nodes (one takes a millisecond), and for commands inside.
+BIND_TIME = 10.0
+INSIDE_TIME = 30.0
+
+
+def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid: int | None = None) -> list[str]:
+    """Have these nodes in the container; what is right stays as it is.
+
+    :param pid: its init, where the caller knows it (in a hook of its start its monitor does not answer).
+    :returns: the paths that were made.
+    """
+    made: list[str] = []
+    mounts: list[tuple[int, int, str]] = []
+    try:
+        with ContainerRoot(container, pid) as root:
+            for node in nodes:
+                with _place(root, node, make=True) as place:
+                    if not _clear(place, (node.kind, node.major, node.minor)):
+                        continue
+                    if container.unprivileged or os.fstatvfs(place[0]).f_flag & os.ST_NODEV:
+                        source = private_nodes.ensure(container, node, base)
+                        mounts.append((_cloned(source, container), _target(root, place), node.path))
+                    else:
+                        _mknod(place, node)
+                    made.append(node.path)
+            if mounts:
+                _bind(root, mounts)
+            for node in nodes:
+                _check(root, node)
+    finally:
+        for pair in mounts:
+            os.close(pair[0])
+            os.close(pair[1])
+    return made
+
+
+def remove(container: Container, *paths: str, pid: int | None = None) -> list[str]:
+    """Have no device node at these paths, and nothing that was bound there; a tenant's own file stays.
+
+    :returns: the paths that were removed.
+    """
+    removed = []
+    with ContainerRoot(container, pid) as root:
+        for path in paths:
+            with root.folder(path) as place, _said_of(root, path):
+                status = _status(place)
+                if place is None or status is None or not _ours(place, status):
+                    continue
+                # Also where something is bound on it: a mount goes with the name that it is on, when this is removed
+                # in another mount namespace (since Linux 3.18).
+                os.unlink(place[1], dir_fd=place[0])
+                removed.append(path)
+        for path in paths:
+            found = _numbers_at(root, path)
+            if found is not None:
+                raise HeteroError(f"{path} is there again, {_said(found)}", root.thing, "see its processes")
+    return removed
+
+
+def look(container: Container, path: str, pid: int | None = None) -> tuple[str, int, int] | None:
+    """(kind, major, minor) of the device node that the container has there; None where it has none."""
+    return look_each(container, [path], pid)[path]
+
+
+def look_each(
+    container: Container, paths: Iterable[str], pid: int | None = None
+) -> dict[str, tuple[str, int, int] | None]:
+    """As look, of several paths at once: {path: (kind, major, minor), or None}."""
+    with ContainerRoot(container, pid) as root:
+        return {path: _numbers_at(root, path) for path in paths}
+
+
+def make_inside(container: Container, *nodes: Node) -> None:
+    """As the blueprint does it: mknod by lxc-attach, under the container's own capabilities, seccomp and /dev."""
+    for node in nodes:
+        path, inside = node.path, ["lxc-attach", "-P", container.lxcpath, "-n", container.name, "--clear-env", "--"]
+        remedy = "let it be made from the host (method host)"
+        for argv in (
+            ["mkdir", "-p", os.path.dirname(path)],
+            ["rm", "-f", path],
+            ["mknod", "-m", f"{node.mode:o}", path, node.kind, str(node.major), str(node.minor)],
+        ):
+            command([*inside, *argv], container.thing, remedy, timeout=INSIDE_TIME)
+    with ContainerRoot(container) as root:
+        for node in nodes:
+            _check(root, node)
+
+
+def _check(root: ContainerRoot, node: Node) -> None:
+    found = _numbers_at(root, node.path)
+    if found != (node.kind, node.major, node.minor):
+        what = f"{node.path} is {_said(found)} after it was made {_said((node.kind, node.major, node.minor))}"
+        raise HeteroError(what, root.thing, "something in it works against that: see its processes")
+
+
+def _numbers_at(root: ContainerRoot, path: str) -> tuple[str, int, int] | None:
+    with root.folder(path) as place:
+        return numbers(_status(place))
+
+
+# ---- one place in the container: (descriptor of the folder, name)
+
+
+@contextmanager
+def _place(root: ContainerRoot, node: Node, make: bool) -> Iterator[Place]:
+    with root.folder(node.path, make) as place, _said_of(root, node.path):
+        if place is None:
+            raise HeteroError(f"{os.path.dirname(node.path)} is no folder in it", root.thing, "see its /dev")
+        yield place
+
+
+@contextmanager
+def _said_of(root: ContainerRoot, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{path} cannot be made or removed in it ({error.strerror or error})"
+        raise HeteroError(what, root.thing, f"see what is mounted there: /proc/{root.pid}/mountinfo") from error
+
+
+def _status(place: Place | None) -> os.stat_result | None:
+    """What is there, uppermost, links not followed; None for nothing."""
+    if place is None:
+        return None
+    try:
+        return os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _ours(place: Place, status: os.stat_result) -> bool:
+    """A device node, something bound on a file, or the empty file that something was bound on."""
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        return True
+    return numbers(status) is not None or (not stat.S_ISDIR(status.st_mode) and _bound(place))
+
+
+def _bound(place: Place) -> bool:
+    """Whether something is mounted just there: it lies on another mount than its folder."""
+    there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
+    try:
+        return kernel.mount_of(there) != kernel.mount_of(place[0])
+    finally:
+        os.close(there)
+
+
+def _clear(place: Place, wanted: tuple[str, int | None, int]) -> bool:
+    """Make room for a node; False where the right one is there."""
+    status = _status(place)
+    if numbers(status) == wanted and not _nodev(place):
+        return False
+    if status is not None:
+        os.unlink(place[1], dir_fd=place[0])
+    return True
+
+
+def _nodev(place: Place) -> bool:
+    """Whether the mount that a node lies on opens no devices."""
+    there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
+    try:
+        return bool(os.fstatvfs(there).f_flag & os.ST_NODEV)
+    finally:
+        os.close(there)
+
+
+def _mknod(place: Place, node: Node) -> None:
+    folder, name = place
+    os.mknod(name, KINDS[node.kind] | 0o600, private_nodes.device_of(node), dir_fd=folder)
+    there = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        # The container's root may have put something else there by now: what is changed is what was looked at.
+        if numbers(os.fstat(there)) == (node.kind, node.major, node.minor):
+            os.chown(f"/proc/self/fd/{there}", cast("int", node.uid), cast("int", node.gid))
+            os.chmod(f"/proc/self/fd/{there}", cast("int", node.mode))
+    finally:
+        os.close(there)
+
+
+def _target(root: ContainerRoot, place: Place) -> int:
+    """A new empty file to bind on, as a descriptor."""
+    with root.as_owner():
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(place[1], flags, 0o600, dir_fd=place[0])
+
+
+def _cloned(source: str, container: Container) -> int:
+    try:
+        return kernel.clone_mount(source)
+    except OSError as error:
+        what = f"{source} cannot be bound into it ({error.strerror})"
+        remedy = "Linux 5.12 or later does it" if error.errno == errno.ENOSYS else "see dmesg"
+        raise HeteroError(what, container.thing, remedy) from error
+
+
+def _bind(root: ContainerRoot, mounts: Sequence[tuple[int, int, str]]) -> None:
+    """A mount can only be put where the mount namespace is one's own: a child joins the container's."""
+    namespace = os.open(f"/proc/{root.pid}/ns/mnt", os.O_RDONLY)
+
+    def bind() -> None:
+        kernel.enter(namespace, kernel.CLONE_NEWNS)
+        for mount, target, _path in mounts:
+            kernel.move_mount(mount, target)
+
+    try:
+        in_child(bind, Deadline(BIND_TIME), root.thing, "see dmesg, and what is mounted in it")
+    finally:
+        os.close(namespace)
+
+
+def _said(found: tuple[str, int | None, int] | None) -> str:
+    return "{} {}:{}".format(*found) if found else "no device node"

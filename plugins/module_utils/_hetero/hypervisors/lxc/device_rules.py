@@ -1,0 +1,100 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container with devices of ours, about to run: brought from what LXC had read to what is written.
+
+LXC reads a configuration when it is told to start a container, and never again while its monitor lives: a reboot from
+inside starts it with what was read then, its device rules too. What was given since would be missing, and what was
+taken back would be there.
+"""
+
+from __future__ import annotations
+
+import os
+import syslog
+from typing import TYPE_CHECKING, Iterable, Tuple, cast
+
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from ...core.locks import lock
+from ...devices.cgroup import devices, rules
+from ...devices.cgroup.rule_changes import Changing
+from . import device_nodes, identity, persistence, private_nodes
+from .persistence import HERE
+
+if TYPE_CHECKING:
+    from .liblxc import Container
+    from .persistence import Host
+
+RUN_FOLDER = "/run/hetero"
+#: Seconds for the rest of a start, until the monitor takes rules, and for who else works on the container.
+LATER_TIME = 120.0
+#: Seconds for another change of a cgroup that is only just there.
+TURN_TIME = 10.0
+
+
+def settle(container: Container, pid: int, host: Host = HERE) -> None:
+    """Bring a container that is about to run, from what LXC had read, to what is written; its init waits meanwhile.
+
+    Its monitor does not answer now. Version 1 takes rules from anybody. With version 2 only the monitor can allow: what
+    is closed too much is opened as soon as it answers; what is open too much, a program of ours closes now.
+    """
+    written = persistence.read_file(identity.file_of(container))
+    if written is None:
+        return
+    kept = {node.path for node in written.nodes}
+    gone = [path for path in private_nodes.there(container, host.private) if path not in kept]
+    device_nodes.remove(container, *gone, pid=pid)
+    device_nodes.make(container, *written.nodes, base=host.private, pid=pid)
+    cgroup = devices.of_container(pid, container.name)
+    if cgroup.allows_everything():
+        return  # only nodes are between it and a device
+    granted = _parsed(written.rules)
+    changing = Changing(cgroup)
+    with changing.alone(Deadline(TURN_TIME)):
+        for step in changing.plan("denied", _parsed(written.before)):
+            step.act()
+        v1 = cgroup.v1
+        if v1 is not None:
+            for rule in granted:
+                if not v1.may(*cast("Tuple[str, int, int, str]", rule)):
+                    v1.allow(rule)
+    if any(cgroup.verdict(rule) != "allowed" for rule in granted):
+        _later(container)
+
+
+def open_again(container: Container, run_folder: str = RUN_FOLDER) -> None:
+    """Have a container that has just started may open what is written; through LXC."""
+    deadline = Deadline(LATER_TIME)
+    container.wait_running(deadline.left)
+    with lock(run_folder, container.lock_name, "start", identity.VERB, deadline):
+        found = persistence.read(container)
+        pid = container.init_pid
+        if found is None or pid is None:
+            return
+        changing = Changing(devices.of_container(pid, container.name), container)
+        with changing.alone(deadline):
+            for step in changing.plan("allowed", _parsed(found.rules)):
+                step.act()
+
+
+def _parsed(texts: Iterable[str]) -> list[rules.Rule]:
+    return [rules.parse(text) for text in texts]
+
+
+def _later(container: Container) -> None:
+    """`open_again` in a process of its own: the start waits for this hook and for who holds its output."""
+    if os.fork():
+        os.wait()
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing, descriptor)
+            open_again(container)
+    except (HeteroError, OSError) as error:
+        syslog.syslog(syslog.LOG_ERR, f"hetero {identity.VERB}: {container.thing} lacks GPUs since its reboot: {error}")
+    finally:
+        os._exit(0)

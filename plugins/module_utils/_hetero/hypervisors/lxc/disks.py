@@ -1,0 +1,144 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container's root as a file system of its own, whose size is all that the container can fill.
+
+The host has it mounted nosuid, nodev and noexec, in a folder that only root enters. LXC mounts the same device once
+more, in the mount namespace of the container's monitor: there set-uid programs and devices work, and nobody else is
+there. Containers of an earlier release have a plain folder instead.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ...core.errors import BadInput, HeteroError, naming, told
+from ...files import file_system
+from ...files.file_system import make_empty, mount_file
+from ...files.loop import attached
+from ...files.mounts import unmount as unmount_point
+from . import identity, private_nodes
+from .liblxc import Container, containers
+
+FILE = "root.ext4"
+#: Of the host's /dev, as that is empty after a restart: the number of a loop device may then be another container's.
+#: Not private_nodes.BASE, which everybody may pass.
+BASE = "/dev/hetero-disks"
+
+
+def file_of(container: Container) -> str:
+    return os.path.join(container.folder, FILE)
+
+
+def root_of(container: Container) -> str:
+    """Where the host sees the root of a container that was made here."""
+    return os.path.join(container.folder, "rootfs")
+
+
+def node_of(container: Container, base: str = BASE) -> str:
+    """The block device that LXC mounts."""
+    return private_nodes.folder(container, base)
+
+
+def has(container: Container) -> bool:
+    return os.path.exists(file_of(container))
+
+
+def has_errors(container: Container) -> bool:
+    """Whether its file system has errors, and takes no writes until it is checked."""
+    return file_system.has_errors(file_of(container))
+
+
+def make(container: Container, size_gb: int, base: str = BASE) -> str:
+    """Make it, empty, in the container's folder, and mount it for the host; returns where."""
+    path, root = file_of(container), root_of(container)
+    with naming(path):
+        # Only root reads it, from its first byte.
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(file, size_gb << 30)
+        except OSError as error:
+            what = f"no file of {size_gb} GiB can be made there ({error.strerror})"
+            raise BadInput(what, path, "take a flavor with less local_gb") from error
+        finally:
+            os.close(file)
+        make_empty(path)
+        os.mkdir(root, 0o700)
+        mount(container, base)
+        os.rmdir(os.path.join(root, "lost+found"))
+    return root
+
+
+def mount(container: Container, base: str = BASE) -> None:
+    """Have the host see it, and LXC find it. One that is mounted is not mounted twice.
+
+    One that has errors is checked before; that of a container that runs is left as it is.
+    """
+    root, node = root_of(container), node_of(container, base)
+    with naming(node):
+        if os.path.ismount(root) and has_errors(container) and not container.running:
+            unmount(container, base)
+        if not os.path.ismount(root):
+            mount_file(file_of(container), root)
+        number = os.stat(root).st_dev
+        if _number(node) != number:
+            _forget(node)
+            os.makedirs(base, mode=0o700, exist_ok=True)
+            os.mknod(node, 0o600 | stat.S_IFBLK, number)
+
+
+def is_mounted(container: Container, base: str = BASE) -> bool:
+    root = root_of(container)
+    return os.path.ismount(root) and _number(node_of(container, base)) == os.stat(root).st_dev
+
+
+def unmount(container: Container, base: str = BASE) -> None:
+    """Have nobody see it; the container must not run.
+
+    :raises HeteroError: it is mounted somewhere still. Then its name and ids must not become another's.
+    """
+    root = root_of(container)
+    with naming(root):
+        while os.path.ismount(root):
+            number = unmount_point(root)
+            if number:
+                what = f"cannot be unmounted ({os.strerror(number)})"
+                raise HeteroError(what, root, "see who uses it (fuser -vm), then run this again")
+        if has(container):
+            with attached(file_of(container)):
+                pass  # nobody else has it
+        _forget(node_of(container, base))
+
+
+def restore(lxcpath: str, base: str = BASE) -> dict[str, str]:
+    """Mount those of all containers, before LXC starts the first; {name: why it will not start}.
+
+    The folder of a container of ours that has none is closed to all but its own root.
+    """
+    failed = {}
+    for name in containers(lxcpath):
+        try:
+            container = Container(name, lxcpath)
+            if has(container):
+                mount(container, base)
+                continue
+            with naming(container.config_file):
+                if identity.key_of(container) is not None:
+                    os.chown(container.folder, 0, container.host_id("g", 0))
+                    os.chmod(container.folder, 0o710)
+        except Exception as error:  # noqa: BLE001 - whatever is odd about one is no reason for the others to have nothing
+            failed[name] = told(error, f"container {name} of {lxcpath}")
+    return failed
+
+
+def _number(node: str) -> int | None:
+    try:
+        return os.lstat(node).st_rdev
+    except FileNotFoundError:
+        return None
+
+
+def _forget(node: str) -> None:
+    if os.path.lexists(node):
+        os.unlink(node)

@@ -1,0 +1,126 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ids that containers' users have on this host, a range for each container, and files shifted to them.
+
+Ranges are cut from what root has in /etc/subuid and /etc/subgid (subuid(5)); who writes it there is for the set-up, and
+which range is whose is for the host's database. No two containers share an id: who is root in one is nobody in another.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import Iterable, Mapping
+
+from ...core.errors import BadInput, HeteroError, naming
+from .liblxc import IdMap
+
+#: As many as users of Debian's have numbers for (base-passwd: up to 65535).
+COUNT = 65536
+FILES = ("/etc/subuid", "/etc/subgid")
+MAPPED = re.compile(r"^\s*lxc\.id_?map\s*=\s*[ugb]\s+\d+\s+(\d+)\s+(\d+)", re.MULTILINE)
+
+
+def of(first: int) -> tuple[IdMap, ...]:
+    """The map of a container whose users and groups begin at this id of the host."""
+    return tuple(IdMap(kind, 0, first, COUNT) for kind in "ug")
+
+
+def ranges(text: str, user: str | None = None) -> list[tuple[int, int]]:
+    """[(first, count)] of subuid's or subgid's text, of one user or of all; lines that say nothing are left out."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split("#")[0].strip().split(":")
+        if len(fields) == 3 and fields[1].isdigit() and fields[2].isdigit() and user in (None, fields[0]):
+            found.append((int(fields[1]), int(fields[2])))
+    return found
+
+
+def common(texts: list[str]) -> list[tuple[int, int]]:
+    """[(first, end)] of what root has in all of these texts: users and groups of a container have the same ids."""
+    spans = [(0, 1 << 32)]
+    for text in texts:
+        own = [(first, first + count) for first, count in ranges(text, "root")]
+        spans = [(max(a, c), min(b, d)) for a, b in spans for c, d in own if max(a, c) < min(b, d)]
+    return sorted(set(spans))
+
+
+def free(taken: list[tuple[int, int]]) -> int | None:
+    """The first id of a range that is root's and that nobody has, or None.
+
+    :param taken: [(first, count)] that are somebody's.
+    """
+    texts = []
+    for path in FILES:
+        with naming(path), open(path, encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+    for start, end in common(texts):
+        first = start
+        while first + COUNT <= end:
+            behind = [other + count for other, count in taken if other < first + COUNT and first < other + count]
+            if not behind:
+                return first
+            # Ranges stay side by side, whatever odd one lies among them.
+            first += -(-(max(behind) - first) // COUNT) * COUNT
+    return None
+
+
+def mapped(lxcpath: str) -> list[tuple[int, int]]:
+    """[(first, count)] that configurations of containers below `lxcpath` name, whoever made these.
+
+    :raises HeteroError: a configuration cannot be read. Any range may be its container's, so that none is given away.
+    """
+    found = []
+    for name in os.listdir(lxcpath) if os.path.isdir(lxcpath) else []:
+        try:
+            path = os.path.join(lxcpath, name, "config")
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found += [(int(first), int(count)) for first, count in MAPPED.findall(file.read())]
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            continue  # no container
+        except OSError as error:
+            what = f"cannot be read ({error.strerror}), and so nobody can tell which ids its container has"
+            raise HeteroError(what, path, "correct it, or move the container's folder away") from error
+    return found
+
+
+def shift(folder: str, id_map: Iterable[IdMap], thing: str) -> None:
+    """Give all files of a folder to the host's ids of their owners; links are not followed, modes stay.
+
+    :param id_map: IdMaps; with none nothing is done.
+    :raises BadInput: a file's owner has no id in the map.
+    """
+    if not id_map:
+        return
+    first = {line.kind: line.outside for line in id_map}
+    seen: set[tuple[int, int]] = set()
+    with naming(folder):
+        _give(folder, None, os.lstat(folder), first, seen, thing)
+        for _path, names, others, where in os.fwalk(folder, follow_symlinks=False):
+            for name in names + others:
+                status = os.stat(name, dir_fd=where, follow_symlinks=False)
+                _give(name, where, status, first, seen, thing)
+
+
+def _give(
+    name: str,
+    where: int | None,
+    status: os.stat_result,
+    first: Mapping[str, int],
+    seen: set[tuple[int, int]],
+    thing: str,
+) -> None:
+    if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+        # Of several names for one file, the first that comes shifts it.
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
+    if max(status.st_uid, status.st_gid) >= COUNT:
+        owner = f"{status.st_uid}:{status.st_gid}"
+        raise BadInput(f"{name} belongs to {owner}, which no user of a container is", thing, f"use ids below {COUNT}")
+    os.chown(name, first["u"] + status.st_uid, first["g"] + status.st_gid, dir_fd=where, follow_symlinks=False)
+    if stat.S_ISREG(status.st_mode) and status.st_mode & (stat.S_ISUID | stat.S_ISGID):
+        # chown(2) takes these away.
+        os.chmod(name, stat.S_IMODE(status.st_mode), dir_fd=where)

@@ -1,0 +1,102 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which container it is: a key that neither a new container of the same name has, nor a copy of it.
+
+The id stands in the container's configuration with the number of the folder that it was given to: a copy lies in
+another folder. With it go the lines that include what persistence.py writes, and have hooks.py run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import uuid
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ...core.errors import naming
+from ...files.whole_file import as_before, write_whole
+
+if TYPE_CHECKING:
+    from .liblxc import Container
+
+FOLDER = "hetero.d"
+FILE = "devices.conf"
+#: The command of this host, and the verb that LXC's hooks run.
+COMMAND = "/usr/local/sbin/hetero"
+VERB = "gpu-start"
+#: The hooks' places: one may refuse the start, the other sees the container as it will be.
+HOOKS = ("pre-start", "start-host")
+IF_THERE = """/bin/sh -c '[ ! -e "$0" ] || exec "$@"'"""
+ID = re.compile(r"^# hetero\.compute: id (?P<id>[0-9a-f]{32}) of folder (?P<folder>\d+)$", re.MULTILINE)
+#: Our lines, those of a container that this one was copied from as well.
+OURS = re.compile(
+    rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
+    re.MULTILINE,
+)
+
+
+class InFolder(Protocol):
+    """A container by its folder and the file of its configuration."""
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def config_file(self) -> str: ...
+
+
+def folder_of(container: Container) -> str:
+    """The folder of what its configuration includes from us."""
+    return os.path.join(container.folder, FOLDER)
+
+
+def file_of(container: Container) -> str:
+    return os.path.join(folder_of(container), FILE)
+
+
+def key_of(container: InFolder) -> str | None:
+    """lxcpath/name#id, None for a container that is not there, has no id, or has another's."""
+    try:
+        with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
+            found = list(ID.finditer(file.read()))
+        number = os.stat(container.folder).st_ino
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not found or int(found[-1].group("folder")) != number:
+        return None
+    return f"{container.folder}#{found[-1].group('id')}"
+
+
+def give_id(container: Container, command: str = COMMAND) -> str:
+    """Give it an id of its own and have its configuration include our folder; returns the key.
+
+    A folder that is not there is no error to LXC, as its name ends with a slash; a file would be, to lxc-ls as well.
+    The hooks do nothing while there is no file. They stand here, not in it: what LXC has read when it starts a
+    container counts until its monitor ends, and the file may be written meanwhile.
+    """
+    path = container.config_file
+    with naming(path):
+        number = os.stat(container.folder).st_ino
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = OURS.sub("", file.read())
+        lines = [
+            f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}",
+            f"lxc.include = {folder_of(container)}/",
+        ]
+        # LXC has a shell execute one command, and adds the container's name, "lxc", and the hook's.
+        run = f"{shlex.quote(file_of(container))} {command} {VERB} {shlex.quote(container.lxcpath)} {container.name}"
+        lines += [f"lxc.hook.{hook} = {IF_THERE} {run}" for hook in HOOKS]
+        os.makedirs(folder_of(container), mode=0o700, exist_ok=True)
+        end = "" if text.endswith("\n") or not text else "\n"
+        write_whole(path, text + end + "\n".join(lines) + "\n", **as_before(path, 0o600))
+    container.reload()
+    return cast("str", key_of(container))
+
+
+def settles(container: Container) -> bool:
+    """Whether LXC runs our hooks when a running container is rebooted from inside: they were there when it started.
+
+    Without them such a reboot takes away what was given since.
+    """
+    return f" {VERB} " in container.running_item(f"lxc.hook.{HOOKS[1]}")

@@ -1,0 +1,51 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Memory, processors and number of processes of a container as LXC's keys, for the controllers that this host has: a
+key for one that it has not would stop the start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...core.errors import naming
+
+CGROUP = "/sys/fs/cgroup"
+#: cfs_period_us and cpu.max count in this (microseconds; the kernel's default).
+PERIOD = 100000
+CONTROLLERS = ("memory", "cpu", "pids")
+
+
+def controllers(cgroup: str = CGROUP) -> dict[str, str]:
+    """{"memory": "v1" or "v2", "cpu": …, "pids": …} of the controllers that limit something here."""
+    unified = os.path.join(cgroup, "cgroup.controllers")
+    if os.path.exists(unified):
+        with naming(unified), open(unified, encoding="ascii") as file:
+            return dict.fromkeys(set(CONTROLLERS) & set(file.read().split()), "v2")
+    return {name: "v1" for name in CONTROLLERS if os.path.exists(os.path.join(cgroup, name, "cgroup.procs"))}
+
+
+def keys(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[str]:
+    """Lines of a container's configuration; 0 is no limit.
+
+    :param pids: processes, each of their threads counted.
+    """
+    found = controllers(cgroup)
+    lines = []
+    if memory_mb and "memory" in found:
+        key = "lxc.cgroup2.memory.max" if found["memory"] == "v2" else "lxc.cgroup.memory.limit_in_bytes"
+        lines.append(f"{key} = {memory_mb << 20}")
+    if vcpus and found.get("cpu") == "v2":
+        lines.append(f"lxc.cgroup2.cpu.max = {vcpus * PERIOD} {PERIOD}")
+    elif vcpus and found.get("cpu") == "v1":
+        lines.append(f"lxc.cgroup.cpu.cfs_quota_us = {vcpus * PERIOD}")
+    if pids and "pids" in found:
+        lines.append(f"lxc.cgroup{'2' if found['pids'] == 'v2' else ''}.pids.max = {pids}")
+    return lines
+
+
+def missing(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[str]:
+    """What is not limited, although it is to be: this host has no controller for it."""
+    found = controllers(cgroup)
+    return [name for name, wanted in zip(CONTROLLERS, (memory_mb, vcpus, pids)) if wanted and name not in found]

@@ -1,0 +1,148 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LXC's monitors of this host, by their sockets: which containers run, and who answers for one.
+
+The names of these sockets are abstract, and any account may take one first; liblxc's client does not look who answers,
+and waits for ever. So nothing is asked here but of root, and what others say counts for nothing.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import socket
+import struct
+from contextlib import contextmanager, suppress
+from typing import Iterator
+
+from ...core.deadline import Deadline
+from ...core.errors import TimedOut
+
+#: Sockets of this network namespace.
+SOCKETS = "/proc/thread-self/net/unix"
+#: A monitor's has the name <lxcpath>/<name>/command, or a shortened one.
+NAMED = re.compile(r" @(?P<address>/.*/[^/]+/command|lxc/[0-9a-f]{16}/command)$", re.MULTILINE)
+#: Bytes of the longest name that is not shortened (liblxc, commands_utils.c, lxc_make_abstract_socket_name).
+LONGEST = 105
+#: The hash of the shortened one: FNV-1a of 64 bits (liblxc, string_utils.c).
+BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
+#: Questions (liblxc, commands.h, lxc_cmd_t), and what precedes them and their answers: a number, how many bytes follow,
+#: and a pointer that means nothing to others (struct lxc_cmd_req, struct lxc_cmd_rsp).
+GET_NAME, GET_LXCPATH = 8, 9
+HEAD = struct.Struct("@iiP")
+#: Who has the other end (unix(7), SO_PEERCRED): pid, uid, gid.
+PEER = struct.Struct("@3i")
+#: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
+#: is still in a hook of its start.
+ANSWER_TIME = 10.0
+#: Seconds after which one that takes no call is called again.
+RETRY = 0.02
+#: Flags of a socket that listens (linux/net.h, __SO_ACCEPTCON).
+LISTENS = "00010000"
+
+
+def address_of(name: str, lxcpath: str) -> str:
+    """The name of the socket of a container's monitor."""
+    plain, number = f"{lxcpath}/{name}/command", BASIS
+    if len(os.fsencode(plain)) <= LONGEST:
+        return plain
+    for byte in os.fsencode(f"{lxcpath}/{name}"):
+        number = (number ^ byte) * PRIME % (1 << 64)
+    return f"lxc/{number:016x}/command"
+
+
+def owner(name: str, lxcpath: str) -> int | None:
+    """The user id of who answers for a container in its monitor's place; None for nobody."""
+    with _connected(address_of(name, lxcpath)) as (_client, uid):
+        return uid
+
+
+def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
+    """{(lxcpath, name)} of the containers for which a monitor of root's answers.
+
+    :raises TimedOut: one does not say which container it has.
+    """
+    with open(sockets, encoding="utf-8", errors="surrogateescape") as file:
+        addresses = {one["address"] for one in NAMED.finditer(file.read())}
+    return set(filter(None, map(_container, addresses)))
+
+
+def _container(address: str) -> tuple[str, str] | None:
+    """(lxcpath, name) of the container whose monitor has this socket; None where that is not root's, or ended."""
+    if not address.startswith("/"):
+        lxcpath, name = (_said(address, question) for question in (GET_LXCPATH, GET_NAME))
+        return (lxcpath, name) if lxcpath and name else None
+    with _connected(address) as (_client, uid):
+        lxcpath, name = os.path.split(address.rpartition("/")[0])
+        return (lxcpath, name) if uid == 0 else None
+
+
+def _said(address: str, question: int) -> str | None:
+    """What a monitor of root's says of its container; None where it is not root's, or ended."""
+    with _connected(address) as (client, uid):
+        if uid != 0:
+            return None
+        try:
+            client.sendall(HEAD.pack(question, 0, 0))
+            wrong, size, _pointer = HEAD.unpack(_received(client, HEAD.size))
+            return os.fsdecode(_received(client, size).rstrip(b"\0")) if wrong == 0 else None
+        except socket.timeout as error:
+            what = f"this monitor of a container did not answer within {ANSWER_TIME:g} s"
+            remedy = f"see who has it (ss -xlp), and whether it is stopped (ps): @{address}"
+            raise TimedOut(what, address, remedy) from error
+        except (ConnectionError, EOFError):
+            return None
+
+
+def _received(client: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = client.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[tuple[socket.socket, int | None]]:
+    """(socket, uid of who listens there); (socket, None) where nobody does.
+
+    :raises TimedOut: root's program there has more callers than it takes; any account may call.
+    """
+    deadline = Deadline(ANSWER_TIME)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
+        client.settimeout(ANSWER_TIME)
+        yield client, _call(client, address, deadline)
+
+
+def _call(client: socket.socket, address: str, deadline: Deadline) -> int | None:
+    while True:
+        try:
+            client.connect(b"\0" + os.fsencode(address))
+            return PEER.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))[1]
+        except BlockingIOError as error:
+            makers = _makers(address)
+            if 0 not in makers:
+                return next(iter(makers), None)
+            if deadline.passed:
+                what = f"takes no call within {ANSWER_TIME:g} s, for so many call it"
+                raise TimedOut(what, f"socket @{address}", "end who floods it: ss -xp") from error
+            deadline.nap(RETRY)
+        except OSError:
+            return None
+
+
+def _makers(address: str) -> set[int]:
+    """User ids of who made the sockets that listen by this name, by the processes that have them."""
+    pattern = rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$"
+    with open(SOCKETS, encoding="utf-8", errors="surrogateescape") as file:
+        sockets = {f"socket:[{inode}]" for inode in re.findall(pattern, file.read(), re.MULTILINE)}
+    makers = set()
+    for path in glob.iglob("/proc/[0-9]*/fd/*") if sockets else ():
+        with suppress(OSError):  # it was closed meanwhile
+            if os.readlink(path) in sockets:
+                makers.add(os.stat(path).st_uid)
+    return makers

@@ -1,0 +1,172 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a process in a container can open a device: by doing it, in its namespaces, its cgroup, and as its root.
+
+The answer is open(2)'s: 0, or the error number. ENXIO means that the cgroup lets it pass, and that there is no driver;
+EPERM and EACCES that it does not. It is asked in the cgroup of the whole container and in that of its init, which the
+container chooses: the more open answer counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, cast
+
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError, naming
+from ...devices.cgroup import mounts
+from . import kernel, private_nodes
+from .private_nodes import KINDS
+
+if TYPE_CHECKING:
+    from ...devices.gpus.processes import Number
+    from .liblxc import Container
+
+#: Seconds for opening some devices; a real GPU that nobody uses is set up first, in about a second.
+OPEN_TIME = 20.0
+FLAGS = os.O_RDWR
+
+#: A path, and the folder of this host that it is below; None for one inside.
+File = Tuple[str, Optional[str]]
+
+
+def opens(container: Container, path: str, flags: int = FLAGS, pid: int | None = None) -> int:
+    """The error number of opening a path inside; 0 where it opens."""
+    return opens_each(container, [path], flags, pid)[path]
+
+
+def opens_each(
+    container: Container, paths: Sequence[str], flags: int = FLAGS, pid: int | None = None
+) -> dict[str, int]:
+    """{path: error number}, by one process."""
+    return dict(zip(paths, _tried(container, [(path, None) for path in paths], flags, pid)))
+
+
+def reaches(
+    container: Container,
+    devices: Sequence[Number],
+    flags: int = FLAGS,
+    pid: int | None = None,
+    base: str = private_nodes.BASE,
+) -> dict[Number, int]:
+    """{(kind, major, minor): error number} of opening devices by their numbers, whatever nodes the container has.
+
+    A node that everybody may open is made outside and handed to the process: only the cgroup can keep it from opening.
+    """
+    files: list[File] = []
+    descriptors: list[int] = []
+    os.makedirs(base, mode=0o755, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".try-", dir=base) as folder:
+        try:
+            for number, (kind, major, minor) in enumerate(devices):
+                path = os.path.join(folder, str(number))
+                os.mknod(path, KINDS[kind] | 0o600, os.makedev(cast("int", major), minor))
+                os.chmod(path, 0o666)
+                descriptors.append(os.open(path, os.O_PATH | os.O_NOFOLLOW))
+                files.append((f"self/fd/{descriptors[-1]}", "/proc"))
+            return dict(zip(devices, _tried(container, files, flags, pid)))
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _tried(container: Container, files: Sequence[File], flags: int, pid: int | None) -> list[int]:
+    """Error numbers of opening [(path, folder of this host that it is below, or None)]."""
+    pid = pid or container.init_pid
+    if pid is None:
+        raise HeteroError("does not run", container.thing, "start it, or see why it ended")
+
+    whole, *inner = _cgroups_of(container, pid)
+    answers = _tried_in(whole, container, files, flags, pid)
+    for cgroups in inner:
+        try:
+            also = _tried_in(cgroups, container, files, flags, pid)
+        except HeteroError:
+            break  # frozen or removed by the container, and never wider than the whole
+        answers = [min(both, key=_closed) for both in zip(answers, also)]
+    return answers
+
+
+def _closed(number: int) -> tuple[bool, bool]:
+    """How closed an answer says that a device is."""
+    return (number != 0, number in (errno.EPERM, errno.EACCES))
+
+
+def _tried_in(
+    cgroups: Mapping[str, str], container: Container, files: Sequence[File], flags: int, pid: int
+) -> list[int]:
+    limits = _capabilities(pid, "CapBnd"), _capabilities("self", "CapPrm")
+
+    def attempt() -> list[int]:
+        folders: dict[str | None, int] = {below: os.open(below, os.O_PATH) for _path, below in files if below}
+        become_root_of(pid, cgroups, *limits)
+        # A driver's open may wait for the device, and a terminal would become ours.
+        how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return [_errno(path, how, folders.get(below)) for path, below in files]
+
+    second = None
+    with naming(container.thing):
+        if mounts.V2 in cgroups:
+            second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended", second)
+    finally:
+        if second is not None:
+            os.close(second)
+
+
+def _errno(path: str, flags: int, folder: int | None) -> int:
+    try:
+        os.close(os.open(path, flags, dir_fd=folder))
+    except OSError as error:
+        return cast("int", error.errno)
+    return 0
+
+
+def become_root_of(pid: int, cgroups: Mapping[str, str], bounding: int, permitted: int) -> None:
+    """Make this process one of a container's root: its cgroup, mounts, user ids, and no capability that its init lacks.
+
+    For a child only, which is in its cgroup of version 2 already: there is no way back.
+
+    :param bounding: the capabilities that the container's processes can have.
+    :param permitted: those that this process has.
+    """
+    files = {name: os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("root", "ns/mnt", "ns/user")}
+    other_users = not os.path.sameopenfile(files["ns/user"], os.open("/proc/self/ns/user", os.O_RDONLY))
+    if mounts.V1 in cgroups:
+        # "tasks" and "0": the kernel does not wait for the rest of the system's processes, as for cgroup.procs (10 ms).
+        os.write(os.open(os.path.join(cgroups[mounts.V1], "tasks"), os.O_WRONLY | os.O_CLOEXEC), b"0")
+    kernel.enter(files["ns/mnt"], kernel.CLONE_NEWNS)
+    os.fchdir(files["root"])
+    os.chroot(".")
+    if other_users:
+        kernel.enter(files["ns/user"], kernel.CLONE_NEWUSER)
+        permitted = bounding  # all that there are, in that namespace
+    os.setgroups([])
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    kernel.limit_capabilities(bounding & permitted)
+
+
+def _capabilities(pid: int | str, field: str) -> int:
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return next(int(line.split()[1], 16) for line in file if line.startswith(f"{field}:"))
+
+
+def _cgroups_of(container: Container, pid: int) -> list[dict[str, str]]:
+    """[{"v1", "v2": folder}] of the cgroups that have a say in which devices may be opened: the whole container's, and
+    its init's where that is in others."""
+    whole = _folders(mounts.container_cgroups(pid, container.name))
+    if not whole:
+        raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount the cgroup hierarchies")
+    inner = dict(whole, **_folders(mounts.cgroups(pid)))
+    return [whole, inner] if inner != whole else [whole]
+
+
+def _folders(cgroups: Mapping[str, str]) -> dict[str, str]:
+    found = mounts.directories({version: cgroups[version] for version in mounts.OF_DEVICES if version in cgroups})
+    return {version: path for version, path in found.items() if path is not None}

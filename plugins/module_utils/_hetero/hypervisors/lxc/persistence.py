@@ -1,0 +1,311 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a container is to have when it starts: one file that its configuration includes, good for one boot of a host.
+
+Which devices these are is the caller's, here they are nodes and rules; the file is rewritten before LXC starts its
+containers (`restore`). What a start makes of it is for hooks.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Callable, ContextManager, Dict, List, Sequence, cast
+
+from ...core.errors import HeteroError, Refused, naming, told
+from ...core.plays import play
+from ...files.whole_file import write_whole
+from . import disks, identity, private_nodes
+from .liblxc import Container, containers
+
+VERSION = 1
+HEADER = "# Written by hetero.compute, and rewritten at each boot of the host: changes made by hand are lost.\n"
+DATA = "# hetero.compute: devices "
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a file is good for: this machine since its last boot, with the numbers that its drivers have."""
+
+    proc: str = "/proc"
+    machine: str = "/etc/machine-id"
+    private: str = private_nodes.BASE
+    command: str = identity.COMMAND
+    disks: str = disks.BASE
+
+    @property
+    def boot(self) -> str:
+        return _text(os.path.join(self.proc, "sys/kernel/random/boot_id"))
+
+    @property
+    def machine_id(self) -> str:
+        return _text(self.machine)
+
+    def drivers(self) -> dict[str, str]:
+        """{"c 195": name} of /proc/devices as of now."""
+        found, kind = {}, None
+        for line in _text(os.path.join(self.proc, "devices")).splitlines():
+            words = line.split()
+            if line.endswith("devices:"):
+                kind = {"Character": "c", "Block": "b"}.get(words[0])
+            elif len(words) == 2 and kind:
+                # several drivers may share a major
+                found[f"{kind} {words[0]}"] = " ".join(filter(None, [found.get(f"{kind} {words[0]}"), words[1]]))
+        return found
+
+
+HERE = Host()
+
+
+@dataclass(frozen=True)
+class Node:
+    """A device node: where it is inside, its numbers, owner and mode."""
+
+    path: str
+    kind: str
+    major: int
+    minor: int
+    mode: int = 0o666
+    uid: int = 0
+    gid: int = 0
+
+
+@dataclass(frozen=True)
+class Persisted:
+    """What a container is to have.
+
+    :param request: what was asked for, as the caller says it: it counts where the identities do not (another host).
+    :param gpus: which devices these are, as the caller tells them apart whatever their numbers are.
+    :param nodes: their device nodes now.
+    :param rules: device rules ("c 195:0 rw").
+    """
+
+    request: Any
+    gpus: List[Any]
+    nodes: Sequence[private_nodes.Node]
+    rules: List[str]
+
+
+@dataclass(frozen=True)
+class Written(Persisted):
+    """As it stands in the file, with what it is good for.
+
+    :param key: whose it is.
+    :param boot: the boot of the host that the numbers are of.
+    :param drivers: {"c 195": name} of the majors among them.
+    :param before: rules of former contents since that boot: LXC may still have read one of them.
+    :param refused: why the container cannot start as things are.
+    """
+
+    key: str = ""
+    machine: str = ""
+    boot: str = ""
+    drivers: Dict[str, str | None] = field(default_factory=dict)
+    before: List[str] = field(default_factory=list)
+    refused: str | None = None
+    version: int = VERSION
+
+
+#: From (container, what is written, whether it is of this machine) to the same with the nodes and rules of today.
+Resolve = Callable[[Container, Persisted, bool], Persisted]
+
+
+def read(container: Container, host: Host | None = None) -> Persisted | None:
+    """What it is to have; None where it is to have nothing, or where what is written is another container's.
+
+    :param host: where given, what was written on another machine counts for nothing, too.
+    """
+    found = read_file(identity.file_of(container))
+    if found is None or found.key != identity.key_of(container) or not (found.nodes or found.gpus):
+        return None
+    if host is not None and found.machine != host.machine_id:
+        return None
+    return Persisted(found.request, found.gpus, found.nodes, found.rules)
+
+
+def read_file(path: str) -> Written | None:
+    """The Written of a file, None where there is none."""
+    with naming(path):
+        try:
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    try:
+        data = json.loads(next(line[len(DATA) :] for line in lines if line.startswith(DATA)))
+        known = {one.name for one in fields(Written)}
+        if data["version"] != VERSION or set(data) != known:
+            raise ValueError(f"version {data['version']}")
+        return Written(**dict(data, nodes=[Node(**node) for node in data["nodes"]]))
+    except (ValueError, TypeError, KeyError, StopIteration) as error:
+        remedy = f"run {play('gpu_host')}, or move it aside and attach those GPUs again"
+        raise HeteroError(f"was not written by this version ({error})", path, remedy) from error
+
+
+def write(container: Container, persisted: Persisted, host: Host = HERE) -> None:
+    """Have a container start with this. Its id must be there (identity.give_id)."""
+    key = identity.key_of(container)
+    if key is None:
+        raise HeteroError("has no id of its own", container.thing, "give it one first")
+    old = _own(container, key, host)
+    nodes = [_node(node) for node in persisted.nodes]
+    rules = [str(rule) for rule in persisted.rules]
+    drivers = host.drivers()
+    before = [*old.before, *old.rules] if old else []
+    new = Written(
+        request=persisted.request,
+        gpus=list(persisted.gpus),
+        nodes=nodes,
+        rules=rules,
+        key=key,
+        machine=host.machine_id,
+        boot=host.boot,
+        drivers={major: drivers.get(major) for major in sorted({f"{node.kind} {node.major}" for node in nodes})},
+        before=sorted(set(before) - set(rules)),
+    )
+    if old == new:
+        return
+    for node in nodes:
+        private_nodes.ensure(container, node, host.private)
+    _write(container, new, host)
+
+
+def remove(container: Container, host: Host = HERE) -> None:
+    """Have it start with nothing of ours.
+
+    While it runs a file stays: LXC may have read one with devices, and takes those again when it is rebooted inside.
+    """
+    if not os.path.lexists(identity.file_of(container)):
+        return
+    if identity.key_of(container) is not None and container.init_pid is not None:
+        write(container, Persisted(None, [], [], []), host)
+        return
+    with naming(identity.file_of(container)):
+        os.unlink(identity.file_of(container))
+    private_nodes.forget(container, host.private)
+    container.reload()
+
+
+def refuse(container: Container, written: Written, text: str, host: Host = HERE) -> None:
+    """Have it not start, for a reason that a person is told."""
+    new = replace(written, boot=host.boot, refused=text, drivers={}, before=[])
+    if new != written:
+        _write(container, new, host)
+
+
+def restore(
+    lxcpath: str,
+    resolve: Resolve,
+    host: Host = HERE,
+    turn: Callable[[Container], ContextManager[object]] = lambda container: nullcontext(),
+) -> dict[str, str | None]:
+    """Rewrite what containers start with, for this boot of the host; before LXC starts the first.
+
+    :param resolve: called with (container, Persisted, here); returns the Persisted with the nodes and rules of today.
+        `here` is False for a container that came from another host: its identities are of no use, its request is.
+        A HeteroError is why it cannot have them: its start is refused with that.
+    :param turn: gives a context manager in which nobody else changes what the container has.
+    :returns: {name: None, or why it will not start}.
+    """
+    done: dict[str, str | None] = {}
+    for name in containers(lxcpath):
+        try:
+            container = Container(name, lxcpath)
+            path = identity.file_of(container)
+            if not os.path.lexists(path):
+                continue
+            with turn(container):
+                written = read_file(path)
+                if written is not None and (written.nodes or written.gpus):
+                    done[name] = _restore(container, written, resolve, host)
+                elif written is not None:
+                    remove(container, host)
+        except Exception as error:  # noqa: BLE001 - whatever is odd about one is no reason for the others to have nothing
+            done[name] = told(error, f"container {name} of {lxcpath}")
+    return done
+
+
+def _restore(container: Container, written: Written, resolve: Resolve, host: Host) -> str | None:
+    here = written.machine == host.machine_id
+    if written.key != identity.key_of(container):
+        if here:
+            what = f"is a copy of {written.key.partition('#')[0]}, and was given no GPUs"
+            raise Refused(what, container.thing, COPY_REMEDY)
+        written = replace(written, key=identity.give_id(container, host.command), before=[])
+    try:
+        wanted = resolve(container, Persisted(written.request, written.gpus, written.nodes, written.rules), here)
+    except HeteroError as error:
+        refuse(container, replace(written, machine=host.machine_id), str(error), host)
+        return str(error)
+    write(container, wanted, host)
+    return None
+
+
+#: What to do with the copy of a container.
+COPY_REMEDY = "attach GPUs to it (lxc_gpu_attach), or take the line lxc.include = …/hetero.d/ out of its config"
+
+
+def _own(container: Container, key: str, host: Host) -> Written | None:
+    """What is written, where it is this container's and of this boot."""
+    try:
+        found = read_file(identity.file_of(container))
+    except HeteroError:
+        return None  # it is replaced
+    return found if found is not None and found.key == key and found.boot == host.boot else None
+
+
+def _write(container: Container, new: Written, host: Host) -> None:
+    lines = [HEADER.rstrip(), DATA + json.dumps(dict(vars(new), nodes=[vars(node) for node in new.nodes]))]
+    if new.refused is None:
+        lines += [f"lxc.cgroup.devices.allow = {rule}" for rule in new.rules]
+        if _has_rules(container):
+            lines += [f"lxc.cgroup2.devices.allow = {rule}" for rule in new.rules]
+        else:
+            lines += ["# No rules of cgroup v2: it has none of its own, and one would close all else, /dev/null too."]
+        for node in new.nodes:
+            source = private_nodes.path_of(container, node.path, host.private)
+            # Not "optional": a device that is lost stops the start.
+            lines.append(f"lxc.mount.entry = {source} {node.path.lstrip('/')} none bind,create=file 0 0")
+    path = identity.file_of(container)
+    with naming(path):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_whole(path, "\n".join(lines) + "\n", 0o600)
+    container.reload()
+
+
+def _has_rules(container: Container) -> bool:
+    """Whether its configuration has device rules of cgroup v2 besides ours: then LXC denies what they do not name.
+
+    On version 1 a rule that allows what is allowed changes nothing.
+    """
+    if container.get("lxc.cgroup2.devices.deny"):
+        return True
+    try:
+        written = read_file(identity.file_of(container))
+    except HeteroError:
+        written = None
+    others = container.get("lxc.cgroup2.devices.allow").splitlines()
+    for rule in written.rules if written is not None else []:
+        if rule in others:
+            others.remove(rule)
+    return bool(others)
+
+
+def _node(node: private_nodes.Node) -> Node:
+    return Node(
+        node.path,
+        node.kind,
+        cast("int", node.major),
+        node.minor,
+        0o666 if node.mode is None else node.mode,
+        node.uid or 0,
+        node.gid or 0,
+    )
+
+
+def _text(path: str) -> str:
+    with naming(path), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read().strip()

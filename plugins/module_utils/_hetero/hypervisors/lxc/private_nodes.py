@@ -1,0 +1,131 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Device nodes on the host that one container has to itself, to be bound into it.
+
+A bind of the host's own node would share its owner and mode: chmod inside would be chmod on the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ...core.errors import HeteroError, naming
+from ...files.mounts import mounts_below, unmount
+from ...files.removal import remove_tree
+
+if TYPE_CHECKING:
+    from .liblxc import Container
+
+#: On the host's /dev: never mounted nodev, and empty after a restart, as the majors may then be others. Everybody may
+#: pass, but a container's own folder only its root, who is another user of the host when a start binds them.
+BASE = "/dev/hetero-lxc"
+KINDS = {"c": stat.S_IFCHR, "b": stat.S_IFBLK}
+
+
+class Node(Protocol):
+    """A device node that a container is to have: with all its numbers, an owner and a mode once it is put there."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def major(self) -> int | None: ...
+    @property
+    def minor(self) -> int: ...
+    @property
+    def mode(self) -> int | None: ...
+    @property
+    def uid(self) -> int | None: ...
+    @property
+    def gid(self) -> int | None: ...
+
+
+def device_of(node: Node) -> int:
+    """Its number as the kernel has it in one."""
+    return os.makedev(cast("int", node.major), node.minor)
+
+
+def folder(container: Container, base: str = BASE) -> str:
+    """Where a container's nodes lie, below it as they are called inside."""
+    place = hashlib.sha256(os.fsencode(container.lxcpath)).hexdigest()[:8]
+    return os.path.join(base, f"{container.name}-{place}")
+
+
+def path_of(container: Container, path: str, base: str = BASE) -> str:
+    """Where the node lies that is `path` inside."""
+    return folder(container, base) + os.path.normpath(f"/{path}")
+
+
+def ensure(container: Container, node: Node, base: str = BASE) -> str:
+    """Have the node there with the owner that the container's ids make of it; returns its path."""
+    path = path_of(container, node.path, base)
+    owner = container.host_id("u", cast("int", node.uid)), container.host_id("g", cast("int", node.gid))
+    with naming(path):
+        if numbers(_status(path)) != (node.kind, node.major, node.minor):
+            _close(container, base)
+            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            _remove(path)
+            os.mknod(path, KINDS[node.kind] | 0o600, device_of(node))
+        if os.statvfs(path).f_flag & os.ST_NODEV:
+            raise HeteroError("lies on a file system that is mounted nodev", path, "name another folder")
+        os.chown(path, *owner)
+        os.chmod(path, cast("int", node.mode))
+    return path
+
+
+def _close(container: Container, base: str) -> None:
+    """A node's mode is its container's to change: nobody else gets to it."""
+    os.makedirs(base, mode=0o755, exist_ok=True)
+    top = folder(container, base)
+    if not os.path.isdir(top):
+        os.mkdir(top, 0o700)
+    os.chown(top, 0, container.host_id("g", 0))
+    os.chmod(top, 0o710)
+
+
+def there(container: Container, base: str = BASE) -> dict[str, tuple[str, int, int] | None]:
+    """{path inside: (kind, major, minor)} of all its nodes."""
+    top = folder(container, base)
+    files = (os.path.join(where, name) for where, _folders, names in os.walk(top) for name in names)
+    return {path[len(top) :]: numbers(_status(path)) for path in sorted(files)}
+
+
+def forget(container: Container, base: str = BASE) -> None:
+    """Take its nodes away. What is bound already is not touched by this.
+
+    Of earlier releases the container's root could mount something on them, which is seen here, too.
+    """
+    top = folder(container, base)
+    for point in reversed(list(mounts_below(top))):
+        while point in mounts_below(top) and unmount(point) == 0:
+            pass
+    remove_tree(top)
+
+
+def numbers(status: os.stat_result | None) -> tuple[str, int, int] | None:
+    """(kind, major, minor) of a file's status; None for what is no device, or nothing."""
+    if status is None:
+        return None
+    for kind, bits in KINDS.items():
+        if stat.S_IFMT(status.st_mode) == bits:
+            return kind, os.major(status.st_rdev), os.minor(status.st_rdev)
+    return None
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -1,0 +1,138 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The file tree of a running container, from the host's side: no link that its root made leads anywhere else.
+
+Paths are the container's. What is put there is for device_nodes.py.
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import os
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
+
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from . import kernel
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .liblxc import Container
+
+#: Seconds for the child that finds a folder where the kernel cannot (openat2 came with Linux 5.6), or did not just now.
+FIND_TIME = 5.0
+#: What is said of a path that leads to no folder, whatever its root put there: links to what no file can be called, or
+#: a file system of its own that does not answer.
+NO_FOLDER = (
+    *(errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG),
+    *(errno.ENOTCONN, errno.ESTALE, errno.EIO),
+)
+GONE = "start it, or see why it ended"
+
+
+#: A descriptor of a folder, and a name in it.
+Place = Tuple[int, str]
+
+
+class ContainerRoot:
+    """The root of a running container, kept open; a context manager."""
+
+    def __init__(self, container: Container, pid: int | None = None) -> None:
+        self.thing = container.thing
+        self.owner = container.root_owner
+        self.pid = pid or container.init_pid
+        if self.pid is None:
+            raise HeteroError("does not run", self.thing, GONE)
+        try:
+            self._root = os.open(f"/proc/{self.pid}/root", os.O_PATH | os.O_DIRECTORY)
+        except OSError as error:
+            raise HeteroError("has ended just now", self.thing, GONE) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._root)
+
+    @contextmanager
+    def folder(self, path: str, make: bool = False) -> Iterator[Place | None]:
+        """(descriptor of the folder that `path` lies in, its last part); None where that is no folder.
+
+        :param make: make what is missing of it, as the container's root.
+        """
+        parts = [part for part in path.split("/") if part]
+        found = self._open("/".join(parts[:-1]) or "/")
+        if found is None and make:
+            for depth in range(1, len(parts)):
+                self._make(parts[:depth])
+            found = self._open("/".join(parts[:-1]))
+        try:
+            yield (found, parts[-1]) if found is not None else None
+        finally:
+            if found is not None:
+                os.close(found)
+
+    @contextmanager
+    def as_owner(self) -> Iterator[None]:
+        """Make files as the container's root: this machine's own may be no user at all in there (EOVERFLOW)."""
+        kernel.act_as(*self.owner)
+        try:
+            yield
+        finally:
+            kernel.act_as(0, 0)
+
+    def _make(self, parts: Sequence[str]) -> None:
+        found = self._open("/".join(parts))
+        if found is not None:
+            os.close(found)
+            return
+        above = self._open("/".join(parts[:-1]) or "/")
+        if above is None:
+            raise HeteroError(f"/{'/'.join(parts[:-1])} is no folder in it", self.thing, "take away what is there")
+        try:
+            with self.as_owner():
+                os.mkdir(parts[-1], 0o755, dir_fd=above)
+        except FileExistsError as error:
+            raise HeteroError(
+                f"/{'/'.join(parts)} is no folder in it", self.thing, "take away what is there"
+            ) from error
+        finally:
+            os.close(above)
+
+    def _open(self, path: str) -> int | None:
+        flags = os.O_PATH | os.O_DIRECTORY
+        try:
+            return kernel.open_in_root(self._root, path, flags)
+        except OSError as error:
+            # EAGAIN: a path with ".." while anything on this machine was renamed or mounted (openat2(2))
+            if error.errno in (errno.ENOSYS, errno.EAGAIN):
+                return self._open_by_child(path, flags)
+            if error.errno in NO_FOLDER:
+                return None
+            raise
+
+    def _open_by_child(self, path: str, flags: int) -> int | None:
+        """For kernels before 5.6: a child whose root is the container's opens it and hands it over."""
+        ours, its = socket.socketpair()
+
+        def find() -> bool:
+            os.fchdir(self._root)
+            os.chroot(".")
+            try:
+                found = os.open(f"/{path}", flags | os.O_CLOEXEC)
+            except OSError:
+                return False
+            its.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [found]))])
+            return True
+
+        with ours, its:
+            if not in_child(find, Deadline(FIND_TIME), self.thing, "see its files"):
+                return None
+            data = ours.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)[1][0][2]
+        return array.array("i", data)[0]

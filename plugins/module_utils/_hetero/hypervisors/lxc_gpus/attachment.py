@@ -1,0 +1,397 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs given to a container: written down first, then opened, proven and made to last; and all that taken back.
+
+Killed anywhere and run again it converges: each step looks first, and nothing is open that the table does not know.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, Iterable, List, Sequence, Tuple, cast
+
+from ...claims.host.allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone, gpu_of
+from ...core.errors import BadInput, HeteroError, Refused
+from ...core.locks import lock
+from ...core.plays import play
+from ...devices.cgroup.devices import of_container
+from ...devices.gpus import gpu_users, libraries
+from ...devices.gpus.container_gpus import closing_nodes, nodes_for
+from ...devices.gpus.nodes import DeviceNode
+from ...devices.gpus.paths import HERE, Paths
+from ..lxc import identity, persistence
+from . import open_rights
+from .access import ACCESS, HOST, Running, refuse_wild
+from .restoration import must_be_written_down
+
+if TYPE_CHECKING:
+    from ...claims.host.allocation import Allocation, Wanted
+    from ...claims.host.store import Store
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...devices.gpus.discovery import Found, Gpu
+    from ..lxc.liblxc import Container
+
+Rows = Sequence["Allocation"]
+#: Allocations and GPUs that are to be taken back.
+Meant = Tuple[List["Allocation"], List["Gpu"]]
+#: What a module returns, or a part of it.
+Result = Dict[str, Any]
+
+RUN_FOLDER = "/run/hetero"
+#: How often a container may be restarted while one GPU is given to it.
+RESTARTS = 3
+
+
+@dataclass
+class Site:
+    """Where GPUs are given: the host's table, what discovery found, and the folders whose containers may hold GPUs.
+
+    :param host: what of this machine a container's file is good for.
+    """
+
+    store: Store
+    found: Found
+    lxcpaths: tuple[str, ...] = ("/var/lib/lxc",)
+    run_folder: str = RUN_FOLDER
+    paths: Paths = HERE
+    host: persistence.Host = persistence.HERE
+
+    def look(self) -> open_rights.Live:
+        """What the kernel says now, of these folders and those whose containers the table has."""
+        holders = (row.holder for row in self.store.allocations())
+        known = {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
+        return open_rights.look(sorted(known.union(self.lxcpaths)), self.found.gpus)
+
+    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
+        """One verb at a time on a container; check mode changes nothing, and needs no turn."""
+        if change.check:
+            return ExitStack()
+        return lock(self.run_folder, container.lock_name, verb, self.store.actor, deadline)
+
+    def running(self, container: Container, pid: int) -> Running:
+        return Running(container, pid, self.host.private)
+
+    def rows(self, holder: str) -> list[Allocation]:
+        return self.store.allocations(holder)
+
+    def kept(self, holder: str, persistent: bool = False) -> list[Allocation]:
+        """Allocations that a container is to have; with `persistent` only those that outlive its restart."""
+        rows = [row for row in self.rows(holder) if row.state != DETACHING]
+        return [row for row in rows if row.persistent or not persistent]
+
+    def gpus_of(self, rows: Iterable[Allocation]) -> list[Gpu]:
+        """The GPUs of allocations; those that are gone are left out."""
+        gpus = (gpu_of(row.address, row.uuid, self.found.gpus) for row in rows)
+        return [gpu for gpu in gpus if gpu is not None]
+
+
+def attach(
+    site: Site,
+    container: Container,
+    wanted: Wanted,
+    change: Change,
+    deadline: Deadline,
+    persistent: bool = True,
+    method: str = HOST,
+) -> Result:
+    """Give a container the GPUs that it wants, or find that it has them; the module's result.
+
+    :param wanted: how many it is to have, or which.
+    :param persistent: it has them after a restart, too.
+    :raises NoneFree: says of each GPU why it is not given; nothing was changed.
+    """
+    _must_be_defined(container)
+    if persistent and not os.access(site.host.command, os.X_OK):
+        remedy = f"run {play('gpu_host')}, or attach with persistent: false"
+        raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
+    if site.found.unsupported:
+        raise Refused(site.found.unsupported, "this host")
+    with site.locked(container, "attach", change, deadline):
+        with change.step("driver"):
+            inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
+        holder = _key(site, container, change)
+        with change.step("allocate"), site.store.transaction(dry=change.check):
+            before = site.rows(holder)
+            seen = site.look()
+            rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
+            refuse_wild(container.name, seen.of(holder), {row.address for row in site.rows(holder)})
+            must_be_written_down(site, container)
+            after = site.kept(holder)
+            lasting = site.kept(holder, persistent=True)
+        _note_gpus(container, change, before, after)
+        had = {row.address for row in before}
+        try:
+            done = bring_up(site, container, rows, lasting, change)
+            with change.step("prove"):
+                done.update(_isolation(site, container, {row.address for row in [*before, *rows]}, done["pid"]))
+        except HeteroError as error:
+            _give_up(site, container, holder, [row for row in rows if row.address not in had], change, deadline, error)
+            raise
+        finish(site, container, rows, change, done["pid"])
+        return _result(site, container, holder, rows, done, change, libraries=[vars(library) for library in inside])
+
+
+def detach(
+    site: Site,
+    container: Container,
+    names: Sequence[str],
+    change: Change,
+    deadline: Deadline,
+    on_holders: str = gpu_users.FAIL,
+) -> Result:
+    """Take GPUs back from a container: denied, nodes gone, let go, forgotten in its file and free; the module's result.
+
+    :param names: addresses, UUIDs or indexes; none for all that it has or can open.
+    :param on_holders: what of its processes that have one open: users.FAIL, WAIT or KILL.
+    """
+    if not container.defined:
+        return _forget(site, container, change)
+    with site.locked(container, "detach", change, deadline):
+        holder = open_rights.key_or_path(container)
+        before = site.rows(holder)
+        rows, gpus = _meant(site, container, names, before)
+        if names:
+            must_be_written_down(site, container, {gpu.address for gpu in gpus})
+        pid = container.init_pid
+        if on_holders == gpu_users.FAIL and pid:
+            kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
+            nodes = closing_nodes(site.found, gpus, rows, kept)
+            gpu_users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
+        done = take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
+        left = [row for row in before if row not in rows]
+        _note_gpus(container, change, before, left)
+        return _result(site, container, holder, left, done, change)
+
+
+# ---- giving
+
+
+def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change: Change) -> Result:
+    """Open, prove, and persist what is allocated; dict of `proofs` and `pid`.
+
+    :param lasting: allocations that outlive a restart.
+    """
+    nodes = nodes_for(site.found, site.gpus_of(rows))
+    method = rows[0].method if rows else HOST
+    for _start in range(RESTARTS):
+        pid = container.init_pid
+        with change.step("open"):
+            proofs = site.running(container, pid).give(nodes, method, change.check) if pid else []
+        with change.step("persist"):
+            persist(site, container, lasting, change)
+        if container.init_pid == pid:
+            return dict(proofs=proofs, pid=pid)
+    raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
+
+
+def finish(site: Site, container: Container, rows: Iterable[Allocation], change: Change, pid: int | None) -> None:
+    """Write down that it has what is allocated."""
+    with site.store.transaction(dry=change.check):
+        for row in rows:
+            if row.state != ATTACHED:
+                site.store.grant(replace(row, state=ATTACHED))
+                text = f"attached to {container.name}" if pid else f"attached to {container.name} for its next start"
+                site.store.event(site.store.instance_of(row.holder), PHASE, text, address=row.address)
+
+
+def _give_up(
+    site: Site, container: Container, holder: str, fresh: Rows, change: Change, deadline: Deadline, error: HeteroError
+) -> None:
+    """Take back what this call allocated and could not hand over."""
+    if change.check or not fresh:
+        return
+    try:
+        take_back(site, container, holder, fresh, site.gpus_of(fresh), gpu_users.FAIL, change, deadline)
+    except HeteroError as second:
+        remedy = "have module hetero.compute.gpu_reconcile mend it (repair: true)"
+        raise HeteroError(f"{error}; taking that back: {second}", container.thing, remedy) from error
+
+
+def _isolation(site: Site, container: Container, own: set[str], pid: int | None) -> Result:
+    """How the GPUs of this host that it was not given are closed to it; Refused where one is open."""
+    if not pid:
+        return dict(isolation=None, others=[])
+    reaches = {far.address: far for far in open_rights.reach_of(container, pid, site.found.gpus)}
+    refuse_wild(container.name, reaches, own)
+    others = [far for address, far in sorted(reaches.items()) if address not in own]
+    only = any(far.state == open_rights.NODE_ONLY for far in others)
+    listed = [dict(address=far.address, state=far.state, why=far.why) for far in others]
+    return dict(isolation=open_rights.NODE_ONLY if only else "cgroup", others=listed)
+
+
+# ---- taking back
+
+
+def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Allocation]) -> Meant:
+    """(allocations, GPUs) that are to be taken back."""
+    if names:
+        return _named(site, names, rows)
+    gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
+    pid = container.init_pid
+    if pid:
+        seen = open_rights.reach_of(container, pid, site.found.gpus)
+        open_to_it = {far.address for far in seen if far.state == open_rights.OPEN}
+        gpus.update((gpu.address, gpu) for gpu in site.found.gpus if gpu.address in open_to_it)
+    return rows, list(gpus.values())
+
+
+def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
+    """The same for what a user names; a GPU that is gone is named as the table has it."""
+    chosen: list[Allocation] = []
+    gpus: list[Gpu] = []
+    for name in names:
+        named = [row for row in rows if str(name).lower() in (row.address.lower(), (row.uuid or "").lower())]
+        if not named or site.gpus_of(named):
+            gpu = find(name, site.found.gpus)
+            gpus.append(gpu)
+            named = [row for row in rows if row.address == gpu.address]
+        chosen += [row for row in named if row not in chosen]
+    return chosen, gpus
+
+
+def take_back(
+    site: Site,
+    container: Container,
+    holder: str,
+    rows: Rows,
+    gpus: Sequence[Gpu],
+    how: str,
+    change: Change,
+    deadline: Deadline,
+) -> Result:
+    """Close, persist, have it let go, and free; dict of `proofs`, `holders` and `pid`."""
+    store = site.store
+    with store.transaction(dry=change.check):
+        for row in rows:
+            store.grant(replace(row, state=DETACHING))
+        keep = [row for row in site.rows(holder) if row not in rows and row.state != DETACHING]
+    nodes = closing_nodes(site.found, gpus, rows, site.gpus_of(keep))
+    done: Result = dict(proofs=[], holders=[], isolation=None, others=[])
+    for _start in range(RESTARTS):
+        with change.step("persist"):
+            persist(site, container, [row for row in keep if row.persistent], change)
+        pid = done["pid"] = container.init_pid
+        if pid:
+            running = site.running(container, pid)
+            with change.step("close"):
+                done["proofs"] = running.take(nodes, change.check)
+            with change.step("holders"):
+                if not change.check:
+                    done["holders"] = gpu_users.let_go(container, running.cgroup, nodes, how, deadline, site.paths)
+        if container.init_pid == pid:
+            break
+    else:
+        raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
+    with store.transaction(dry=change.check):
+        for row in rows:
+            instance = store.instance_of(holder)
+            store.free(row)
+            store.event(instance, PHASE, f"taken back from {container.name}", address=row.address)
+    return done
+
+
+def _forget(site: Site, container: Container, change: Change) -> Result:
+    """A container that is no more holds nothing; what the table has of it goes."""
+    with site.store.transaction(dry=change.check):
+        gone = forget_the_gone(site.store, site.look())
+        gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
+    _note_gpus(container, change, gone, [])
+    done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
+    return _result(site, container, None, [], done, change)
+
+
+# ---- both
+
+
+def _must_be_defined(container: Container) -> None:
+    if not container.defined:
+        raise BadInput("there is no such container", container.thing, "check name and lxcpath (lxc-ls)")
+
+
+def _root_of(container: Container) -> str:
+    """Where its files are seen: through its init while it runs, for its root may be an overlay."""
+    pid = container.init_pid
+    return f"/proc/{pid}/root" if pid else container.root
+
+
+def _key(site: Site, container: Container, change: Change) -> str:
+    """The container's key; one that has no id gets it now."""
+    key = identity.key_of(container)
+    if key is None:
+        change.note(container.thing, dict(id=None), dict(id="a new one"))
+        if change.check:
+            return container.folder
+        identity.give_id(container, site.host.command)
+        key = cast("str", identity.key_of(container))
+    return key
+
+
+def persist(site: Site, container: Container, rows: Rows, change: Change) -> None:
+    """Its file says what it has after a restart; no file for no GPU."""
+    old = persistence.read(container)
+    new = None
+    if rows:
+        nodes = nodes_for(site.found, site.gpus_of(rows)) + _nodes_of_the_lost(site, rows)
+        new = persistence.Persisted(
+            request=[vars(row.wanted) for row in rows],
+            gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
+            nodes=nodes,
+            rules=[f"{open_rights.rule_of(node)} {ACCESS}" for node in nodes],
+        )
+    change.note(f"{container.thing}, after a restart", _shown(old), _shown(new))
+    if not change.check:
+        # Also where it says the same: it may be of an earlier boot of the host.
+        persistence.write(container, new, site.host) if new else persistence.remove(container, site.host)
+
+
+def _notes(container: Container, rows: Rows, pid: int | None) -> list[str]:
+    """What a person should know besides."""
+    if not rows or not pid or identity.settles(container):
+        return []
+    return ["it runs since before its first GPU: stop and start it once, or a reboot typed inside loses its GPUs"]
+
+
+def _nodes_of_the_lost(site: Site, rows: Iterable[Allocation]) -> list[DeviceNode]:
+    """Of a GPU that is gone: what the container was given is what it goes on to ask for."""
+    lost = [row for row in rows if gpu_of(row.address, row.uuid, site.found.gpus) is None]
+    return [DeviceNode(*node) for row in lost for node in row.nodes]
+
+
+def _shown(persisted: persistence.Persisted | None) -> Result:
+    if persisted is None:
+        return dict(gpus=[], rules=[])
+    return dict(gpus=[gpu["address"] for gpu in persisted.gpus], rules=list(persisted.rules))
+
+
+def _note_gpus(container: Container, change: Change, before: Rows, after: Rows) -> None:
+    change.note(container.thing, *(dict(gpus=sorted(row.address for row in rows)) for rows in (before, after)))
+
+
+def _result(
+    site: Site, container: Container, holder: str | None, rows: Rows, done: Result, change: Change, **more: Any
+) -> Result:
+    for proof in done["proofs"]:
+        change.note(f"{container.thing} {proof.path}", proof.before, proof.after)
+    gpus = {gpu.address: gpu for gpu in site.found.gpus}
+    shown = []
+    for row in rows:
+        gpu = gpus.get(row.address)
+        facts = {name: getattr(gpu, name, None) for name in ("index", "minor", "model", "arch", "numa_node")}
+        shown.append(dict(facts, address=row.address, uuid=row.uuid, share=row.share, persistent=row.persistent))
+    return dict(
+        change.result,
+        container=container.name,
+        holder=holder,
+        running=bool(done["pid"]),
+        gpus=shown,
+        nodes=[vars(proof) for proof in done["proofs"]],
+        isolation=done["isolation"],
+        others=done["others"],
+        holders=done.get("holders", []),
+        notes=_notes(container, rows, done["pid"]),
+        **more,
+    )

@@ -1,0 +1,334 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of GPUs against what is true: what each container was given, what it can open, what its file says.
+
+Says what it found, and mends it where that is asked for: the table says what is to be, the kernel what is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+
+from ...claims.host.allocation import ATTACHED, DETACHING, follow_the_moved, forget_the_gone, gpu_of, short
+from ...core.changes import Change
+from ...core.errors import HeteroError
+from ...core.locks import BUSY, held_by
+from ...devices.gpus import gpu_users, processes
+from ...devices.gpus.container_gpus import nodes_for
+from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
+from ..lxc import device_nodes, identity, liblxc, persistence
+from . import open_rights, restoration
+from .access import ACCESS, rule_for
+from .attachment import bring_up, finish, take_back
+
+if TYPE_CHECKING:
+    from ...claims.host.allocation import Allocation
+    from ...core.deadline import Deadline
+    from ...devices.cgroup.devices import DeviceCgroup
+    from ...devices.gpus.discovery import Gpu
+    from .access import Running
+    from .attachment import Site
+
+RESTART = "take the rule out of its configuration, or it is back after a restart"
+
+
+@dataclass
+class Finding:
+    """Something that is not as it should be.
+
+    :param done: what was mended, or would be; None: it is only reported.
+    :param error: why it could not be mended.
+    """
+
+    kind: str
+    found: str
+    container: str | None = None
+    address: str | None = None
+    done: str | None = None
+    error: str | None = None
+
+
+class Look:
+    """One pass over a host.
+
+    :param repair: mend; else only say.
+    """
+
+    def __init__(self, site: Site, repair: bool, change: Change, deadline: Deadline) -> None:
+        self.site = site
+        self.repair = repair
+        self.change = change
+        self.deadline = deadline
+        self.findings: list[Finding] = []
+
+    def note(
+        self,
+        kind: str,
+        found: str,
+        container: liblxc.Container | None = None,
+        address: str | None = None,
+        done: str | None = None,
+        mend: Callable[[], object] | None = None,
+    ) -> None:
+        """Write a finding down; `mend()` is called where it is to be mended and this is no dry run."""
+        finding = Finding(kind, found, container.name if container else None, address, done if self.repair else None)
+        self.findings.append(finding)
+        if not (self.repair and done):
+            return
+        self.change.note(f"{finding.container or 'table'} {address or ''}".rstrip(), {kind: found}, {kind: None})
+        if mend is not None and not self.change.check:
+            try:
+                mend()
+            except HeteroError as error:
+                finding.done, finding.error = None, str(error)
+
+
+def reconcile(site: Site, repair: bool, change: Change, deadline: Deadline) -> dict[str, Any]:
+    """Look at the table and at all containers of the host, and mend what is found; the module's result."""
+    look = Look(site, repair, change, deadline)
+    with change.step("table"):
+        _table(look)
+    for container in _containers(site):
+        with change.step("containers"):
+            _container(look, container)
+    with change.step("processes"):
+        _processes(look)
+    return dict(change.result, findings=[asdict(finding) for finding in look.findings])
+
+
+# ---- the table
+
+
+def _table(look: Look) -> None:
+    site = look.site
+    with site.store.transaction(dry=look.change.check or not look.repair):
+        for row in forget_the_gone(site.store, site.look()):
+            look.note("no holder", f"allocated to {row.holder}, which is no more", address=row.address, done="freed")
+        for row, gpu in follow_the_moved(site.store, site.found.gpus):
+            text = f"{short(row.holder)} has the GPU that was at {row.address} ({row.uuid})"
+            look.note("moved", text, address=gpu.address, done="written down")
+    for row in site.store.allocations():
+        now = gpu_of(row.address, row.uuid, site.found.gpus)
+        why = "is no more on this host" if now is None else now.unsupported or now.why_unhealthy
+        if why:
+            look.note("lost GPU", f"{short(row.holder)} has it, and it {why}", address=row.address)
+
+
+def _containers(site: Site) -> list[liblxc.Container]:
+    """Those that run, and those that have something in the table, or by their own files."""
+    found = {(lxcpath, name) for lxcpath in site.lxcpaths for name in liblxc.running(lxcpath)}
+    for lxcpath in site.lxcpaths:
+        for name in liblxc.containers(lxcpath):
+            if os.path.lexists(identity.file_of(liblxc.Container(name, lxcpath))):
+                found.add((lxcpath, name))
+    for row in site.store.allocations():
+        if row.holder.startswith("/"):
+            found.add(os.path.split(row.holder.rpartition("#")[0]))
+    return [liblxc.Container(name, lxcpath) for lxcpath, name in sorted(found)]
+
+
+# ---- one container
+
+
+def _container(look: Look, container: liblxc.Container) -> None:
+    site = look.site
+    try:
+        if not container.defined:
+            return
+        # A dry run takes no lock: what it sees of one that is just given a GPU says nothing.
+        who = held_by(site.run_folder, container.lock_name) if look.change.check else None
+        if who:
+            look.note("not looked at", BUSY.format(who=who), container)
+            return
+        with site.locked(container, "reconcile", look.change, look.deadline):
+            holder = open_rights.key_or_path(container)
+            _cut_short(look, container, holder)
+            unknown = _unwritten(look, container)
+            pid = container.init_pid
+            if pid:
+                _stale(look, container, pid)
+                _not_granted(look, container, pid, site.rows(holder), unknown)
+            rows = site.kept(holder)
+            # What is lost is reported, and what is still being taken back is not given again.
+            if not unknown and len(site.gpus_of(rows)) == len(site.rows(holder)):
+                _granted(look, container, rows, site.kept(holder, persistent=True))
+    except HeteroError as error:
+        look.findings.append(Finding("not looked at", str(error), container.name))
+
+
+def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
+    """What it has by its own file is written down, where nobody has it; the GPUs that are not in the table after that:
+    nothing of them is closed, and its file stays.
+    """
+    site, left = look.site, []
+    for gpu, wanted in restoration.unwritten(site, container):
+        why = restoration.write_down(site, container, gpu, wanted, dry=True)
+        text = f"it has it by its own file, and not by the table: {why or 'that was lost, or is older'}"
+        mend = partial(restoration.write_down, site, container, gpu, wanted)
+        look.note("not written down", text, container, gpu.address, None if why else "written down", mend)
+        if why or not look.repair or look.change.check:
+            left.append(gpu)
+    return left
+
+
+def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
+    """What was being taken back is taken back."""
+    site = look.site
+    rows = [row for row in site.rows(holder) if row.state == DETACHING]
+    for row in rows:
+
+        def mend(row: Allocation = row) -> None:
+            gpus = site.gpus_of([row])
+            take_back(site, container, holder, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
+
+        text = "its detaching was cut short, or waits for its processes"
+        look.note("being taken back", text, container, row.address, "taken back", mend)
+
+
+def _granted(
+    look: Look, container: liblxc.Container, rows: Sequence[Allocation], lasting: Sequence[Allocation]
+) -> None:
+    """It has what the table says, as a dry run of giving it finds out."""
+    site, dry = look.site, Change(check=True)
+    done = bring_up(site, container, rows, lasting, dry)
+    wrong = [f"{proof.path} {_words(proof.before)}" for proof in done["proofs"] if proof.changed]
+    wrong += [f"{entry['before_header']}: {entry['before']['rules']}" for entry in dry.diff]
+    unfinished = [row for row in rows if row.state != ATTACHED]
+    if not wrong and not unfinished:
+        return
+    if unfinished:
+        wrong.insert(0, "its attaching was cut short")
+
+    def mend() -> None:
+        finish(site, container, rows, look.change, bring_up(site, container, rows, lasting, look.change)["pid"])
+
+    addresses = ", ".join(row.address for row in rows) or None
+    look.note("incomplete", "; ".join(wrong), container, addresses, "given what it was allocated", mend)
+
+
+def _words(before: dict[str, bool]) -> str:
+    allowed = "allowed" if before["allowed"] else "denied"
+    return f"is {allowed} and {'there' if before['node'] else 'not there'}"
+
+
+def _not_granted(
+    look: Look, container: liblxc.Container, pid: int, rows: Sequence[Allocation], by_file: Sequence[Gpu]
+) -> None:
+    """GPUs that it was not given are closed to it, and it has no node of them.
+
+    :param by_file: GPUs that it has by its own file only.
+    """
+    site = look.site
+    given = [*site.gpus_of(rows), *by_file]
+    own = {gpu.address for gpu in given}
+    running = site.running(container, pid)
+    asked = running.cgroup.look()
+    wild = asked.may("c", NVIDIA, NO_GPU, "r")
+    kept = nodes_for(site.found, given)
+    for far, gpu in zip(open_rights.reach_of(container, pid, site.found.gpus), site.found.gpus):
+        nodes = open_rights.own_nodes(gpu)
+        inside = [node for node in nodes if device_nodes.look(container, node.path, pid) == node.number]
+        if far.address in own:
+            continue
+        if far.state == open_rights.OPEN:
+            kind, text = ("wildcard", f"{far.why}; {RESTART}") if wild else ("not allocated", far.why)
+            _close(look, container, running, kind, text, far.address, nodes, kept)
+        elif inside:
+            paths = ", ".join(node.path for node in inside)
+            _close(look, container, running, "left-over node", f"{paths} is in it", far.address, nodes)
+        elif far.state == open_rights.NODE_ONLY:
+            look.note(
+                open_rights.NODE_ONLY, f"{far.why}: give it device rules to have that proven", container, far.address
+            )
+    shared = [node for node in site.found.shared + site.found.caps if node.major is not None]
+    unknown = open_rights.allows_unknown(asked)
+    for node in shared if not (rows or by_file) else ():
+        there = device_nodes.look(container, node.path, pid) == node.number
+        if there or (open_rights.may_open(asked, node) and not unknown):
+            _close(look, container, running, "left-over node", f"{node.path} is open, it has no GPU", None, [node])
+
+
+def _close(
+    look: Look,
+    container: liblxc.Container,
+    running: Running,
+    kind: str,
+    text: str,
+    address: str | None,
+    nodes: Sequence[DeviceNode],
+    kept: Iterable[DeviceNode] = (),
+) -> None:
+    """Note what is open or there, and close it.
+
+    :param kept: nodes that the container was given.
+    """
+
+    def mend() -> None:
+        gpu_users.refuse_users(container, running.cgroup, nodes, look.site.paths)
+        _deny_wide(running.cgroup, nodes, kept)
+        running.take(nodes)
+
+    look.note(kind, text, container, address, "closed", mend)
+
+
+def _deny_wide(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], kept: Iterable[DeviceNode]) -> None:
+    """On cgroup v1 a device is closed only with the rule that opens it, such as "c 195:* rwm"; what the container was
+    given gets rules of its own before. A rule that opens other drivers' devices too is left alone.
+    """
+    v1 = cgroup.v1
+    if v1 is None:
+        return
+    for node in nodes:
+        for wide in v1.wider(rule_for(node)):
+            if wide.major == node.major:
+                for own in kept:
+                    cgroup.allow_v1(rule_for(own))
+                # m stays: to make a node is nobody's harm, and a wider rule may give it
+                v1.remove(wide._replace(access=ACCESS))
+
+
+def _stale(look: Look, container: liblxc.Container, pid: int) -> None:
+    """A number that a driver had when it was given, and that is another's by now."""
+    site = look.site
+    current = {node.path: node for node in site.found.shared}
+    numbers = {node.number for node in site.found.shared}
+    written = persistence.read(container)
+    seen = {(node.path, node.kind, node.major, node.minor) for node in (written.nodes if written else ())}
+    for path in current:
+        number = device_nodes.look(container, path, pid)
+        if number is not None:
+            seen.add((path, *number))
+    running = site.running(container, pid)
+    names: dict[int | None, str] = {major: name for name, major in majors(site.paths).items()}
+    for path, kind, major, minor in sorted(seen):
+        now = current.get(path)
+        if now is None or (kind, major, minor) in numbers:
+            continue
+        old = DeviceNode(path, kind, major, minor)
+        there = device_nodes.look(container, path, pid) == old.number
+        if there or open_rights.may_open(running.cgroup, old):
+            its = names.get(major, "nobody")
+            text = (
+                f"{path} was given as {major}:{minor}, its driver's is {now.major}:{now.minor}; {major} is {its}'s now"
+            )
+            _close(look, container, running, "stale major", text, None, [old])
+
+
+# ---- processes of the host
+
+
+def _processes(look: Look) -> None:
+    """A process of the host itself holds nothing in the table, and uses what somebody was given all the same."""
+    site = look.site
+    gpus = {node.number: gpu for gpu in site.found.gpus for node in gpu.nodes}
+    rows = {row.address: row for row in site.store.allocations()}
+    for number, found in processes.holders(gpus, site.paths).items():
+        row = rows.get(gpus[number].address)
+        others = [process for process in found if process.container is None]
+        if row and others:
+            text = f"{short(row.holder)} has it, and the host's {gpu_users.told(others)} has it open"
+            look.note("used by the host", text, address=row.address)

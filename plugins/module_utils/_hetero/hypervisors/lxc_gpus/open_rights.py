@@ -1,0 +1,226 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel says of GPUs and running containers: which container can open which GPU now, and by what right.
+
+Only looks. What that means for a request is host/allocation.py's, what is done about it gpu_reconciliation.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
+
+from ...core.errors import HeteroError, naming
+from ...devices.cgroup.devices import of_container
+from ...devices.cgroup.rules import MAJORS, MINORS
+from ...devices.gpus.discovery import HELD_FOR_GUESTS
+from ...devices.gpus.nodes import NO_GPU, NVIDIA
+from ...devices.pci.paths import Paths
+from ..lxc import device_nodes, folders, identity, liblxc
+
+if TYPE_CHECKING:
+    from ...devices.cgroup.devices import DeviceCgroup
+    from ...devices.cgroup.view import View
+    from ...devices.gpus.discovery import Gpu
+    from ...devices.gpus.nodes import DeviceNode
+    from ...devices.gpus.processes import Number, Process
+
+#: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
+OPEN = "open"
+#: The device cgroup would let it; only that it has no node and cannot make one keeps it out.
+NODE_ONLY = "node-only"
+CLOSED = "closed"
+#: How often a container is looked at that is started anew each time.
+LOOKS = 5
+#: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
+CAP_MKNOD = 27
+#: How the holder begins that is a libvirt domain, and where libvirt keeps a file of each: defined ones, running ones.
+DOMAIN = "domain:"
+LIBVIRT = (Paths().domains, Paths().running_domains)
+#: A device that no driver has and no rule names: the last number that there is.
+UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far one running container gets with one GPU; `why` for people."""
+
+    holder: str
+    container: str
+    address: str
+    state: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who can use a GPU now: a container, a libvirt domain, or a driver that keeps it for virtual machines."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Live:
+    """What all running containers of a host can open."""
+
+    reaches: tuple[Reach, ...]
+
+    def open(self, address: str) -> list[Reach]:
+        """Reaches of the containers that can open this GPU."""
+        return [reach for reach in self.reaches if reach.address == address and reach.state == OPEN]
+
+    def of(self, holder: str) -> dict[str, Reach]:
+        """{address: Reach} of one container."""
+        return {reach.address: reach for reach in self.reaches if reach.holder == holder}
+
+    def is_there(self, holder: str) -> bool:
+        """Whether a holder lives: the container with this id. What is no container others must judge."""
+        if any(reach.holder == holder for reach in self.reaches):
+            return True
+        if holder.startswith(DOMAIN):
+            file = f"{holder[len(DOMAIN) :]}.xml"
+            return any(os.path.exists(os.path.join(folder, file)) for folder in LIBVIRT)
+        if not holder.startswith("/"):
+            return not holder.startswith("instance:")
+        folder, name = os.path.split(holder.rpartition("#")[0])
+        if not os.path.isdir(folder):
+            return True  # perhaps a file system that is not mounted yet
+        container = liblxc.Container(name, folder)
+        return container.defined and identity.key_of(container) == holder
+
+
+def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:
+    """What the running containers under these folders can do with these GPUs; of those elsewhere, which they have."""
+    reaches = []
+    others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
+    for lxcpath in [*lxcpaths, *others]:
+        for name in liblxc.running(lxcpath):
+            reaches += _reach_now(liblxc.Container(name, lxcpath), gpus, lxcpath in lxcpaths)
+    return Live(tuple(reaches))
+
+
+def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> list[Reach]:
+    """What a running container can do; nothing of one that has ended. One that is started anew meanwhile, as its root
+    may do again and again, is looked at again.
+
+    :param ours: whether its folder is one of those that are asked for.
+    """
+    pid, looks = container.init_pid, 0
+    while pid:
+        looks += 1
+        try:
+            return reach_of(container, pid, gpus if ours else has(container, pid, gpus))
+        except (HeteroError, FileNotFoundError, ProcessLookupError):
+            seen, pid = pid, container.init_pid
+            if pid == seen or looks == LOOKS:
+                raise
+    return []
+
+
+def has(container: liblxc.Container, pid: int, gpus: Sequence[Gpu]) -> list[Gpu]:
+    """GPUs that a running container can open: by rules for them alone, or by one that opens every GPU, which says
+    nothing of one, where it has the GPU's node.
+    """
+    wild = of_container(pid, container.name).look().may("c", NVIDIA, NO_GPU, "r")
+    open_to_it = {far.address for far in reach_of(container, pid, gpus) if far.state == OPEN}
+    found = [gpu for gpu in gpus if gpu.nodes and gpu.address in open_to_it]
+    return [gpu for gpu in found if not wild or _has_node(container, pid, gpu)]
+
+
+def _has_node(container: liblxc.Container, pid: int, gpu: Gpu) -> bool:
+    return any(device_nodes.look(container, node.path, pid) == node.number for node in own_nodes(gpu))
+
+
+def live_holders(
+    gpus: Sequence[Gpu], lxcpaths: Collection[str], users: Mapping[Number, Sequence[Process]]
+) -> dict[str, list[Holder]]:
+    """{address: [Holder]} of those that can use each GPU now, or do; nobody has the others.
+
+    :param users: processes.holders of the nodes of these GPUs.
+    """
+    live = look(lxcpaths, gpus)
+    found = {}
+    for gpu in gpus:
+        held = [process for node in own_nodes(gpu) for process in users.get(node.number, ())]
+        containers = {far.container for far in live.open(gpu.address)}
+        # one that has it open still has it, whatever its device cgroup says by now
+        containers.update(process.container for process in held if process.container)
+        found[gpu.address] = [Holder("container", name) for name in sorted(containers)]
+        domains = {process.domain for process in held if process.domain}
+        found[gpu.address] += [Holder("libvirt", name) for name in sorted(domains)]
+        if gpu.driver in HELD_FOR_GUESTS:
+            found[gpu.address].append(Holder("vfio", gpu.driver))
+    return found
+
+
+def key_or_path(container: liblxc.Container) -> str:
+    """The container's key; for one that never was given an id its folder, which no allocation names."""
+    return identity.key_of(container) or container.folder
+
+
+def reach_of(container: liblxc.Container, pid: int, gpus: Iterable[Gpu]) -> list[Reach]:
+    """One Reach for each GPU."""
+    holder = key_or_path(container)
+    asked = of_container(pid, container.name).look()
+    unknown = allows_unknown(asked)
+    return [Reach(holder, container.name, gpu.address, *_how_far(container, pid, asked, unknown, gpu)) for gpu in gpus]
+
+
+def _how_far(container: liblxc.Container, pid: int, cgroup: View, unknown: bool, gpu: Gpu) -> tuple[str, str]:
+    """(state, why) of the node that it gets farthest with.
+
+    :param unknown: it may open devices that no rule names, so that no rule was given for this GPU either.
+    """
+    state, why = CLOSED, "its device cgroup denies it"
+    for node in own_nodes(gpu):
+        if not may_open(cgroup, node):
+            continue
+        rule = rule_of(node)
+        if device_nodes.look(container, node.path, pid) == node.number:
+            return OPEN, f"its device cgroup allows {rule}, and {node.path} is in it"
+        if not unknown:
+            return OPEN, f"its device cgroup allows {rule}"
+        if cgroup.may(*known(node), "m") and can_mknod(pid):
+            return OPEN, f"its device cgroup allows every device, {rule} too, and it may make nodes"
+        state, why = NODE_ONLY, f"its device cgroup allows {rule}, but it has no node and may make none"
+    return state, why
+
+
+def own_nodes(gpu: Gpu) -> list[DeviceNode]:
+    """All nodes that reach this GPU and no other; one whose driver is not loaded has no number."""
+    return [node for node in [*gpu.nodes, *gpu.drm_nodes] if node.major is not None]
+
+
+def may_open(cgroup: DeviceCgroup | View, node: DeviceNode) -> bool:
+    """Whether reading or writing is allowed: either gives ioctl(2), which is all that a GPU needs."""
+    number = known(node)
+    return cgroup.may(*number, "r") or cgroup.may(*number, "w")
+
+
+def known(node: DeviceNode) -> tuple[str, int, int]:
+    """The number of a node whose driver is loaded."""
+    return cast("Tuple[str, int, int]", node.number)
+
+
+def allows_unknown(cgroup: DeviceCgroup | View) -> bool:
+    """Whether a device that no rule names may be opened."""
+    return cgroup.may(*UNKNOWN, "r")
+
+
+def rule_of(node: DeviceNode) -> str:
+    """A node as cgroup rules name it."""
+    return f"{node.kind} {node.major}:{node.minor}"
+
+
+def can_mknod(pid: int) -> bool:
+    """Whether the container's processes may make nodes: root of the host's own user namespace, with CAP_MKNOD."""
+    folder = f"/proc/{pid}"
+    with naming(folder):
+        if os.stat(f"{folder}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
+            return False
+        with open(f"{folder}/status", encoding="utf-8", errors="replace") as file:
+            bounding = next(line.split()[1] for line in file if line.startswith("CapBnd:"))
+    return bool(int(bounding, 16) >> CAP_MKNOD & 1)

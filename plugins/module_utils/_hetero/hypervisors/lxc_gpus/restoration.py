@@ -1,0 +1,263 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now; and
+which it has where the host's table was lost.
+
+On another host it gets others by what was asked for. What its file looks like is known to
+hypervisors/lxc/persistence.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Collection,
+    ContextManager,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Protocol,
+    cast,
+)
+
+from ...claims.host.allocation import ATTACHED, Allocation, Wanted, allocate, follow_the_moved, gpu_of, write_again
+from ...claims.lost_database import RECONCILE, listed
+from ...core.deadline import Deadline
+from ...core.errors import NoneFree, Refused, told
+from ...core.locks import lock
+from ...devices.gpus.container_gpus import nodes_for
+from ..lxc import folders, identity, liblxc, persistence
+from .access import ACCESS
+from .open_rights import has, rule_of
+
+if TYPE_CHECKING:
+    from ...claims.host.store import Store
+    from ...devices.gpus.discovery import Found, Gpu
+    from .open_rights import Live
+
+VERB = "restore"
+#: Seconds for whoever works on one of the containers; at boot there is nobody.
+TURN_TIME = 60.0
+
+
+class Site(Protocol):
+    """Where GPUs are given (attachment.Site), as far as it is needed here."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def found(self) -> Found: ...
+    @property
+    def lxcpaths(self) -> tuple[str, ...]: ...
+    @property
+    def run_folder(self) -> str: ...
+    @property
+    def host(self) -> persistence.Host: ...
+
+    def look(self) -> Live: ...
+    def rows(self, holder: str) -> list[Allocation]: ...
+    def kept(self, holder: str, persistent: bool = False) -> list[Allocation]: ...
+    def gpus_of(self, rows: Iterable[Allocation]) -> list[Gpu]: ...
+
+
+def restore(site: Site) -> dict[str, str | None]:
+    """Rewrite the files of all containers with GPUs; {name: None, or why it will not start}."""
+    with site.store.transaction():
+        follow_the_moved(site.store, site.found.gpus)
+
+    def turn(container: liblxc.Container) -> ContextManager[object]:
+        return lock(site.run_folder, container.lock_name, VERB, site.store.actor, Deadline(TURN_TIME))
+
+    done: dict[str, str | None] = {}
+    for lxcpath in site.lxcpaths:
+        done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
+    return done
+
+
+def resolve(
+    site: Site, container: liblxc.Container, persisted: persistence.Persisted, here: bool
+) -> persistence.Persisted:
+    """What a container is to have, with the numbers of today.
+
+    :param here: its GPUs were of this host.
+    :raises HeteroError: why it cannot have them.
+    """
+    if site.found.unsupported:
+        raise Refused(site.found.unsupported, "this host")
+    rows = _own(site, container, persisted) if here else _afresh(site, container, persisted)
+    gpus = site.gpus_of(rows)
+    nodes = nodes_for(site.found, gpus)
+    return persistence.Persisted(
+        request=[vars(row.wanted) for row in rows],
+        gpus=[dict(address=gpu.address, uuid=gpu.uuid) for gpu in gpus],
+        nodes=nodes,
+        rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
+    )
+
+
+def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, Wanted]]:
+    """[(GPU, Wanted)] that a container has by its own file, and not by the table: that was lost, or is older."""
+    persisted = persistence.read(container, site.host)
+    rows = site.rows(_key(container)) if persisted else []
+    had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
+    found = []
+    for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
+        gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
+        if gpu is not None and gpu.address not in had:
+            found.append((gpu, _wanted(request)))
+    return found
+
+
+def must_be_written_down(site: Site, container: liblxc.Container, taken: Collection[str] = ()) -> None:
+    """Refused where a container has GPUs by its own file, and not by the table: its file would be written without them.
+
+    :param taken: addresses of GPUs that are being taken back.
+    """
+    left = [gpu.address for gpu, _wanted_then in unwritten(site, container) if gpu.address not in taken]
+    if left:
+        what = f"has {listed(left)} by its own file, and not by the table, which was lost or is older"
+        back = f"or take them back (module hetero.compute.lxc_gpu_attach, state detached, gpus {', '.join(left)})"
+        raise Refused(what, container.thing, f"run {RECONCILE}, which writes them down, {back}")
+
+
+def write_down(
+    site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True, dry: bool = False
+) -> str | None:
+    """Have the table say that a container has a GPU; why it cannot, in words, or None.
+
+    :param wanted: the request that it comes from.
+    """
+    try:
+        with site.store.transaction(dry=dry):
+            _given_again(site, container, gpu, wanted, persistent)
+    except NoneFree as error:
+        return "; ".join(error.facts["rejected"].values()) or error.what
+    return None
+
+
+class Begun(NamedTuple):
+    """What a table that was lost says again.
+
+    :param written: {address of a GPU: [names of the containers that it was written down for]}.
+    :param left: why what containers have may not all be written down yet, in words.
+    """
+
+    written: Dict[str, List[str]]
+    left: List[str]
+
+
+def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun:
+    """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
+    run, by what the kernel lets them open; as shared where several have it. Done again it adds what is missing.
+
+    :param also: folders of containers beside the site's, and those in which one runs.
+    :returns: a Begun. What is odd about one container does not stop the others.
+    """
+    had: list[tuple[str, Allocation]] = []
+    written: dict[str, list[str]] = {}
+    left: list[str] = []
+    for lxcpath in sorted({*site.lxcpaths, *also, *folders.in_use()}):
+        for name in liblxc.containers(lxcpath):
+            container = liblxc.Container(name, lxcpath)
+            try:
+                had += [(name, row) for row in _had(site, container)] if identity.key_of(container) else []
+            except Exception as error:  # noqa: BLE001 - whatever is odd about one, the others have what they have
+                left.append(told(error, container.thing))
+    named = sorted({name for name, row in had if row.persistent})
+    if named and not site.found.gpus:
+        gone = f"where they are gone for good, move {identity.FOLDER}/{identity.FILE} of these containers aside"
+        left.append(f"this host shows no GPU, and {listed(named)} had some: load the driver, or, {gone}")
+    with site.store.transaction(dry=dry):
+        firm = {row.address for row in site.store.allocations() if not row.share}
+        for name, row in had:
+            # What a copy of the table gives to another, and a file to this one, gpu_reconcile says and leaves.
+            if not (row.persistent and row.address in firm) and write_again(site.store, row):
+                written.setdefault(row.address, []).append(name)
+        there = {row.address for row in site.store.allocations()}
+    missing = [f"{row.address} of container {name}" for name, row in had if row.address not in there]
+    left += [f"not in the table although it was written: {listed(missing)}"] if missing else []
+    return Begun(written, left)
+
+
+def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
+    """Allocations of what a container has by its own file, and of what it can open besides."""
+    key = _key(container)
+    rows: dict[str, Allocation] = {}
+    persisted = persistence.read(container, site.host)
+    for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
+        gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
+        row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted)
+        rows[row.address] = row
+    pid = container.init_pid
+    for gpu in has(container, pid, site.found.gpus) if pid else []:
+        rows.setdefault(gpu.address, _row(key, gpu, Wanted(gpus=(gpu.address,)), persistent=False))
+    return list(rows.values())
+
+
+def _row(key: str, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> Allocation:
+    nodes = tuple((node.path, *node.number) for node in gpu.nodes)
+    return Allocation(gpu.address, key, gpu.uuid, wanted.share, ATTACHED, time.time(), wanted, nodes, persistent)
+
+
+def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: Wanted) -> Allocation:
+    """Of a GPU that is not here now: it stays its holder's, as it would with the table."""
+    return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
+
+
+def _own(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
+    """The allocations of the GPUs that it had; a table that lost one gets it again, where it is nobody else's."""
+    named = []
+    for old in persisted.gpus:
+        gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
+        if gpu is None:
+            what = f"is no more on this host (UUID {old['uuid']})"
+            remedy = f"put it back and run hetero gpu-{VERB}, or detach it (module hetero.compute.lxc_gpu_attach)"
+            raise Refused(what, f"GPU {old['address']}", remedy)
+        named.append(gpu)
+    with site.store.transaction():
+        had = {row.address: row for row in site.rows(_key(container))}
+        for gpu, request in zip(named, persisted.request):
+            if gpu.address not in had:
+                _given_again(site, container, gpu, _wanted(request))
+        addresses = {gpu.address for gpu in named}
+        return [row for row in site.kept(_key(container), persistent=True) if row.address in addresses]
+
+
+def _afresh(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
+    """As many of each kind as it had elsewhere."""
+    asked = [_wanted(request) for request in persisted.request]
+    counts = Counter(wanted.arch for wanted in asked)
+    share = all(wanted.share for wanted in asked)
+    with site.store.transaction():
+        # Those of any architecture last: what it has by then counts among them.
+        for arch in sorted(counts, key=lambda arch: arch is None):
+            _allocated(site, container, Wanted(counts[arch] if arch else len(asked), arch, share=share))
+        return site.kept(_key(container), persistent=True)
+
+
+def _allocated(site: Site, container: liblxc.Container, wanted: Wanted) -> None:
+    for row in allocate(site.store, _key(container), wanted, site.found.gpus, site.look):
+        site.store.grant(replace(row, state=ATTACHED))
+
+
+def _given_again(site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> None:
+    """This very GPU is written down again; what was asked for stays what it was."""
+    key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
+    for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
+        site.store.grant(replace(row, state=ATTACHED, wanted=wanted))
+
+
+def _key(container: liblxc.Container) -> str:
+    """The key of a container that has one."""
+    return cast("str", identity.key_of(container))
+
+
+def _wanted(request: Mapping[str, Any]) -> Wanted:
+    return Wanted(**dict(request, gpus=tuple(request["gpus"])))

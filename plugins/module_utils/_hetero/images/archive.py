@@ -1,0 +1,205 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Unpacking a tar that nobody vouches for: hostile names, links, device nodes, sizes and damage end in one clear error.
+
+Knows the tar format's traps; files/tree.py sees to it that nothing outside the folder is touched. What the files mean
+is for store.py.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import zlib
+from contextlib import contextmanager, nullcontext
+from typing import IO, Any, Callable, Iterator, Protocol, cast
+
+from ..core.errors import BadInput, HeteroError
+from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
+
+#: A tar is made of blocks of 512 bytes and ends with blocks of zeros (POSIX.1-2001, pax, "ustar Interchange Format").
+BLOCK = 512
+#: First bytes of a compressed archive, and what opens it.
+COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\x00", lzma.open), (b"BZh", bz2.open))
+#: What tarfile and the decompressors raise for damaged input; TarError alone is not all, least of all on old Pythons.
+DAMAGE = (
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    OSError,
+    EOFError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    IndexError,
+    KeyError,
+)
+KINDS = {tarfile.FIFOTYPE: stat.S_IFIFO, tarfile.CHRTYPE: stat.S_IFCHR, tarfile.BLKTYPE: stat.S_IFBLK}
+#: `progress` is called about once in that many bytes.
+STRIDE = 64 << 20
+
+
+def unpack(path: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
+    """Unpack an archive (plain, gz, xz, bz2) into an empty folder; after an error the caller removes what is there.
+
+    :param path: path or descriptor.
+    :param limit: bytes that the content may have.
+    :param progress: called with the number of bytes written so far.
+    :raises BadInput: names the archive and the member at fault.
+    """
+    try:
+        # Headers and padding take less than the content, of which a file counts with 4 KiB at least.
+        with _opened(path, 2 * limit + STRIDE) as blocks, Tree(folder, limit) as tree:
+            _unpack(blocks, tree, progress)
+            tree.finish()
+    except BadInput as error:
+        what = f"member {_shown(error.thing)} {error.what}" if error.thing else error.what
+        raise BadInput(what, str(path), error.remedy, **error.facts) from error
+    except OSError as error:
+        what = f"cannot be unpacked to {folder} ({error.strerror or error})"
+        raise HeteroError(what, str(path), "check space and permissions there (owners need root)") from error
+
+
+def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None) -> None:
+    previous, offset, told = None, -1, 0
+    with _reading(previous):
+        tar = tarfile.TarFile(fileobj=cast("IO[bytes]", blocks), errors="surrogateescape")
+    while True:
+        with _reading(previous):
+            member = tar.next()
+        if member is None:
+            break
+        # Back to an earlier header: negative sizes make Python's tarfile go round for ever (CVE-2025-8194).
+        if member.offset <= offset or member.size < 0:
+            raise _damaged(previous, "sizes that make no sense")
+        previous, offset = member.name, member.offset
+        tar.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
+        _place(tar, member, tree)
+        if progress and tree.written - told >= STRIDE:
+            told = tree.written
+            progress(told)
+    # tarfile takes a damaged header for the end; the real end is zeros, then the compression's own checksum.
+    if len(blocks.last) != BLOCK or blocks.last.count(0) != BLOCK:
+        raise _damaged(previous, "no end mark follows")
+    with _reading(previous):
+        while blocks.read(CHUNK):
+            pass
+
+
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
+    parts = parts_of(member.name)
+    owner: dict[str, Any] = dict(uid=member.uid, gid=member.gid, mtime=max(0, member.mtime))
+    mode = stat.S_IMODE(member.mode)
+    if member.isdir():
+        tree.place_folder(parts, mode, **owner)
+    elif not parts:
+        raise BadInput("is the archive's own folder, but no folder", member.name or "''", REPACK)
+    elif member.isreg():
+        tree.place_file(parts, _content(tar, member), member.size, mode, **owner)
+    elif member.issym():
+        tree.place_symlink(parts, member.linkname, **owner)
+    elif member.islnk():
+        tree.place_hard_link(parts, _target(member))
+    elif member.type in KINDS:
+        raise BadInput(f"is a {REFUSED_KINDS[KINDS[member.type]]}", member.name, REPACK)
+    else:
+        raise BadInput(f"is of a kind that no file is ({member.type!r})", member.name, REPACK)
+
+
+def _target(member: tarfile.TarInfo) -> list[str]:
+    """Where a hard link points, as parts."""
+    try:
+        target = parts_of(member.linkname)
+    except BadInput as error:
+        raise BadInput(f"is a hard link out of the archive ({_shown(member.linkname)})", member.name, REPACK) from error
+    if not target:
+        raise BadInput("is a hard link to a folder", member.name, REPACK)
+    return target
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    with _reading(member.name):
+        source = cast("IO[bytes]", tar.extractfile(member))  # of a file there is one
+    left = member.size
+    while left:
+        with _reading(member.name):
+            chunk = source.read(min(CHUNK, left))
+        if not chunk:
+            raise _damaged(member.name, "it ends there")
+        left -= len(chunk)
+        yield chunk
+
+
+class _Readable(Protocol):
+    """What is open to be read, whatever unpacks it."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def seek(self, offset: int, /) -> int: ...
+    def tell(self) -> int: ...
+
+
+class _Blocks:
+    """The uncompressed archive, for tarfile. Keeps what was read last, and bounds what is read at once and in all."""
+
+    def __init__(self, file: _Readable, limit: int) -> None:
+        self._file = file
+        self._limit = limit
+        self.last = b""
+
+    def read(self, size: int) -> bytes:
+        # tarfile reads an extended header whole into memory, whatever size it claims.
+        if not 0 <= size <= CHUNK:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        if self._file.tell() > self._limit:
+            raise tarfile.ReadError("larger than there is room for")
+        self.last = self._file.read(size)
+        return self.last
+
+    def seek(self, offset: int) -> int:
+        return self._file.seek(offset)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+@contextmanager
+def _opened(path: str | int, limit: int) -> Iterator[_Blocks]:
+    try:
+        descriptor = os.dup(path) if isinstance(path, int) else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", None, "check the path") from error
+    with open(descriptor, "rb") as file:
+        with _reading(None):
+            file.seek(0)
+            magic = file.read(6)
+            file.seek(0)
+        opener = next((opener for start, opener in COMPRESSIONS if magic.startswith(start)), None)
+        with opener(file, "rb") if opener else nullcontext(file) as blocks:
+            yield _Blocks(blocks, limit)
+
+
+@contextmanager
+def _reading(member: str | None) -> Iterator[None]:
+    """Errors of reading the archive, apart from errors of writing what is in it."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise _damaged(member, error) from error
+
+
+def _damaged(member: str | None, why: object) -> BadInput:
+    where = f"at or after member {_shown(member)}" if member else "at its start"
+    return BadInput(f"is cut short, damaged or no tar, {where} ({why})", None, "fetch or pack it again")
+
+
+def _shown(name: str) -> str:
+    """A name for people: what cannot be printed is escaped, and it is cut at 200 letters."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return (text if text.isprintable() else repr(text)[1:-1])[:200]

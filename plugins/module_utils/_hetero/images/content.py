@@ -1,0 +1,141 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an image consists of: checked when it is taken in, and looked at again in the store, where it may be damaged.
+
+Where images lie, and under which names, is for store.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+from typing import Any
+
+from ..core.errors import BadInput
+from ..files.removal import remove_tree
+from ..files.tree import CHUNK
+from ..files.whole_file import write_whole
+from .image_root import FILE, FOLDER, is_whole
+
+CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
+RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
+#: In an image's folder: {file at its top: bytes}, as it was taken in. Older images have none.
+SIZES = "sizes.json"
+
+
+def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> None:
+    """Check what an image must have, and write an overriding arch into it."""
+    about = _read(folder, source)
+    if arch is not None:
+        about["arch"] = arch
+        with open(os.path.join(folder, "image.json"), "w", encoding="utf-8") as file:
+            json.dump(about, file, indent=2)
+    _check_about(about, source)
+    ram = about.get("ram", False)
+    content = RAM_CONTENT if ram else CONTENT
+    for name, needed in (("kernel", kernels or ram), ("initrd", ram)):
+        path = os.path.join(folder, name)
+        if not os.path.lexists(path) and not needed:
+            continue
+        if not os.path.isfile(path):
+            raise BadInput(f"{name}: no such file in it", source, content)
+        if os.stat(path).st_nlink > 1:
+            # Also a file of the root: its mode is the root's own.
+            shutil.copyfile(path, f"{path}~")
+            os.replace(f"{path}~", path)
+        # in.tftpd serves only what everybody may read.
+        os.chmod(path, 0o444)
+    root = os.path.join(folder, "root")
+    if ram and os.path.lexists(root):
+        raise BadInput("is a RAM image and holds root, which nothing would use", source, content)
+    if not ram and not os.path.isdir(root):
+        raise BadInput("root: no such folder in it", source, content)
+
+
+def about_of(folder: str, source: str) -> dict[str, Any]:
+    """What image.json says; BadInput where that is nothing of an image.
+
+    :param source: what the error names.
+    """
+    about = _read(folder, source)
+    _check_about(about, source)
+    return about
+
+
+def note_sizes(folder: str) -> None:
+    """Have it known how much an image's files are, so that one that lost something later is seen."""
+    sizes = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
+    sizes.pop(SIZES, None)
+    remove_tree(os.path.join(folder, SIZES))
+    write_whole(os.path.join(folder, SIZES), json.dumps(sizes))
+
+
+def damage(folder: str, kernels: bool) -> str | None:
+    """Why an image in the store is not whole any more, as far as a glance shows it; None where it is."""
+    try:
+        about = about_of(folder, folder)
+        for name, size in _sizes(folder).items():
+            path = os.path.join(folder, name)
+            if not _is_file(path) or os.lstat(path).st_size != size:
+                return f"{name} is not there as it was imported"
+        if (kernels or about.get("ram")) and not _is_file(os.path.join(folder, "kernel")):
+            return "kernel: no such file in it"
+        if about.get("ram") or os.path.isdir(os.path.join(folder, FOLDER)):
+            return None
+        if not kernels:
+            return "root: no such folder in it"
+        return None if is_whole(os.path.join(folder, FILE)) else f"{FILE} is not there as a whole"
+    except BadInput as error:
+        return error.what
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+
+
+def _sizes(folder: str) -> dict[str, int]:
+    try:
+        with open(os.path.join(folder, SIZES), encoding="utf-8") as file:
+            sizes = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError):
+        sizes = None
+    if not isinstance(sizes, dict):
+        raise BadInput(f"{SIZES} is damaged", folder)
+    return sizes
+
+
+def _is_file(path: str) -> bool:
+    return os.path.lexists(path) and stat.S_ISREG(os.lstat(path).st_mode)
+
+
+def _check_about(about: dict[str, Any], source: str) -> None:
+    if not isinstance(about.get("arch"), str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", about["arch"]):
+        raise BadInput("image.json: arch must be a word", source, 'write {"arch": "tilepro64"}, or give arch')
+    # It becomes part of a boot entry: a line break would begin a command of its own there.
+    cmdline = about.get("cmdline", "")
+    if not isinstance(cmdline, str) or not re.fullmatch(r"[ -~]*", cmdline):
+        raise BadInput("image.json: cmdline must be one line of ASCII", source, 'write {"cmdline": "quiet"}')
+    for name in ("ram", "console_key"):
+        if not isinstance(about.get(name, False), bool):
+            raise BadInput(f"image.json: {name} must be true or false", source, RAM_CONTENT)
+
+
+def _read(folder: str, source: str) -> dict[str, Any]:
+    path = os.path.join(folder, "image.json")
+    if not os.path.isfile(path) or os.path.getsize(path) > CHUNK:
+        there = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
+        raise BadInput(f"image.json: no such file in it (found: {there})", source, CONTENT)
+    try:
+        with open(path, encoding="utf-8") as file:
+            about = json.load(file)
+    except OSError as error:
+        raise BadInput(f"image.json cannot be read ({error.strerror})", source, "check the disk") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"image.json is not JSON ({error})", source, 'write {"arch": "tilepro64"}') from error
+    if not isinstance(about, dict):
+        raise BadInput("image.json is no JSON object", source, 'write {"arch": "tilepro64"}')
+    return about

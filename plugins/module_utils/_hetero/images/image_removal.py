@@ -1,0 +1,133 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which images a store has, who uses each, and taking one out that nobody uses.
+
+An image is used by a claim that names it or whose root was made of it, by what is mounted of it, and by whatever the
+node's configuration names it for. Who claims what is for the caller.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+from ..core.changes import Change
+from ..core.command import command
+from ..core.deadline import Deadline
+from ..core.errors import BadInput, Refused
+from .store import LEFT, OWN, ImageStore
+
+if TYPE_CHECKING:
+    from .proxy_node import ImageClaim
+
+#: Seconds to add up the size of an image's files.
+SIZE_TIME = 60.0
+
+
+def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, str]) -> list[dict[str, Any]]:
+    """Every image by its name, and those that no name stands for any more, last.
+
+    :param claims: of this node, with `instance`, `image` and `image_hash`.
+    :param needed: {name: for what the node needs it}.
+    """
+    names, claims = store.names(), list(claims)
+    stored = store.hashes()
+    rows: list[tuple[str | None, str]] = [(name, hash) for name, hash in names.items() if hash in stored]
+    rows += [(None, hash) for hash in stored if hash not in names.values()]
+    found = []
+    for name, hash in rows:
+        older = {
+            claim.instance: claim.image_hash
+            for claim in claims
+            if name and claim.image == name and claim.image_hash not in (None, hash)
+        }
+        found.append(dict(_row(store, name, hash, users(store, name, hash, claims, needed)), older=older))
+    return found
+
+
+def foreign(store: ImageStore) -> dict[str, str]:
+    """{path: what it is} of what is in a store and is no image and no name of one; all goes on without it."""
+    stored, names, found = store.hashes(), store.names(), {}
+    for entry in _entries(store.folder):
+        if entry not in stored and entry not in OWN and not LEFT.fullmatch(entry):
+            found[os.path.join(store.folder, entry)] = "is no image"
+    folder = os.path.join(store.folder, "names")
+    for name in _entries(folder):
+        # one that begins with a dot is being written just now
+        if name not in names and not name.startswith("."):
+            found[os.path.join(folder, name)] = "is no name of an image, or cannot be read"
+        elif name in names and names[name] not in stored:
+            found[os.path.join(folder, name)] = f"stands for an image that is not there ({names[name][:12]})"
+    return found
+
+
+def _entries(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def users(
+    store: ImageStore,
+    name: str | None,
+    hash: str,
+    claims: Iterable[ImageClaim],
+    needed: dict[str, str],
+    last: bool = True,
+) -> list[str]:
+    """Who uses an image, for people.
+
+    :param last: whether the content is meant as well as the name, as no other name stands for it.
+    """
+    found = [needed[name]] if name in needed else []
+    for claim in claims:
+        if claim.image == name or (last and claim.image_hash == hash):
+            found.append(claim.instance)
+    return found + (store.mounted(hash) if last and not found else [])
+
+
+def remove(
+    store: ImageStore,
+    name: str,
+    claims: Callable[[], Iterable[ImageClaim]],
+    needed: dict[str, str],
+    change: Change,
+    deadline: Deadline,
+) -> dict[str, Any] | None:
+    """Take a name out of the store, and the image with it where no other name stands for that.
+
+    :param name: a name, or the hash of an image that has none.
+    :param claims: asked when nobody imports any more, for which this may have waited long.
+    :returns: what it was as `listed` shows it, or None where there is no such image.
+    :raises Refused: somebody uses it.
+    """
+    with store.kept_still(change.check, deadline):
+        names = store.names()
+        hash = names.get(name) or (name if name in store.hashes() else None)
+        if hash is None:
+            return None
+        others = [other for other, its in names.items() if its == hash and other != name]
+        if name == hash and others:
+            raise BadInput(f"is image {', '.join(others)}", name, "remove it by that name")
+        by = users(store, name, hash, claims(), needed, last=not others)
+        if by:
+            remedy = "terminate or rebuild what runs it, or name another default"
+            raise Refused(f"is used by {', '.join(by)}", name, remedy)
+        row = _row(store, None if name == hash else name, hash, [])
+        change.note(f"image {name}", {"hash": hash, "stored": True}, {"hash": None, "stored": bool(others)})
+        if not change.check:
+            store.forget(name, None if others else hash, deadline)
+        return row
+
+
+def _row(store: ImageStore, name: str | None, hash: str, by: list[str]) -> dict[str, Any]:
+    """A row of `listed`, also of an image that is damaged, or half removed: its arch says so."""
+    wrong, ram, size = store.damage(hash), False, "0"
+    if wrong is None:
+        image = store.get(hash)
+        arch, ram = image.arch, image.ram
+    else:
+        arch = f"damaged: {wrong}"
+    if os.path.lexists(store.path_of(hash)):
+        argv = ["du", "--summarize", "--block-size=1", store.path_of(hash)]
+        size = command(argv, f"image {name or hash}", timeout=SIZE_TIME).split()[0]
+    return dict(name=name, hash=hash, arch=arch, ram=ram, bytes=int(size), used_by=by)

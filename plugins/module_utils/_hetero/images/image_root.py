@@ -1,0 +1,68 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a proxy's image, on a read-only file system of their own that is mounted on first use.
+
+Images of the store's older form have them in a folder. That folder stays as it is below roots that were made over it:
+an overlay belongs to its lower layer (index=on), and with another of the same files its files are stale.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import struct
+from typing import TYPE_CHECKING, cast
+
+from ..core.errors import HeteroError
+from ..files.file_system import SUPERBLOCK, mount_file, pack
+
+if TYPE_CHECKING:
+    from .proxy_node import StoredImage
+
+#: In the image's folder: the file system, where it is mounted, and the folder of the older form.
+FILE, POINT, FOLDER = "root.ext4", "mounted", "root"
+#: fs/ext4/ext4.h: bytes of the superblock, and its fields s_blocks_count_lo and _hi, s_log_block_size, s_magic.
+SUPERBLOCK_SIZE, BLOCKS, BLOCKS_HIGH, LOG_BLOCK, MAGIC_AT, MAGIC = 1024, 0x4, 0x150, 0x18, 0x38, 0xEF53
+
+
+def root_of(image: StoredImage) -> str:
+    """The folder with an image's files, mounted where it is not yet; made of the older form's where there is none."""
+    point = os.path.join(image.folder, POINT)
+    if image.root != point or os.path.ismount(point):
+        return cast(str, image.root)  # it is no RAM image
+    folder = os.open(image.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # What its holder runs has limits of its own.
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        file = os.path.join(image.folder, FILE)
+        if not is_whole(file):
+            if not os.path.isdir(os.path.join(image.folder, FOLDER)):
+                raise HeteroError("has lost its files", f"image {image.name}", "import it again")
+            pack(os.path.join(image.folder, FOLDER), file)
+        if not os.path.ismount(point):
+            os.makedirs(point, mode=0o700, exist_ok=True)
+            mount_file(file, point, read_only=True)
+    finally:
+        os.close(folder)
+    return point
+
+
+def is_whole(path: str) -> bool:
+    """Whether there is a file as long as the file system in it is said to be there; what is in it is not looked at."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(file)
+        block = os.pread(file, SUPERBLOCK_SIZE, SUPERBLOCK) if stat.S_ISREG(status.st_mode) else b""
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    if len(block) != SUPERBLOCK_SIZE or struct.unpack_from("<H", block, MAGIC_AT) != (MAGIC,):
+        return False
+    (low,), (high,), (log,) = (struct.unpack_from("<I", block, at) for at in (BLOCKS, BLOCKS_HIGH, LOG_BLOCK))
+    return log <= 6 and status.st_size >= (low + (high << 32)) << (10 + log)

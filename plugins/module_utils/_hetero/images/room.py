@@ -1,0 +1,119 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much the roots of a proxy may take: the size of each, what all are promised, and what there is for them.
+
+A root's file is sparse, so that its size is a promise. Where more is promised than there is (over-commit, which is the
+operator's to choose) a full disk stops every root, and the proxy's records with them.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator
+
+from ..core.errors import BadInput, Refused
+from ..files.paths import existing
+from ..site.instance import gibibytes as shown
+from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
+from .capacity import GIB, Promises, root_size
+
+if TYPE_CHECKING:
+    from ..site.boards_file import Board
+    from .proxy_node import ProxyNode
+
+#: Bytes of the state folder's file system that are for the database, and for an image that is being imported.
+SPARE = 1 * GIB
+#: In the state folder: the file system that the roots of the older layout share.
+SHARED = f"{OLDER}.ext4"
+
+
+def size_of(proxy: ProxyNode, board: Board, flavor: dict[str, Any]) -> int:
+    """Bytes of a root: local_gb of its flavor, else of its board, else the proxy's root_gb."""
+    return root_size(flavor, board.local_gb, proxy.config["root_gb"])
+
+
+class Room:
+    """Room for the roots of one proxy.
+
+    :param state: the state folder.
+    :param overcommit: how many times what there is may be promised.
+    """
+
+    def __init__(self, state: str, overcommit: float = 1.0) -> None:
+        self.state = state
+        self.overcommit = overcommit
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What is promised, what there is for roots, and what they take of it (bytes)."""
+        promised, taken = self._roots()
+        free = os.statvfs(existing(self.state))
+        there = max(0, free.f_bavail * free.f_frsize + taken - SPARE)
+        return dict(promised=promised, there=there, taken=taken, overcommit=self.overcommit)
+
+    @property
+    def promises(self) -> Promises:
+        """What may be promised still."""
+        fields = self.fields
+        return Promises(fields["promised"], fields["there"], self.overcommit)
+
+    @property
+    def open_promise(self) -> int:
+        """Bytes that roots are promised and do not take yet."""
+        promised, taken = self._roots()
+        return max(0, promised - taken)
+
+    def check(self, size: int, instead: str | None = None) -> None:
+        """Refused where a root of that size would promise too much.
+
+        :param instead: the file of a root that goes.
+        """
+        promises = self.promises
+        promises.take(-os.path.getsize(instead) if instead and os.path.exists(instead) else 0)
+        if not promises.fits(size):
+            thing = f"{os.path.join(self.state, ROOTS)} of {os.uname().nodename}"
+            raise Refused(promises.why(size), thing, promises.remedy(size))
+
+    def take(self, path: str, size: int) -> None:
+        """Make a sparse file of that size, where there is room for it; of those that ask at once each counts."""
+        with self._locked():
+            self.check(size)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+                try:
+                    file.truncate(size)
+                except OSError as error:
+                    if error.errno not in (errno.EFBIG, errno.EINVAL):
+                        raise
+                    what = f"no file of {shown(size)} can be made there"
+                    raise BadInput(what, path, "take a flavor with less local_gb") from error
+
+    def _roots(self) -> tuple[int, int]:
+        """(bytes that the files of roots may take, bytes that they take)."""
+        folder, promised, taken = os.path.join(self.state, ROOTS), 0, 0
+        paths = [os.path.join(folder, name, ROOT_FILE) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+        for path in [*paths, os.path.join(self.state, SHARED)]:
+            try:
+                status = os.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            promised += status.st_size
+            taken += status.st_blocks * 512
+        return promised, taken
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = os.open(os.path.join(self.state, ROOTS, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # held for one look and one empty file
+            yield
+        finally:
+            os.close(lock)
+
+
+def room_of(proxy: ProxyNode) -> Room:
+    """The room on a proxy."""
+    return Room(proxy.config["state_folder"], proxy.config["roots_overcommit"])

@@ -1,0 +1,136 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Archives of images, for boards that unpack their root to a disk: made once for each image, kept by its hash.
+
+With each goes what the board's copy is checked by: the archive's sum, how much it holds, and the sums of some of its
+files. What is an instance's own (host name, keys) is no part of it: roots/disk_root.py.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING
+
+from ..core.command import command, ended
+from ..core.errors import FULL, HeteroError, TimedOut
+from ..files.tree import file_hash
+from ..files.whole_file import write_whole
+from .image_root import root_of
+
+if TYPE_CHECKING:
+    from ..core.deadline import Deadline
+    from .store import Image
+
+#: What an instance has of its own, and what is nobody's to have from an image.
+LEFT_OUT = (
+    "./etc/hostname",
+    "./etc/machine-id",
+    "./etc/ssh/ssh_host_*_key",
+    "./etc/ssh/ssh_host_*_key.pub",
+    "./root/.ssh/authorized_keys",
+)
+#: As many files are compared on the board; comparing all would take it as long as unpacking.
+SAMPLE = 64
+#: Seconds to read an archive once more (a gigabyte takes about 10).
+COUNT_TIME = 600.0
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive: its path, sum and size; bytes of the files in it; names in it; {name: sum} of some of its files."""
+
+    path: str
+    sha256: str
+    size: int
+    unpacked: int
+    names: list[str]
+    sample: dict[str, str]
+
+
+def archive_of(folder: str, image: Image, deadline: Deadline) -> Archive:
+    """The archive of an image's root below `folder`, made where it is missing."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, f"{image.hash}.tar.gz")
+    with open(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb") as lock:
+        _take(lock, image, deadline)
+        found = _read(path)
+        return found or _make(path, image, deadline)
+
+
+def there(folder: str, image: Image) -> Archive | None:
+    """The archive, None where it was not made yet."""
+    return _read(os.path.join(folder, f"{image.hash}.tar.gz"))
+
+
+def _read(path: str) -> Archive | None:
+    try:
+        with open(f"{path}.json", encoding="utf-8") as file:
+            found = Archive(path=path, **json.load(file))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return found if os.path.exists(path) and os.path.getsize(path) == found.size else None
+
+
+def _make(path: str, image: Image, deadline: Deadline) -> Archive:
+    partial, root = f"{path}.partial", root_of(image)
+    # --format=gnu: what every tar on a board can read. Fast compression: it waits for the slowest link, not for this.
+    argv = ["tar", "--create", "--format=gnu", "--numeric-owner", "--sort=name", "--use-compress-program=gzip -n -4"]
+    argv += [f"--exclude={name}" for name in LEFT_OUT] + ["--anchored", f"--file={partial}"]
+    _pack([*argv, f"--directory={root}", "."], path, deadline)
+    listing = command(["tar", "--list", "--quoting-style=literal", f"--file={partial}"], path, timeout=COUNT_TIME)
+    names = [name.rstrip("/") or "." for name in listing.split("\n") if name]
+    files = [name for name in names if _plain(os.path.join(root, name))]
+    chosen = files[:: max(1, len(files) // SAMPLE)][:SAMPLE]
+    made = Archive(
+        path=path,
+        sha256=file_hash(partial),
+        size=os.path.getsize(partial),
+        unpacked=sum(os.lstat(os.path.join(root, name)).st_size for name in files),
+        names=names,
+        sample={name: _sum(os.path.join(root, name)) for name in chosen},
+    )
+    os.replace(partial, path)
+    about = {field: value for field, value in asdict(made).items() if field != "path"}
+    write_whole(f"{path}.json", json.dumps(about))
+    return made
+
+
+def _pack(argv: list[str], path: str, deadline: Deadline) -> None:
+    """Have tar write it. Of what it says its last line tells only that it ends: a full disk is said before."""
+    remedy = "check the space there"
+    done = ended(argv, path, remedy, timeout=max(1.0, deadline.left))
+    if done.returncode:
+        said, full = done.stderr.strip().splitlines() or ["nothing"], [os.strerror(code) for code in FULL]
+        why = next((line for line in said if any(words in line for words in full)), said[0])
+        raise HeteroError(f"tar ended with {done.returncode} and said: {why}", path, remedy)
+
+
+def _plain(path: str) -> bool:
+    """A file with something in it, of a name that sha256sum prints as it is."""
+    if "\n" in path or "\\" in path or not os.path.lexists(path):
+        return False
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+
+def _sum(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _take(lock: IO[bytes], image: Image, deadline: Deadline) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if deadline.passed:
+                what = f"is still being packed by somebody else after {deadline.seconds:g} s"
+                raise TimedOut(what, f"image {image.name}", "wait for it, or raise timeout") from error
+        deadline.nap()

@@ -1,0 +1,196 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where an image is imported from: a tar or folder on this node, opened once, or a tar that a web server has.
+
+Nothing that a tenant can write is a source. Which folders these are is for the caller; links and mounts that lead into
+them are seen here. What the content means is for store.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import urllib.parse
+from typing import Callable, Iterable, Iterator
+
+from ..core.deadline import Deadline
+from ..core.errors import BadInput, HeteroError, Refused, TimedOut
+from ..core.this_node import THIS_NODE
+from ..files.mounts import Place, place_of, places_below
+from ..files.tree import CHUNK, copy_folder, file_hash, folder_hash
+from ..site.image_names import checksum_of
+from .archive import unpack
+
+#: For urllib; a proxy server of the environment stays in use.
+SCHEMES = ("http", "https")
+#: Why nothing is imported from a folder: not all of them can be written by tenants, as the TFTP tree.
+KEPT = "where tenants' files are kept, or what their machines said"
+COPY = "copy it to a folder that only operators can write, such as /srv/images"
+
+
+def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | Remote:
+    """A source, to be closed (a context manager).
+
+    :param expected: the sha256 that it is to have; a URL needs one.
+    :param closed: folders and files that hold what is tenants', and from which nothing is imported.
+    """
+    path = _path_of(source, bool(expected))
+    # of a URL without a checksum it was refused
+    return Remote(source, str(expected)) if path is None else Local(path, closed)
+
+
+def mistakes(source: str, checksum: str | None) -> Iterator[BadInput]:
+    """What is wrong with a source and its checksum, as far as it is seen without opening the one or asking anybody."""
+    try:
+        checksum_of(checksum)
+    except BadInput as error:
+        yield error
+    try:
+        path = _path_of(source, checksum is not None)
+        if path is not None and not os.path.exists(path):
+            yield _missing(path)
+    except BadInput as error:
+        yield error
+
+
+def _path_of(source: str, has_checksum: bool) -> str | None:
+    """The path on this node that a source names; None for a web server's."""
+    if "://" not in source:
+        return source
+    if not has_checksum:
+        raise BadInput("needs a checksum", source, "give checksum: sha256:… of the archive")
+    try:
+        parts = urllib.parse.urlsplit(source)
+    except ValueError as error:
+        raise BadInput(f"is no URL ({error})", source, "check how it is written") from error
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return urllib.parse.unquote(parts.path)
+    if parts.scheme not in SCHEMES:
+        raise BadInput("is no address that images are fetched from", source, "give a path, or a http or https URL")
+    return None
+
+
+def _missing(path: str) -> BadInput:
+    return BadInput(f"no such file or folder on {THIS_NODE}", path, "copy it there, or give a URL with its checksum")
+
+
+class Local:
+    """A tar or folder on this node. It is hashed, and then unpacked or copied, by the one descriptor."""
+
+    def __init__(self, path: str, closed: Iterable[str] = ()) -> None:
+        self.path = path
+        try:
+            # else a named pipe would wait for a writer
+            self.file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+        except (OSError, ValueError) as error:
+            raise BadInput(f"cannot be read ({error})", path, "check the path") from error
+        try:
+            kind = os.fstat(self.file).st_mode
+            if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+                raise BadInput("is neither a file nor a folder", path, "give a tar or a folder")
+            self.is_folder = stat.S_ISDIR(kind)
+            _must_be_ours(path, place_of(self.file), closed)
+            self.content = self._hash()
+        except BaseException:
+            os.close(self.file)
+            raise
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self.file)
+
+    def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
+        """Have its content in an empty folder."""
+        if self.is_folder:
+            copy_folder(self.file, folder, room, lambda done: say(f"{done >> 20} MiB copied"))
+            now = folder_hash(folder)
+        else:
+            _unpack(self.file, self.path, folder, room, say)
+            now = self._hash()
+        if now != self.content:
+            raise BadInput("changed while it was imported", self.path, "import it again when nothing writes to it")
+
+    def _hash(self) -> str:
+        return folder_hash(self.file) if self.is_folder else file_hash(self.file, self.path)
+
+
+class Remote:
+    """A tar that a web server has; what its content must be is known before it is fetched."""
+
+    def __init__(self, url: str, expected: str) -> None:
+        self.url, self.content = url, expected
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
+        """Fetch it to a file beside the folder and have its content in the folder."""
+        download = f"{folder}.archive"
+        try:
+            _download(self.url, download, self.content, say, deadline)
+            with open(download, "rb") as file:
+                _unpack(file.fileno(), self.url, folder, room, say)
+        finally:
+            if os.path.lexists(download):
+                os.unlink(download)
+
+
+def _must_be_ours(path: str, place: Place, closed: Iterable[str]) -> None:
+    """Refused where what is at `place`, or something below it, may be a tenant's."""
+    inside = os.path.join(os.path.realpath(path), "")
+    for folder in closed:
+        if os.path.realpath(folder).startswith(inside):  # also where it is a file system of its own
+            raise Refused(f"holds {folder}, {KEPT}", path, COPY)
+        for theirs in places_below(folder):
+            if place.is_in(theirs):
+                what = f"lies in {folder}, {KEPT}"
+                raise Refused(what, path, COPY)
+            if theirs.is_in(place):
+                raise Refused(f"holds {folder}, {KEPT}", path, COPY)
+
+
+def _unpack(archive: int, name: str, folder: str, room: int, say: Callable[[str], None]) -> None:
+    try:
+        unpack(archive, folder, room, lambda done: say(f"{done >> 20} MiB unpacked"))
+    except HeteroError as error:
+        raise type(error)(error.what, name, error.remedy, **error.facts) from error
+
+
+def _download(url: str, path: str, expected: str, say: Callable[[str], None], deadline: Deadline) -> None:
+    # Here, for every module that knows images would load them: a seventh of its start. They are Python's own, and so
+    # still there for a worker whose module's files are gone (core/background.py).
+    import http.client
+    import urllib.request
+
+    digest = hashlib.sha256()
+    size = 0
+    opener = urllib.request.build_opener()
+    try:
+        with opener.open(url, timeout=min(30.0, max(0.1, deadline.left))) as answer, open(path, "wb") as file:
+            chunk = answer.read(CHUNK)
+            while chunk:
+                if deadline.passed:
+                    what = f"not fetched within {deadline.seconds:g} s ({size >> 20} MiB came)"
+                    raise TimedOut(what, url, "raise timeout")
+                digest.update(chunk)
+                file.write(chunk)
+                if (size + len(chunk)) >> 26 > size >> 26:
+                    say(f"{(size + len(chunk)) >> 20} MiB fetched")
+                size += len(chunk)
+                chunk = answer.read(CHUNK)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise HeteroError(
+            f"cannot be fetched ({error})", url, f"check the URL from {THIS_NODE}, and its disk"
+        ) from error
+    if digest.hexdigest() != expected:
+        what = f"came with sha256 {digest.hexdigest()} ({size} bytes), not {expected}"
+        raise BadInput(what, url, "check the checksum, or fetch again")

@@ -1,0 +1,397 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The proxy's images: each imported once, checked, kept read-only under its hash, and found by name.
+
+Knows what an image consists of and makes an import all or nothing. How a board's root is made from one is for
+roots/roots.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator
+
+from ..core.command import command
+from ..core.deadline import Deadline
+from ..core.errors import BadInput, HeteroError, Refused, TimedOut
+from ..core.plays import play
+from ..files.file_system import pack
+from ..files.mounts import mounts_below, unmount
+from ..files.removal import remove_tree
+from ..files.whole_file import write_whole
+from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
+from .content import about_of, check_content, damage, note_sizes
+from .image_root import FILE, FOLDER, POINT, is_whole
+from .room import Room
+from .sources import Local, Remote, opened
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
+
+#: Called with what is done just now, in words.
+Say = Callable[[str], None]
+
+#: Bytes of the store's file system that an import leaves free: the state database may lie on it too.
+KEEP_FREE = 256 << 20
+#: Unpacking and a slow download; a caller with a deadline of its own gives it.
+IMPORT_TIME = 1800.0
+#: What a killed import or removal leaves in the store, and nobody else.
+LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
+#: Entries of the store that are neither an image nor anybody else's.
+OWN = ("names", ".lock", "lost+found")
+MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
+#: The number of an image that is being taken out, where one that is taken in has its process's.
+OUT = 0
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in the store. `kernel` and `initrd` (None where there is none), `root` (None: a RAM image) are paths.
+
+    :param folder: all of it.
+    :param root: its files, which on a proxy have to be mounted there first (image_root.root_of).
+    :param console_key: a RAM image that makes its ssh host key itself and says it on its console.
+    """
+
+    hash: str
+    name: str
+    arch: str
+    cmdline: str
+    kernel: str | None
+    initrd: str | None
+    root: str | None
+    folder: str = ""
+    console_key: bool = False
+
+    @property
+    def ram(self) -> bool:
+        """Whether all of it is in kernel and initrd: a system of the proxy's own, not for instances."""
+        return self.root is None
+
+
+class ImageStore:
+    """Images below a folder (root only, 0700): <sha256>/ and names/<name>.
+
+    :param kernels: whether the images are for boards: each has a kernel, and its files on a file system of their own,
+        which boards may read all of. Those for containers and guests have them in a folder, which is copied.
+    :param closed: folders and files that hold what is tenants', and from which nothing is imported.
+    """
+
+    def __init__(self, folder: str, kernels: bool = True, closed: Iterable[str] = ()) -> None:
+        self.folder = folder
+        self.kernels = kernels
+        self.closed = tuple(closed)
+
+    def names(self) -> dict[str, str]:
+        """{name: hash} of all images."""
+        folder = os.path.join(self.folder, "names")
+        if not os.path.isdir(folder):
+            return {}
+        found = {name: self._read_name(name) for name in sorted(os.listdir(folder)) if NAME.fullmatch(name)}
+        return {name: hash for name, hash in found.items() if hash}
+
+    def get(self, name: str) -> Image:
+        """The image of that name, or of that hash; BadInput lists the names there are."""
+        hash = name if HASH.fullmatch(name) else NAME.fullmatch(name) and self._read_name(name)
+        if not hash or not os.path.isdir(self._path(hash)):
+            known = ", ".join(self.names()) or "none"
+            raise BadInput(f"no such image in the store (known: {known})", name, f"give one of these; {IMPORT}")
+        return self._image(hash, name)
+
+    def import_image(
+        self,
+        source: str,
+        name: str,
+        checksum: str | None = None,
+        arch: str | None = None,
+        change: Change | None = None,
+        progress: Say | None = None,
+        deadline: Deadline | None = None,
+        replace: bool = False,
+    ) -> Image | None:
+        """Take an image into the store under a name; one whose hash is there already, and whole, is only named.
+
+        :param source: tar, folder, or http, https or file URL; a URL needs `checksum` ("sha256:…").
+        :param replace: whether a name that stands for another image is to stand for this one from now on.
+        :param arch: overrides the archive's image.json; this makes another image of the same archive.
+        :param change: a Change; in its check mode nothing is fetched or written.
+        :param progress: called with a text, now and then.
+        :returns: the Image, or None where check mode cannot show what is not there yet.
+        """
+        deadline = deadline or Deadline(IMPORT_TIME)
+        say = progress or (lambda text: None)
+        valid_image(name)
+        expected = checksum_of(checksum)
+        with opened(source, expected, self.closed) as found:
+            if expected and found.content != expected:
+                what = f"has sha256 {found.content}, not {expected}"
+                raise BadInput(what, source, "check the file, or the checksum")
+            hash = _image_hash(found.content, arch)
+            before = self._may_stand_for(name, hash, replace)
+            stored = before is not None and self.damage(before) is None
+            after = {"hash": hash, "stored": True}
+            changed = change is None or change.note(f"image {name}", {"hash": before, "stored": stored}, after)
+            if changed:
+                self._may_be_taken_in(hash, name)
+            if change is not None and change.check:
+                return None if self.damage(hash) else self._image(hash, name)
+            if changed:
+                with _writing(self.folder), self._locked(deadline, say):
+                    # somebody else may have imported one of that name meanwhile
+                    self._may_stand_for(name, hash, replace)
+                    if self.damage(hash):
+                        self._may_be_taken_in(hash, name)
+                        self._take_in(found, hash, source, arch, say, deadline)
+                    self._write_name(name, hash)
+        return self.get(name)
+
+    def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
+        """The hash that a name stands for, or None; Refused where that is another and must stay."""
+        before, path = self._read_name(name), self._name_path(name)
+        if before is None and os.path.lexists(path) and not os.path.isfile(path):
+            raise Refused(f"its name is taken: {path} is there, and is no file", name, "see whose it is; move it away")
+        if before not in (None, hash) and not replace:
+            what = f"stands for image {before[:12]} in the store, and this is {hash[:12]}"
+            raise Refused(
+                what, name, "give this one a name of its own, or add -e replace=true (in a task: replace: true)"
+            )
+        return before
+
+    def _may_be_taken_in(self, hash: str, name: str) -> None:
+        """Refused where something else has an image's place, or its files would be replaced below what runs of them."""
+        there = self._path(hash)
+        if os.path.lexists(there) and (os.path.islink(there) or not os.path.isdir(there)):
+            raise Refused(
+                f"its place is taken: {there} is there, and is no image", name, "see whose it is; move it away"
+            )
+        if self._root_stays(hash):
+            return
+        by = self.mounted(hash)
+        if by:
+            what = f"is damaged ({self.damage(hash)}), and {', '.join(by)} is made of it"
+            raise Refused(what, f"image {name}", "terminate or rebuild what runs it, then import it again")
+
+    def _root_stays(self, hash: str) -> bool:
+        """Whether what roots on this proxy lie over is whole: they fit to no other, were it of the same archive."""
+        older, file = (os.path.join(self._path(hash), name) for name in (FOLDER, FILE))
+        return self.kernels and (os.path.isdir(older) or is_whole(file))
+
+    # ---- taking in
+
+    def _take_in(
+        self, found: Local | Remote, hash: str, source: str, arch: str | None, say: Say, deadline: Deadline
+    ) -> None:
+        folder = self._path(f"{hash}.tmp.{os.getpid()}")
+        room = self._room()
+        try:
+            os.mkdir(folder, 0o700)
+            found.put(folder, room, say, deadline)
+            check_content(folder, source, arch, self.kernels)
+            if self.kernels and os.path.isdir(os.path.join(folder, FOLDER)):
+                say("packing its files")
+                pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE))
+                remove_tree(os.path.join(folder, FOLDER), deadline)
+            note_sizes(folder)
+            os.chmod(folder, 0o555)
+            command(["sync", "-f", folder], folder, "check the disk", timeout=max(1.0, deadline.left))
+            self._put_in_place(folder, hash, deadline)
+        except (HeteroError, OSError) as error:
+            why = self._without_room(error, source, room)
+            if why is None:
+                raise
+            raise why from error
+        finally:
+            # what cannot be removed now is so by the next import, and what failed before is the error
+            with suppress(HeteroError):
+                remove_tree(folder)
+
+    def _put_in_place(self, folder: str, hash: str, deadline: Deadline) -> None:
+        """Have a whole image under its hash; of a damaged one that is there the root stays where it is whole."""
+        there = self._path(hash)
+        if not os.path.lexists(there):
+            os.rename(folder, there)
+        elif not self._root_stays(hash):
+            out = self._set_aside(hash)
+            os.rename(folder, there)
+            remove_tree(out, deadline)
+        else:
+            # killed in between, it is damaged still: image.json comes last
+            for name in sorted(set(os.listdir(folder)) - {FILE}, key="image.json".__eq__):
+                path = os.path.join(there, name)
+                if os.path.isdir(path):
+                    remove_tree(path, deadline)
+                os.replace(os.path.join(folder, name), path)
+            note_sizes(there)
+
+    def _without_room(self, error: HeteroError | OSError, source: str, room: int) -> HeteroError | None:
+        """The error of an image for which there was no room, with the store and its room; None of another error."""
+        if isinstance(error, BadInput) and "room" in error.facts:
+            return BadInput(f"{error.what} in {self.folder}", error.thing, error.remedy, **error.facts)
+        if os.strerror(errno.ENOSPC) in str(error):
+            what = f"did not fit into {self.folder}: its disk is full, and had room for {room >> 20} MiB before"
+            return HeteroError(what, source, "see who fills it, make room there, then import it again")
+        return None
+
+    def _room(self) -> int:
+        there = os.statvfs(self.folder)
+        free = there.f_bavail * there.f_frsize - KEEP_FREE
+        # What roots are promised stays theirs, unless more is promised than there is.
+        promised = Room(os.path.dirname(self.folder)).open_promise if self.kernels else 0
+        room = max(0, free - promised if promised <= free else free)
+        # The files lie there twice while they are packed.
+        return room // 2 if self.kernels else room
+
+    @contextmanager
+    def _locked(self, deadline: Deadline, say: Say) -> Iterator[None]:
+        """One import at a time. What lies there unfinished was left by a killed one: only the holder makes such."""
+        os.makedirs(os.path.join(self.folder, "names"), mode=0o700, exist_ok=True)
+        os.chmod(self.folder, 0o700)
+        lock = os.open(self._path(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _take(lock, self.folder, deadline, say)
+            for entry in os.listdir(self.folder):
+                if LEFT.fullmatch(entry):
+                    self._unmount(self._path(entry))
+                    remove_tree(self._path(entry), deadline)
+            yield
+        finally:
+            os.close(lock)
+
+    # ---- taking out
+
+    @contextmanager
+    def kept_still(self, check: bool, deadline: Deadline) -> Iterator[None]:
+        """Nobody imports or removes an image in the block; a dry run only looks."""
+        if check or not os.path.isdir(self.folder):
+            yield
+            return
+        with _writing(self.folder), self._locked(deadline, lambda text: None):
+            yield
+
+    def forget(self, name: str, hash: str | None, deadline: Deadline) -> None:
+        """Remove a name, and the image of that hash where one is given. The caller has seen that nobody uses it."""
+        # In this order: killed anywhere, the image is there as a whole or gone, and a name that is left can be removed.
+        out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
+        if HASH.fullmatch(name) is None:
+            os.unlink(self._name_path(name))
+        if out is not None:
+            remove_tree(out, deadline)
+
+    def _set_aside(self, hash: str) -> str:
+        """Have an image be none any more; the folder that is left to be removed."""
+        out = self._path(f"{hash}.tmp.{OUT}")
+        self._unmount(self._path(hash))
+        os.rename(self._path(hash), out)
+        return out
+
+    def _unmount(self, folder: str) -> None:
+        """Unmount what is mounted in a folder of the store, which is its own."""
+        for point in sorted(mounts_below(folder), reverse=True):
+            number = unmount(point)
+            if number:
+                what = f"cannot be unmounted ({os.strerror(number)})"
+                raise HeteroError(what, point, "see who uses it: fuser -vm")
+
+    # ---- what is there
+
+    def hashes(self) -> list[str]:
+        """Hashes of all images, also of those that no name stands for any more."""
+        entries = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(entry for entry in entries if HASH.fullmatch(entry) and os.path.isdir(self._path(entry)))
+
+    def damage(self, hash: str) -> str | None:
+        """Why the image of a hash is not whole, also where there is none; None where it is."""
+        return damage(self._path(hash), self.kernels)
+
+    def mounted(self, hash: str) -> list[str]:
+        """What is mounted elsewhere of what lies in an image, in words: roots."""
+        own, found = self._path(hash), []
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+            for line in table:
+                point = line.split()[4]
+                if own in line and not point.startswith(os.path.join(self.folder, "")):
+                    found.append(f"what is mounted at {point}")
+        return found
+
+    def path_of(self, hash: str) -> str:
+        """The folder of an image."""
+        return self._path(hash)
+
+    def _name_path(self, name: str) -> str:
+        return os.path.join(self.folder, "names", name)
+
+    def _path(self, entry: str) -> str:
+        return os.path.join(self.folder, entry)
+
+    def _read_name(self, name: str) -> str | None:
+        try:
+            with open(self._name_path(name), encoding="ascii", opener=_at_once) as file:
+                hash = file.read(65).strip()
+        except (OSError, UnicodeDecodeError):
+            return None  # removing.foreign says it
+        return hash if HASH.fullmatch(hash) else None
+
+    def _write_name(self, name: str, hash: str) -> None:
+        write_whole(self._name_path(name), f"{hash}\n")
+
+    def _image(self, hash: str, name: str) -> Image:
+        folder = self._path(hash)
+        try:
+            about = about_of(folder, folder)
+        except BadInput as error:
+            raise BadInput(f"is damaged ({error.what})", f"image {name}", MEND) from error
+        kernel, initrd = (os.path.join(folder, name) for name in ("kernel", "initrd"))
+        return Image(
+            hash=hash,
+            name=name,
+            arch=about["arch"],
+            cmdline=about.get("cmdline", ""),
+            kernel=kernel if os.path.exists(kernel) else None,
+            initrd=initrd if os.path.exists(initrd) else None,
+            root=None if about.get("ram") else os.path.join(folder, POINT if self.kernels else FOLDER),
+            folder=folder,
+            console_key=about.get("console_key", False),
+        )
+
+
+def _at_once(path: str, flags: int) -> int:
+    """A named pipe would wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+@contextmanager
+def _writing(folder: str) -> Iterator[None]:
+    """Errors of the store's file system as errors that name the store."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error})"
+        raise HeteroError(what, folder, "check space and permissions there") from error
+
+
+def _image_hash(content: str, arch: str | None) -> str:
+    """An image is its archive and what was said over its image.json."""
+    return content if arch is None else hashlib.sha256(f"{content}\narch={arch}".encode()).hexdigest()
+
+
+def _take(lock: int, folder: str, deadline: Deadline, say: Say) -> None:
+    told = False
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if deadline.passed:
+                what = f"another import still runs after {deadline.seconds:g} s"
+                raise TimedOut(what, folder, "wait for it, or raise timeout") from error
+        if not told:
+            say("waiting for another import")
+            told = True
+        deadline.nap()

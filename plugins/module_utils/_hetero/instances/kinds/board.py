@@ -1,0 +1,337 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each verb on the boards of a request as one call: which steps it takes, in which order, and what ends it.
+
+A step is what a module of its own does as well (board_claim, board_image, tilera_boot, board_wipe). Killed anywhere and
+run again, a verb goes on: each step looks at what is there first.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+
+from ...boards.disk import wipes
+from ...boards.evidence.unclaimed_instances import refuse_unclaimed
+from ...boards.image import board_images, rebuilds
+from ...boards.records.proxy import Proxy
+from ...boards.verbs import lifecycle
+from ...boards.work import board_claims, board_leases
+from ...boards.work.each_board import board_of, claims_of, must_own
+from ...boards.work.info import claim_fields
+from ...boards.work.steps import Steps
+from ...claims.lost_database import listed
+from ...core import job
+from ...core.changes import Change
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError, Refused
+from ...core.plays import play
+from ...drivers.boot.blame import BOARD, IMAGE
+from ...images.choice import image_store
+from ...site.board_states import ERROR
+from ...site.image_names import valid_image
+from ...site.instance import valid_instance
+from ...site.owners import is_of, must_be_made, names_of
+
+#: Seconds for making roots, and for waiting until another verb lets go of a board meanwhile.
+IMAGE_TIME = 1800.0
+#: Seconds to wait for another verb on a board whose claim is changed or ended.
+CLAIM_TIME = 30.0
+
+
+def work(params, check):
+    """Do what `state` says; the module's result."""
+    actor = f"{params['owner'] or 'instance'} pid {os.getpid()}"
+    with Proxy(params, actor, create=not check) as proxy:
+        request = Request(proxy, params, check)
+        try:
+            VERBS[params["state"]](request)
+        except HeteroError as error:
+            request.steps.broke_off(error)
+        if params["state"] == "running" and params["flavor"] and not check:
+            request.say_what_stays()
+        return request.steps.result
+
+
+def in_background(module):
+    """The same, by a process that is followed by what it writes down of the request's instances."""
+    params = module.params
+
+    def prepare():
+        with Proxy(params) as proxy:
+            request = Request(proxy, params, False)
+            names = sorted({claim.instance for claim in request.claims} | set(request.names))
+            newest = max((event.id for event in proxy.store.newest_events(None, 1)), default=0)
+            follow = dict(state_db=params["state_db"], instances=names, after=newest, limit=request.limit)
+            return proxy.config["run_folder"], follow
+
+    job.in_background(module, prepare, lambda: work(params, False))
+
+
+class Request:
+    """What is asked for of one request's boards, and what came of its steps so far.
+
+    :param params: the module's arguments.
+    """
+
+    def __init__(self, proxy, params, check):
+        self.proxy, self.params, self.check = proxy, params, check
+        self.name = valid_instance(params["instance"])
+        self.created = tuple(params["created"])
+        self.steps = Steps()
+        self.rebuilt: list = []
+
+    @property
+    def names(self):
+        """The instances that it has or is to have."""
+        return names_of(self.name, max(1, min(self.params["count"], board_claims.MOST)), self.params["numbers"])
+
+    @property
+    def claims(self):
+        """The request's claims, of those numbers that are asked for."""
+        return [claim for claim in self.proxy.store.claims() if is_of(vars(claim), self.name, self.params["numbers"])]
+
+    def found(self):
+        """Its claims, as board_claim returns them. :raises Refused: what was looked up was given back since."""
+        # of a smaller count than before, the others stay as they are
+        store, claims = self.proxy.store, [claim for claim in self.claims if claim.instance in self.names]
+        gone = len(self.created) - len(claims)  # it is told one time a claim, or one for all
+        if not claims or gone > 0:
+            whose = f"{gone} of its {len(self.created)} instances were" if claims else "was"
+            raise Refused(f"{whose} given back meanwhile", self.name, "ask for it anew")
+        for claim in claims:
+            must_be_made(claim, self.created)
+        boards = self.proxy.boards
+        return [claim_fields(boards.get(one.board), store.record(one.board), ran=store.has_run(one)) for one in claims]
+
+    def ids(self):
+        """The boards of its claims, which no step takes for others of the name from now on.
+
+        :raises Refused: there is none, or one is another owner's, or is not in the boards file.
+        """
+        return [board_of(self.proxy, claim).id for claim in self.own_claims()]
+
+    def own_claims(self):
+        """Its claims, whatever the boards file names; refused likewise."""
+        claims = claims_of(self.proxy, self.name, self.params["numbers"])
+        for claim in claims:
+            must_own(claim, self.params["owner"])
+        self.created = self.created or tuple(claim.created for claim in claims)
+        return claims
+
+    @property
+    def options(self):
+        """lifecycle.Options of all its steps."""
+        names = ("how", "soft_timeout", "timeout")
+        return lifecycle.Options(
+            check=self.check,
+            instance=self.name,
+            created=self.created,
+            rebuilt=tuple(self.rebuilt),
+            **{name: self.params[name] for name in names},
+        )
+
+    @property
+    def attempts(self):
+        """Boards that are tried; one at least."""
+        return max(1, self.params["attempts"])
+
+    @property
+    def limit(self):
+        """The longest that a verb can take (seconds)."""
+        boots = self.attempts * (2 * self.options.limit_with_disk + IMAGE_TIME)
+        return boots + (wipes.Wish().limit if self.params["state"] in ("running", "absent") else 0.0)
+
+    # ---- steps; each is True where it did not fail
+
+    def claim(self, move=False):
+        """Claim what is asked for, or find it claimed; the claims as board_claim returns them."""
+        given = {name: self.params[name] for name in board_claims.Wish.__dataclass_fields__ if name in self.params}
+        given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
+        change = Change(self.check)
+        with change.step("claim"):
+            result = board_claims.present(self.proxy, board_claims.Wish(self.name, **given), change)
+        # of a dry run that looks for what another one would have claimed it was said before, with its lease
+        again = dict(lines=[], seconds=change.seconds) if self.check and self.created else change.result
+        self.steps.took(dict(result, **again), "claim")
+        return result["boards"]
+
+    def make_ready(self, ids, **given):
+        image = self.params["image"]
+        found = image_store(self.proxy).get(valid_image(image)) if image else None
+        change, deadline = Change(self.check), Deadline(IMAGE_TIME)
+        words = (found, self.params["ssh_public_key"], change, deadline, [], self.name)
+        more = dict(given, rebuilt=self.rebuilt, created=self.created)
+        return self.steps.took(board_images.present(self.proxy, ids, *words, **more), "image")
+
+    def boot(self, ids, **given):
+        return self.steps.took(lifecycle.start(self.proxy, ids, replace(self.options, **given)), "boot")
+
+    def bring_up(self, ids, **given):
+        """What it boots from, as its claims have it, then power and ssh."""
+        return self.make_ready(ids) and self.boot(ids, **given)
+
+    def stop(self, ids, **given):
+        return self.steps.took(lifecycle.stop(self.proxy, ids, replace(self.options, **given)), "stop")
+
+    def remove(self, ids, never_ran=False):
+        change, deadline = Change(self.check), Deadline(IMAGE_TIME)
+        result = board_images.absent(self.proxy, ids, change, deadline, self.name, self.created, never_ran)
+        return self.steps.took(result, "remove")
+
+    def wipe(self, ids, never_ran=False):
+        wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
+        options = replace(self.options, never_ran=never_ran)
+        return self.steps.took(wipes.wipe(self.proxy, ids, wish, options), "wipe")
+
+    def give_back(self, left):
+        """End the claims on all boards but those that are `left`."""
+        change = Change(self.check)
+        with change.step("claim"):
+            words = (self.params["owner"], None, Deadline(CLAIM_TIME), change, self.params["numbers"], self.created)
+            result = board_claims.absent(self.proxy, self.name, *words, left, on=True)
+        return self.steps.took(dict(result, **change.result), "release")
+
+    def end(self, ids, never_ran=False, left=()):
+        """From whoever has the boards to nobody; what fails stays claimed, and the next try goes on there.
+
+        :param left: boards of the request that stay claimed as they are.
+        """
+        failed: list = []
+        for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {})):
+            step(ids, never_ran=never_ran, **words)
+            ids = [board["board"] for board in self.steps.boards if not board["failed"]]
+            failed += [board for board in self.steps.boards if board["failed"]]
+        self.give_back([*left, *(board["board"] for board in failed)])
+        self.steps.boards = sorted([*failed, *self.steps.boards], key=lambda board: board["board"])
+
+    def take_back(self, ids):
+        """What was to run on the boards is not sound: they go back, and the verb fails all the same.
+
+        One that is at fault itself stays out of use; who claimed it meanwhile finds that out. Where it was found so
+        before any power was switched for it, somebody may be at work there: it is left as it is, claimed.
+        """
+        store = self.proxy.store
+        at_fault = {id: record for id, record in store.records(ids).items() if record.state == ERROR}
+        left = [id for id, record in at_fault.items() if record.claim and not store.had_power(record.claim)]
+        self.end([id for id in ids if id not in left], never_ran=True, left=left)
+        if self.check:
+            return
+        kept = {id: record.note for id, record in at_fault.items() if store.keep_out(id, record.note)}
+        said = [board_claims.line(self.name, f"board{id}", "error", f"kept out of use: {kept[id]}") for id in kept]
+        self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
+
+    def say_what_stays(self):
+        """Who asked, and got it not, is told which boards are his all the same, and what he may type."""
+        if not self.steps.failure:
+            return
+        with suppress(HeteroError):  # what went wrong first is told in any case
+            held = [claim for claim in self.claims if claim.instance in self.names]
+            held = [claim for claim in held if claim.owner == self.params["owner"]]
+            end = play("terminate_instance", instance=self.name)
+            if held and end not in self.steps.failure["msg"]:
+                boards = listed([f"{claim.instance} on board{claim.board}" for claim in held])
+                stay = "stay" if held[1:] else "stays"
+                again = f"ask for {self.name} again once that is mended"
+                self.steps.add(f"{boards} {stay} claimed: {again}, or {end} ends it")
+
+
+def present(request):
+    request.claim()
+
+
+def running(request):
+    """Bring up what was claimed; what is not claimed yet is, where there is a flavor."""
+    if not request.params["flavor"]:
+        request.bring_up(request.ids())
+        return
+    claims = request.found() if request.created and not request.check else request.claim()
+    request.created = tuple(claim["created"] for claim in claims)
+    for left in reversed(range(request.attempts)):
+        if not _tried(request, claims, last=not left):
+            break
+        if not request.check:
+            request.found()  # what was ended meanwhile gets no other board
+        claims = request.claim(move=True)
+        request.steps.mend()
+        request.created = tuple(claim["created"] for claim in claims)
+
+
+def _tried(request, claims, last):
+    """One try to bring claimed boards up; True where another board is to be tried."""
+    ids, steps = [claim["board"] for claim in claims], request.steps
+    sound = [claim["board"] for claim in claims if claim["state"] != ERROR]
+    source = request.params["boot_source"]
+    if not request.make_ready(sound, boot_source=source, flavor=request.params["flavor"]):
+        if not request.check and not any(claim["image_hash"] or claim["ran"] for claim in claims):
+            request.take_back(ids)
+        return False
+    if request.boot(ids, boot_source=source, image=request.params["image"]):
+        return False
+    if steps.blame == IMAGE:
+        request.take_back(ids)
+    elif steps.blame == BOARD and not last and request.params["board"] is None:
+        blamed = [board["board"] for board in steps.boards if board["blame"] == BOARD]
+        # A root from before, on a board that has power and by the database never had it: that may be an older copy.
+        before = {claim["board"] for claim in claims if claim["image_hash"]}
+        known = request.proxy.store.records(before.intersection(blamed))
+        if not all(record.claim and request.proxy.store.had_power(record.claim) for record in known.values()):
+            return False
+        return request.remove(blamed, never_ran=True)
+    return False
+
+
+def stopped(request):
+    request.stop(request.ids(), keep=True)
+
+
+def rebooted(request):
+    ids = request.ids()
+    request.steps.took(lifecycle.reboot(request.proxy, ids, request.options), "boot")
+
+
+def rebuilt(request):
+    """Another image or key: written down, then the old root goes and the new one boots."""
+    params, change, ids = request.params, Change(request.check), request.ids()
+    wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
+    # a play that was killed has left its verb running: this one goes on where that one ends
+    words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
+    result = rebuilds.rebuild(request.proxy, *words)
+    if not request.steps.took(result, "rebuild"):
+        ids = result["to_rebuild"]  # one that is refused does not keep the others from what was written down of them
+    if not ids:
+        return
+    request.rebuilt = result["to_rebuild"] if request.check else []
+    image = params["image"] if request.rebuilt else None
+    if not result["to_rebuild"] or request.stop(result["to_rebuild"]):
+        if not request.rebuilt:
+            request.params = dict(params, image=None, ssh_public_key=None)  # what the claim names now
+        request.bring_up(ids, image=image)
+
+
+def extended(request):
+    params, change = request.params, Change(request.check)
+    words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME), params["numbers"])
+    request.steps.took(board_leases.extend(request.proxy, request.name, *words), "lease")
+
+
+def absent(request):
+    if request.claims:
+        # One whose board the boards file does not name is said at the end, and the others' boards are free by then.
+        ids = [claim.board for claim in request.own_claims() if claim.board in request.proxy.boards]
+        request.end(ids, never_ran=request.params["never_ran"])
+    else:
+        request.steps.took(dict(boards=[], lines=refuse_unclaimed(request.proxy, request.name)), "release")
+
+
+VERBS = dict(
+    present=present,
+    running=running,
+    stopped=stopped,
+    rebooted=rebooted,
+    rebuilt=rebuilt,
+    extended=extended,
+    absent=absent,
+)

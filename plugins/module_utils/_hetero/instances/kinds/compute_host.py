@@ -1,0 +1,101 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs of module `instance` on containers and guests: the claim that comes before a verb, and how one is followed.
+
+The claim is compute_host/host_claims.py's, what a verb does is compute_host/lifecycle.py's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+
+from ...claims.host.config import SET_UP, state_db
+from ...compute_host import lifecycle
+from ...compute_host.host import Host
+from ...compute_host.host_claims import MOST, Wish, line, present
+from ...core import job
+from ...core.changes import Change
+from ...core.errors import BadInput
+from ...site.image_names import is_source
+from ...site.instance import must_be_soft_timeout
+from ...site.kinds import CONTAINER, GUEST, KINDS
+from ...site.owners import names_of
+
+#: Kind → what check mode says of one that is not there yet; {image} is its image.
+PLANNED = {
+    CONTAINER.name: "root would be made from {image}, container started, its GPUs opened",
+    GUEST.name: "disk would be made from {image}, guest started with its devices",
+}
+#: What a verb may take beyond the timeout of each instance: an image that is taken in (images/store.py; seconds).
+BESIDES = 1800.0
+VERBS = {
+    "running": lifecycle.running,
+    "stopped": lifecycle.stopped,
+    "rebooted": lifecycle.rebooted,
+    "rebuilt": lifecycle.rebuilt,
+    "extended": lifecycle.extended,
+    "absent": lifecycle.absent,
+}
+
+
+def work(params, check):
+    """Claim where that is asked for, then do what `state` says; returns the module's result."""
+    kind, planned = KINDS[params["kind"]].section, PLANNED[params["kind"]]
+    change = Change(check)
+    actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
+    with Host(params["config"], actor, create=not check) as host:
+        claimed = {"lines": []}
+        found = params["created"] and not check  # a play has claimed it before
+        if params["flavor"] and params["state"] in ("present", "running") and not found:
+            with change.step("claim"):
+                claimed = present(host, _wish(params, host.config[kind], kind), change)
+        # What a dry run only would have claimed is not there to be looked at.
+        if params["state"] == "present" or (check and claimed.get("new")):
+            if params["state"] == "running":
+                new = claimed["instances"]
+                claimed["lines"] += [line(one["instance"], host.name, planned.format(**one)) for one in new]
+            # of one that looks for what another one would have claimed, the claim was told before, with its lease
+            again = dict(diff=[]) if params["created"] else {}
+            return dict(claimed, **{**change.result, **again})
+        options = _options(params)
+        if params["flavor"] and params["state"] == "running":
+            options = replace(options, names=tuple(_wish(params, host.config[kind], kind).instances))
+        done = VERBS[params["state"]](host, params["instance"], options, change)
+        return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+
+
+def in_background(module):
+    """The same, by a process that is followed by what it writes down of the request's instances."""
+    params = module.params
+    request = params["instance"]
+
+    def prepare():
+        with Host(params["config"]) as host:
+            there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
+            names = sorted({*there, *names_of(request, min(params["count"], MOST))})
+            newest = [event.id for event in host.store.newest_events(None, 1)]
+            follow = dict(state_db=state_db(host.config), instances=names, node=host.name, after=max(newest, default=0))
+            return host.config["run_folder"], dict(follow, limit=BESIDES + params["timeout"] * len(names))
+
+    job.in_background(module, prepare, lambda: work(params, False))
+
+
+def _options(params):
+    must_be_soft_timeout(params["soft_timeout"])
+    return lifecycle.Options(**{one.name: params[one.name] for one in fields(lifecycle.Options) if one.name in params})
+
+
+def _wish(params, config, kind):
+    given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
+    given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
+    return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(config)))
+
+
+def _default_image(config):
+    name = config["default_image"] or ""
+    if is_source(name):
+        what = f"default_image is {name!r}, and requests give images by name"
+        raise BadInput(what, "host.json", f"{SET_UP}, which imports it")
+    return name

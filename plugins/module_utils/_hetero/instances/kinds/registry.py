@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who does the verbs of module `instance` on each kind (site/kinds.py), and which kind a call means.
+
+A kind's file is imported when it is asked for: a proxy node needs nothing of libvirt, a host nothing of PDUs. Imports
+are written out because Ansible ships to a node only what is imported by name. A file has `work(params, check)` and
+`in_background(module)`.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any, Callable, Dict
+
+from ...core.errors import BadInput
+from ...core.this_node import THIS_NODE
+from ...site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, GUEST, KINDS, Kind
+
+
+def _boards() -> ModuleType:
+    from . import board
+
+    return board
+
+
+def _compute_host() -> ModuleType:
+    from . import compute_host
+
+    return compute_host
+
+
+#: Kind → the file that does its verbs.
+FILES: Dict[str, Callable[[], ModuleType]] = {
+    BOARD.name: _boards,
+    CONTAINER.name: _compute_host,
+    GUEST.name: _compute_host,
+}
+#: Where a node's configuration says what it is.
+PROXY, HOST = "/etc/hetero/proxy.json", "/etc/hetero/host.json"
+
+
+def kind_of(params: dict[str, Any]) -> ModuleType:
+    """The file of the kind that is meant; `kind` and `config` of the parameters are what they are by default.
+
+    :raises BadInput: an option is of another kind; or nothing says which is meant, on a machine that has two.
+    """
+    kind = KINDS[params["kind"]] if params["kind"] else _asked(params["flavor"]) or _of_the_node()
+    params["kind"] = kind.name
+    params["config"] = params["config"] or (HOST if kind.section else PROXY)
+    for other in KINDS.values():
+        if other is not kind and other.option and params[other.option] not in (None, []):
+            what = f"is of a {other.name}, and {params['instance']} is a {kind.name}"
+            raise BadInput(what, other.option, "leave it out")
+    return FILES[kind.name]()
+
+
+def _asked(flavor: dict[str, Any] | None) -> Kind | None:
+    """What a flavor asks for, which is a board where a node that has some is asked by one that names no hypervisor."""
+    words = str(((flavor or {}).get("extra_specs") or {}).get("hypervisor", "")).upper().split()
+    found = next((kind for word, kind in BY_HYPERVISOR.items() if word in words), None)
+    return found or (BOARD if flavor and os.path.exists(PROXY) else None)
+
+
+def _of_the_node() -> Kind:
+    there = [path for path in (PROXY, HOST) if os.path.exists(path)]
+    if len(there) > 1:
+        what = f"is not given, and {THIS_NODE} is a proxy node ({PROXY}) and an accelerator host ({HOST})"
+        raise BadInput(what, "kind", "say what is meant: kind board, container or guest")
+    return CONTAINER if there == [HOST] else BOARD

@@ -1,0 +1,28 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-backup`: a checked copy of the host's database. How one is made, core/backups.py knows.
+
+A database that this release cannot read is refused rather than copied.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ...claims.host.config import CONFIG, read_config, state_db
+from ...claims.host.store import Store
+from ...compute_host.lost_database import must_not_be_lost
+from ...core import backups
+
+VERB = "gpu-backup"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
+    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    config = read_config(parser.parse_args(arguments).config)
+    must_not_be_lost(config)
+    database = state_db(config)
+    Store(database, create=False).close()
+    return backups.say(database)

@@ -1,0 +1,30 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-facts`: this machine's GPUs as JSON, for /etc/ansible/facts.d; what is said, compute_host/gpu_facts.py
+knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ...claims.host.config import CONFIG
+from ...compute_host import gpu_facts
+from ...core.printable import printable_data
+
+VERB = "gpu-facts"
+
+
+def local_fact(config=CONFIG, paths=gpu_facts.HERE):
+    """The text of the local fact: the list that module gpu_facts sets as hetero_gpus."""
+    return json.dumps(printable_data(gpu_facts.look(config, paths=paths)["gpus"]), sort_keys=True)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="hetero gpu-facts", description="Print this machine's GPUs as JSON.")
+    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    sys.stdout.write(f"{local_fact(parser.parse_args(arguments).config)}\n")
+    return 0

@@ -1,0 +1,111 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero gpu-reap`: ends the containers and guests whose lease is over, as terminate does. Roles gpu_lxc and
+kvm_guests have a timer each, for their own kind.
+
+One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again; so does one
+whose lease is over only because the clock jumped (site/node_clock.py). Each is ended by a process of its own: what a
+tenant left, and nobody foresaw, keeps no other from its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ...claims.host.config import CONFIG
+from ...compute_host.host import Host
+from ...compute_host.lifecycle import KINDS, Options, absent
+from ...core.changes import Change
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from ...site import node_clock
+from ...site.instance import left
+
+VERB = "gpu-reap"
+#: Seconds for each instance: others' work on it, and its end by force.
+PATIENCE = 60.0
+#: Seconds for the process that ends one; each of its steps has a limit of its own, and is done long before.
+LONGEST = 3600.0
+#: What is done about a lease that is over by a clock which jumped.
+HOLD = node_clock.HOLD.format(verb=VERB)
+UNFORESEEN = "see the traceback in the journal: systemctl status hetero-gpu-reap (or hetero-guests-reap)"
+
+
+def over(host, kinds, now):
+    """Claims of these kinds whose lease is over at that time."""
+    return [
+        claim
+        for claim in host.store.claims()
+        if claim.kind in kinds and claim.expires is not None and claim.expires <= now
+    ]
+
+
+def reap(host, say, kinds=tuple(KINDS), only=None):
+    """End each instance of these kinds, or this one, whose lease is over; True where all of them could be ended."""
+    ended, now = True, node_clock.look(host.store, VERB).sure
+    for claim in over(host, kinds, now):
+        if only not in (None, claim.instance):
+            continue
+        result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
+        lease = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
+        there = host.store.claim_of(claim.instance)
+        gone = there is None or there.created != claim.created
+        if gone and result.get("failed"):
+            say(f"{lease}; ended by another meanwhile")
+        elif result.get("failed"):
+            say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
+            ended = False
+        elif gone:
+            host.store.event(claim.instance, VERB, f"{lease}; ended, its devices are free")
+            say(f"{lease}; ended, its devices are free")
+    return ended
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog=f"hetero {VERB}", description="End the instances whose lease is over, and free what they had."
+    )
+    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    parser.add_argument("--kind", choices=sorted(KINDS), help="only containers (lxc) or guests (kvm)")
+    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
+    options = parser.parse_args(arguments)
+    kinds = [options.kind] if options.kind else list(KINDS)
+    with Host(options.config, VERB, create=False) as host:
+        if options.clock_is_right:
+            node_clock.set_right(host.store.path)
+        clock = node_clock.look(host.store, VERB)
+        claims = over(host, kinds, clock.sure)
+        held = [claim for claim in over(host, kinds, clock.now) if claim not in claims]
+        late = clock.behind and any(claim.expires is not None for claim in host.store.claims())
+    for claim in held:
+        _say(f"{claim.instance} of {claim.owner}: its lease is over, but {clock.fault}: {HOLD}")
+    if late:
+        _say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+    node_clock.keep(clock, _say)
+    ended = [_apart(options.config, claim) for claim in claims]
+    return 0 if all(ended) and not held and not late else 1
+
+
+def _apart(config, claim):
+    """End one in a process of its own; True where it could be ended."""
+
+    def one():
+        with Host(config, VERB, create=False, write=True) as host:
+            return reap(host, _say, only=claim.instance)
+
+    try:
+        return in_child(one, Deadline(LONGEST), claim.instance, UNFORESEEN)
+    except HeteroError as error:
+        text = f"its lease is over, and it could not be ended: {error}; it is tried again"
+        with Host(config, VERB, create=False, write=True) as host:
+            host.store.event(claim.instance, VERB, text)
+        _say(f"{claim.instance} of {claim.owner}: {text}")
+        return False
+
+
+def _say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

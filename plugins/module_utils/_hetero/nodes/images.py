@@ -1,0 +1,132 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The image store of this node, a proxy or an accelerator host: what is in it, one more, one less.
+
+What an image is, and who may not be one's source, is for images/.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..boards.records.store import Store as BoardStore
+from ..claims.host import config as host
+from ..claims.host.store import Store as HostStore
+from ..compute_host.lost_database import must_not_be_lost
+from ..core.changes import Change
+from ..core.deadline import Deadline
+from ..core.errors import BadInput
+from ..images.image_removal import foreign, listed, remove
+from ..images.store import ImageStore
+from ..roots.ownership import forgotten
+from ..site import proxy_config as proxy
+from ..site.image_names import valid_image
+
+#: What stands before a line, as other verbs have an instance's name there.
+WHO = "image"
+
+
+class Node:
+    """An image store with the claims on it; a context manager.
+
+    :param kind: proxy or host.
+    :param path: its configuration; none for where the role writes it.
+    :param defaults: names that the inventory has requests take.
+    """
+
+    def __init__(self, kind: str, path: str | None, defaults: list[str]):
+        config: dict[str, Any]
+        closed: list[str]
+        if kind == "proxy":
+            config = proxy.read_config(path or proxy.CONFIG)
+            closed = proxy.tenants_paths(config)
+            self.store: Any = BoardStore(f"{config['state_folder']}/state.db", create=False)
+            self.needed = {name: f"RAM image of {arch}" for arch, name in config["ram_images"].items()}
+        else:
+            config = host.read_config(path or host.CONFIG)
+            closed = host.tenants_paths(config)
+            must_not_be_lost(config)
+            self.store = HostStore(host.state_db(config), create=False)
+            self.needed = {config[section]["default_image"]: "default" for section in config["offers"]}
+        self.needed.update(dict.fromkeys(defaults, "default"))
+        self.state_folder = config["state_folder"]
+        self.images = ImageStore(f"{config['state_folder']}/images", kind == "proxy", closed)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.store.close()
+
+    def users(self) -> list[Any]:
+        """Claims, and on a proxy also whose roots are there of whom a database that is older does not know."""
+        claims = self.store.claims()
+        return claims + (forgotten(self.state_folder, claims) if isinstance(self.store, BoardStore) else [])
+
+    def listed(self, name: str | None = None) -> list[dict]:
+        """All images, or that of one name."""
+        found = listed(self.images, self.users(), self.needed)
+        return [row for row in found if name in (None, row["name"])]
+
+    def take_in(self, asked: dict, change: Change, deadline: Deadline) -> list[str]:
+        """Import an image; what is to be said of it.
+
+        :param asked: name, source, checksum, arch and replace.
+        """
+        name = valid_image(asked["name"])
+        more = dict(checksum=asked["checksum"], arch=asked["arch"], replace=asked["replace"])
+        before = self.images.names().get(name, "")
+        with change.step("import"):
+            image = self.images.import_image(asked["source"], name, change=change, deadline=deadline, **more)
+        if not change.changed:
+            return []
+        [after] = [entry["after"]["hash"] for entry in change.diff]
+        moves = before not in ("", after)
+        if image is None or change.check:
+            instead = f": it stands for {after[:12]} then, no more for {before[:12]}" if moves else ""
+            return [f"{name} would be imported from {asked['source']}{instead}"]
+        instead = f", no more {before[:12]}" if moves else ""
+        return [f"{name} ({image.arch}) is in the store: sha256:{image.hash}{instead}"]
+
+    def remove(self, name: str, change: Change, deadline: Deadline) -> list[str]:
+        """Take an image out of the store; what is to be said of it."""
+        with change.step("remove"):
+            row = remove(self.images, name, self.users, self.needed, change, deadline)
+        if row is None:
+            return [f"there is no image {name} on {os.uname().nodename}"]
+        return [f"{name} ({row['arch']}) {'would be removed' if change.check else 'removed'}"]
+
+
+def as_lines(rows: list[dict]) -> list[str]:
+    """A table of images for people; the widths are those of usual names."""
+    return [
+        f"{row['name'] or 'no name':<24} {row['arch']:<10} {row['bytes'] / 1e6:>7.1f} MB  sha256:{row['hash']}  "
+        f"{', '.join(_user(row, by) for by in row['used_by']) or 'used by nobody'}"
+        for row in rows
+    ]
+
+
+def _user(row: dict, by: str) -> str:
+    """Who uses an image, and of a name that was given to another image since, what they run."""
+    return f"{by} (runs the older {row['older'][by][:12]})" if by in row["older"] else by
+
+
+def work(params: dict, check: bool) -> dict:
+    """What module image_store does."""
+    change, deadline = Change(check), Deadline(params["timeout"])
+    name = params["name"]
+    with Node(params["node"], params["config"], params["defaults"]) as node:
+        said: list[str] = []
+        if params["state"] == "absent":
+            said = node.remove(name, change, deadline)
+        elif params["source"]:
+            said = node.take_in(params, change, deadline)
+        rows = node.listed()
+        if name and params["state"] == "present" and not check and name not in [row["name"] for row in rows]:
+            known = ", ".join(sorted(row["name"] for row in rows if row["name"])) or "none"
+            raise BadInput(f"no such image in the store (known: {known})", name, "import it: give its source")
+        lines = [dict(instance=WHO, node="", phase="", text=text, seconds=None) for text in said]
+        table = as_lines(rows) + [f"{path}: {what}" for path, what in foreign(node.images).items()]
+        return dict(images=rows, lines=lines, table=table, **change.result)

@@ -1,0 +1,35 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero backup`: a checked copy of the state database, and records of claims that have none beside it yet.
+
+How a copy is made, core/backups.py knows. A database that this release cannot read is refused rather than copied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ...boards.records.claim_records import FOLDER
+from ...boards.records.lost_database import must_not_be_lost
+from ...boards.records.store import Store
+from ...core import backups
+from ...site.proxy_config import CONFIG, files_of, read_config
+
+VERB = "backup"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog="hetero backup", description="Keep a checked copy of the state database beside it."
+    )
+    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    config = parser.parse_args(arguments).config
+    database = files_of(config)["state_db"]
+    folder = read_config(config)["state_folder"]
+    must_not_be_lost(database, folder)
+    with Store(database, create=False, records=os.path.join(folder, FOLDER)) as store:
+        said = backups.say(database)
+        store.keep_missing()
+    return said

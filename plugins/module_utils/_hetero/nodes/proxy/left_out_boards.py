@@ -1,0 +1,90 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boards file that is about to be written against who has boards: none of those is to be left out of it.
+
+No verb reaches a board that the file does not name, so its instance would run on where nobody sees it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...boards.records.claim_records import FOLDER, ClaimRecords
+from ...boards.records.store import Store
+from ...core.errors import HeteroError
+from ...core.plays import play
+from ...site.boards_file import BoardsFileError
+from ...site.boards_file import read as read_boards
+
+BACK = "put its row back; or, where the board is gone for good,"
+
+
+def claims(plan, boards, found):
+    """A defect for each board that somebody has, by the database or by a claim's own record, and that is left out.
+
+    What cannot be read stops no set-up, which may be what mends it.
+    """
+    named = {board.id for board in boards}
+    users = {**_by_records(plan, found), **_by_database(plan, found)}
+    before = _before(plan)
+    for board, instance in sorted(users.items()):
+        if board not in named:
+            what = f"leaves out board{board}, which {instance} has"
+            found.defect(plan.boards_source, what, f"{BACK} {_way_out(plan, board in before, instance)}")
+
+
+def _way_out(plan, is_known, instance):
+    """How its claim is ended: a word alone ends none of a board that the node still knows."""
+    forget = play("reconcile", forget=instance)
+    if not is_known:
+        return f"{forget} first"
+    file = _file(plan)
+    terminate = play("terminate_instance", instance=instance)
+    return f"{terminate} first; where that cannot end it, take the row out of {file} on the node, then {forget}"
+
+
+def _by_database(plan, found):
+    """{board id: instance} of the claims in the database, where there is one."""
+    path = os.path.join(plan.state_folder, "state.db")
+    try:
+        if not os.path.exists(path):
+            return {}
+        store = Store(path, create=False)
+        try:
+            return {claim.board: claim.instance for claim in store.claims()}
+        finally:
+            store.close()
+    except HeteroError as error:
+        found.note(error.thing, error.what, error.remedy)
+        return {}
+
+
+def _by_records(plan, found):
+    """The same by the records of claims for which anything was made, for the database may be older or lost."""
+    records, users = ClaimRecords(os.path.join(plan.state_folder, FOLDER)), {}
+    try:
+        ids = records.boards()
+    except HeteroError as error:
+        found.note(error.thing, error.what, error.remedy)
+        return {}
+    for board in ids:
+        try:
+            kept = records.read(board)
+        except HeteroError:
+            continue  # wiring_check.py says it
+        if kept and kept.is_somebodys:
+            users[board] = kept.claim.instance
+    return users
+
+
+def _before(plan):
+    """Ids of the boards of the file that the node has; none where it has none, or a wrong one."""
+    try:
+        return {board.id for board in read_boards(_file(plan))}
+    except (BoardsFileError, OSError):
+        return set()
+
+
+def _file(plan):
+    return os.path.join(plan.tftp_root, "tilera_boards")

@@ -1,0 +1,90 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a proxy node says of itself: who listens on a port, what its kernel lets NFS servers do.
+
+Facts only; whether they are right for a proxy node is preflight.py's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import ipaddress
+import os
+
+from ...core.command import command
+from ...core.machine import text_of
+
+#: Who holds port 2049 where no program does.
+KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
+
+
+def listeners(protocol, port, address):
+    """The sockets that listen on `port` of `address` or of all addresses: inode → whose it is (uid)."""
+    found = {}
+    for family in ("", "6"):
+        for line in text_of(f"/proc/net/{protocol}{family}").splitlines()[1:]:
+            columns = line.split()
+            local, at = columns[1].rsplit(":", 1)
+            listens = columns[3] == ("0A" if protocol == "tcp" else "07")
+            if listens and int(at, 16) == port and (not int(local, 16) or _hex_address(local) == address):
+                found[columns[9]] = int(columns[7])
+    return found
+
+
+def port_holders(protocol, port, address):
+    """Names of the programs that listen on `port` of `address` or of all addresses."""
+    inodes = set(listeners(protocol, port, address))
+    names = set()
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    for process in filter(str.isdigit, os.listdir("/proc")) if inodes else ():
+        if wanted & _open_files(process):
+            with contextlib.suppress(ProcessLookupError):
+                names.add(text_of(f"/proc/{process}/comm").strip())
+    if inodes and not names:
+        names.add(KERNEL_SERVER if port == 2049 else "a program outside this container")
+    return names
+
+
+def _open_files(process):
+    """What a process has open, as the kernel writes it; nothing of one that ended, or is kept from root too."""
+    found = set()
+    try:
+        for entry in os.scandir(f"/proc/{process}/fd"):
+            # a path too long to be told, say: it hides nothing else that the process has
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(entry.path))
+    except OSError:
+        pass  # another container's, process 1 of some
+    return found
+
+
+def may_open_by_handle():
+    """Whether the kernel lets us call open_by_handle_at: a handle of zeros is stale; EPERM says it never got so far."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = (ctypes.c_uint8 * 16)()
+    handle[0], handle[4] = 8, 1  # struct file_handle: 8 bytes, of type 1 (inode, generation)
+    root = os.open("/", os.O_RDONLY)
+    try:
+        opened = libc.open_by_handle_at(root, ctypes.byref(handle), os.O_RDONLY)
+        if opened < 0:
+            return ctypes.get_errno() != errno.EPERM
+        os.close(opened)
+        return True
+    finally:
+        os.close(root)
+
+
+def has_nfsd():
+    """Whether the kernel's NFS server is there, loaded or to be loaded; in a container it is somebody else's."""
+    if command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() not in ("none", ""):
+        return False
+    modules = text_of(f"/lib/modules/{os.uname().release}/modules.dep")
+    return "/nfsd/nfsd.ko" in modules or "\tnfsd\n" in text_of("/proc/filesystems")
+
+
+def _hex_address(local):
+    """An IPv4 address as /proc/net writes it: little-endian hex, in IPv6's table as a mapped address."""
+    return str(ipaddress.IPv4Address(bytes.fromhex(local[-8:])[::-1]))

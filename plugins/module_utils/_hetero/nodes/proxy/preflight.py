@@ -1,0 +1,360 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What keeps a machine, a boards file or a wiring plan from becoming a proxy node, all of it in one look.
+
+Looks and changes nothing; how a machine is looked at is machine.py's and node/'s.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+
+from ...boards.power.pdu_names import devices, plug
+from ...boards.records.proxy import KERNEL_SOURCES
+from ...core.command import command
+from ...core.errors import HeteroError
+from ...core.findings import Findings, system
+from ...core.machine import missing_packages
+from ...core.spelling import instead
+from ...roots.ram import ON_CONSOLE, RAM_KEYS
+from ...site.boards_file import COLUMNS, BoardsFileError, parse
+from ...site.proxy_config import CONFIG, DEFAULTS, read_config
+from .. import plan_check
+from . import left_out_boards, settings_check, words_check
+from .entries_check import right_types
+from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
+from .roots_check import roots
+from .wiring_check import contradictions
+
+#: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
+PORTS = {
+    ("udp", 69): ("TFTP", {"xinetd", "in.tftpd"}),
+    ("tcp", 2049): ("NFS", set()),
+    ("udp", 67): ("DHCP", {"dnsmasq"}),
+}
+#: NFS server → its packages, and who then holds its port.
+SERVERS = {
+    "ganesha": (["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}),
+    "nfsd": (["nfs-kernel-server"], {KERNEL_SERVER}),
+}
+DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
+#: Addresses that dnsmasq never takes from a range, for the sake of old clients (its dhcp.c, address_allocate).
+UNGIVEN = re.compile(r"(?:19[2-9]|2[01][0-9]|22[0-3])\..*\.(?:0|255)")
+#: What role tftp_proxy asks of the kernel's packet filter, in short.
+RULES = """
+table inet hetero_preflight {
+    set clients { typeof ether saddr . @th,288,48; }
+    set rates { type ipv4_addr; size 16; flags dynamic,timeout; timeout 1m; }
+    set transfers { type ipv4_addr; size 16; flags dynamic; }
+    chain arrivals {
+        type filter hook prerouting priority raw;
+        ether saddr . @th,288,48 @clients accept
+        update @rates { ip saddr limit rate over 1/second } drop
+    }
+    chain departures {
+        type filter hook output priority filter;
+        ct state new add @transfers { ip daddr ct count over 1 } drop
+    }
+}
+table arp hetero_preflight {
+    chain arrivals {
+        type filter hook input priority filter;
+        arp saddr ip . arp saddr ether { 0.0.0.0 . 0:0:0:0:0:0 } drop
+    }
+}
+"""
+
+
+@dataclass
+class Plan:
+    """What the role is about to set up; the fields are the options of module proxy_check_info."""
+
+    server: str
+    interface: str = ""
+    tftp_root: str = "/tftpboot"
+    state_folder: str = "/var/lib/hetero"
+    roots_overcommit: float = 1.0
+    root_gb: int = 8
+    dhcp: bool = False
+    exports: str = "auto"
+    config: str = CONFIG
+    boards_text: str = ""
+    boards_source: str = "boards file"
+    ram_images: dict = field(default_factory=dict)
+    pdus: dict = field(default_factory=dict)
+    credentials_for: list = field(default_factory=list)
+    wiring: dict = field(default_factory=dict)
+    packages: list = field(default_factory=list)
+    credential_keys: dict | None = None
+    wipe: dict = field(default_factory=dict)
+    images: list = field(default_factory=list)
+    reap_interval: str | None = None
+    settings: dict = field(default_factory=dict)
+    dhcp_router: str = ""
+    dhcp_ra_prefix: str = ""
+    timeout: float = 15
+    mistakes: list = field(default_factory=list)
+
+
+def look(plan):
+    """Everything there is to say about `plan` on this machine, as Findings."""
+    found = Findings()
+    plan_check.said_before(plan.mistakes, found)
+    boards = boards_of(plan, found)
+    wiring(plan, boards, found)
+    if boards:
+        left_out_boards.claims(plan, boards, found)
+    words_check.wipe(plan.wipe, found)
+    plan_check.images("tftp_proxy_images", plan.images, found)
+    plan_check.interval("tftp_proxy_reap_interval", plan.reap_interval, found)
+    mistakes = settings_check.mistakes(plan)
+    wrong = settings_check.wrong_keys(mistakes)
+    if "state_folder" not in wrong:
+        settings_check.ram_images(plan, found)
+    if system(found):
+        address(plan, boards, found)
+        kernel(found)
+        server = nfs_server(plan, found)
+        ports(plan, found, server)
+        if "state_folder" not in wrong:
+            # what one wrong number would hide is looked for with the right one
+            overcommit = DEFAULTS["roots_overcommit"] if "roots_overcommit" in wrong else plan.roots_overcommit
+            root_gb = DEFAULTS["root_gb"] if "root_gb" in wrong else plan.root_gb
+            roots(plan.state_folder, overcommit, root_gb, boards, found)
+        packet_filter(found)
+        packages = [*plan.packages, *SERVERS[server][0]]
+        found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
+    settings_check.say(mistakes, found)
+    found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
+    network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
+    for board in found.facts["boards"]:
+        board["near"] = network is not None and ipaddress.IPv4Address(board["ip"]) in network
+    return found
+
+
+# --- what the inventory says ---------------------------------------------------------------------------------------
+
+
+def boards_of(plan, found):
+    """The boards of the file; its defects, each with line and column, become one finding each."""
+    try:
+        boards = parse(plan.boards_text, source=plan.boards_source)
+    except BoardsFileError as error:
+        for source, line, column, reason in error.defects:
+            found.defect(f"{source}:{line}:{column}", reason, "correct it on the controller")
+        return []
+    if not boards and all(mistake.get("thing") != plan.boards_source for mistake in plan.mistakes):
+        empty = "is empty" if not plan.boards_text.strip() else "names no boards"
+        found.defect(plan.boards_source, empty, f"add a line for each board: {' '.join(COLUMNS)}")
+    for board in boards:
+        if plan.dhcp and UNGIVEN.fullmatch(board.ip):
+            what = f"has address {board.ip}, which dnsmasq gives to nobody (the last byte is 0 or 255)"
+            found.defect(board.name, what, "correct the boards file, or set tftp_proxy_dhcp: false")
+        if board.ip == plan.server:
+            found.defect(
+                board.name, f"has the proxy's own address {board.ip}", "correct the boards file or tftp_proxy_server"
+            )
+    return boards
+
+
+def wiring(plan, boards, found):
+    """tftp_proxy_boards against the boards file, tftp_proxy_pdus and what boards in use have power by: unknown names,
+    outlets used twice, outlets that are another's.
+    """
+    wires, pdus = right_types(plan, found)
+    known = {str(board.id) for board in boards}
+    users, names = {}, devices(pdus)
+    for board_id, wire in sorted(wires.items()):
+        thing = f"tftp_proxy_boards, board {board_id}"
+        if boards and board_id not in known:
+            found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
+        source = wire.get("kernel_source", "tftp")
+        if source not in KERNEL_SOURCES:
+            found.defect(thing, f"no such kernel_source: {source}", instead(source, KERNEL_SOURCES))
+        pdu, outlet = wire.get("pdu"), wire.get("outlet")
+        if (pdu is None) != (outlet is None) and not wire.wrong & {"pdu", "outlet"}:
+            found.defect(thing, "pdu and outlet belong together", "name both or neither")
+        if pdu is not None and pdu not in plan.pdus:
+            known_pdus = ", ".join(sorted(plan.pdus)) or "none"
+            found.defect(thing, f"no such PDU: {pdu} (known: {known_pdus})", "add it to tftp_proxy_pdus")
+        if pdu is not None and outlet is not None:
+            words_check.outlet(thing, outlet, pdus.get(pdu, {}).get("driver"), found)
+            # a PDU that has two names is one
+            users.setdefault((names.get(pdu, pdu), plug(outlet)), []).append((board_id, pdu))
+        ram_key = wire.get("ram_key")
+        if ram_key not in (None, *RAM_KEYS):
+            found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
+        elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
+            found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
+        words_check.boot_driver(thing, wire, found)
+        disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
+    for (_pdu, outlet), fed in users.items():
+        shared(outlet, fed, found)
+    for name, pdu in sorted(pdus.items()):
+        words_check.pdu(name, pdu, found)
+        if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
+            what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
+            found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")
+        if name not in plan.credentials_for:
+            found.note(name, "has no credentials", "add it to tftp_proxy_pdu_credentials if it asks for a password")
+    for name in sorted(set(plan.credentials_for) - set(plan.pdus)):
+        found.note(name, "has credentials but is no PDU of tftp_proxy_pdus", "add it there, or remove the credentials")
+    words_check.credentials(plan, pdus, found)
+    if (wires, pdus) != (plan.wiring, plan.pdus):
+        return
+    unwired = [board.name for board in boards if not wires.get(str(board.id), {}).get("pdu")]
+    if unwired:
+        found.note(
+            ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
+        )
+    contradictions(plan, boards, found)
+
+
+def shared(outlet, fed, found):
+    """An outlet that feeds several boards.
+
+    :param fed: (board id, PDU by which its wiring names the outlet) of each.
+    """
+    if len(fed) == 1:
+        return
+    names, ids = " and ".join(dict.fromkeys(pdu for _id, pdu in fed)), ", ".join(board_id for board_id, _pdu in fed)
+    one = "" if names == fed[0][1] else f": {names} are one PDU, at the same address"
+    found.defect(f"outlet {outlet} of {names}", f"feeds boards {ids}{one}", "give each board an outlet of its own")
+
+
+def disks(plan, thing, disk, arch, found):
+    """The disks of a board, which nobody could wipe without a RAM image."""
+    names = [disk] if isinstance(disk, str) else disk or []
+    if not all(DISK.fullmatch(name) for name in names):
+        found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, or a list of such")
+    elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
+        what = f"has a disk, and there is no RAM image for {arch} to wipe it from"
+        found.defect(thing, what, "name one in tftp_proxy_ram_images")
+
+
+# --- what the machine is -------------------------------------------------------------------------------------------
+
+
+def address(plan, boards, found):
+    """The interface that holds the server address; facts: interface, network, netmask."""
+    found.facts.update(interface=plan.interface, network="", netmask="")
+    try:
+        server = ipaddress.IPv4Address(plan.server)
+    except ValueError:
+        found.defect(
+            "tftp_proxy_server", f"{plan.server!r} is not an IPv4 address", "set it to the address that boards ask"
+        )
+        return
+    held = []
+    for link in json.loads(command(["ip", "-j", "-4", "addr", "show"], remedy="install iproute2")):
+        for entry in link.get("addr_info", []):
+            held.append(entry.get("local", ""))
+            if entry.get("local") != str(server):
+                continue
+            if plan.interface and plan.interface != link["ifname"]:
+                found.defect(
+                    str(server), f"is on {link['ifname']}, not on {plan.interface}", "correct tftp_proxy_interface"
+                )
+            if entry.get("secondary"):
+                first = link["addr_info"][0]["local"]
+                found.note(
+                    str(server),
+                    f"is not the first address of {link['ifname']}, and TFTP transfers can stall there",
+                    f"set tftp_proxy_server to {first}",
+                )
+            network = ipaddress.IPv4Interface(f"{server}/{entry['prefixlen']}").network
+            found.facts.update(
+                interface=link["ifname"], network=str(network.network_address), netmask=str(network.netmask)
+            )
+            far = [board.name for board in boards if ipaddress.IPv4Address(board.ip) not in network]
+            if far:
+                what = f"not in {network}, the network of {link['ifname']}"
+                found.note(", ".join(far), what, "let a router relay its DHCP, or correct the boards file")
+            return
+    found.defect(
+        str(server), f"is not an address of this machine (it has {', '.join(held)})", "correct tftp_proxy_server"
+    )
+
+
+def ports(plan, found, server="ganesha"):
+    """Ports that another program holds on the server address; the program is named."""
+    for (protocol, port), (service, ours) in PORTS.items():
+        if service == "DHCP" and not plan.dhcp:
+            continue
+        ours = SERVERS[server][1] if service == "NFS" else ours
+        for holder in sorted(port_holders(protocol, port, plan.server) - ours):
+            found.defect(f"port {port}/{protocol} ({service})", f"is held by {holder}", f"stop and disable {holder}")
+
+
+def nfs_server(plan, found):
+    """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
+    server = plan.exports if plan.exports != "auto" else _kept_server(plan, found)
+    if server == "ganesha" and not may_open_by_handle():
+        found.defect(
+            "open_by_handle_at",
+            "is denied, so that each file on an NFS root would be 'permission denied'",
+            "a container needs an empty lxc.seccomp.profile and CAP_DAC_READ_SEARCH",
+        )
+    if server == "nfsd" and not has_nfsd():
+        what = "this kernel has no NFS server, or it is not this container's"
+        found.defect("NFS", what, "set tftp_proxy_exports: ganesha")
+    return server
+
+
+def _kept_server(plan, found):
+    """What the configuration that is there names. One that cannot be read is what the role writes anew, so it stops
+    nothing: the server that holds NFS's port says which it is.
+    """
+    if not os.path.exists(plan.config):
+        return "ganesha"
+    try:
+        return read_config(plan.config)["exports"]
+    except HeteroError as error:
+        unread = error
+    holders = port_holders("tcp", 2049, plan.server)
+    running = [name for name, (_packages, programs) in SERVERS.items() if holders & programs]
+    if running:
+        found.note(plan.config, f"{unread.what}, and is written anew", f"its boards' files stay with {running[0]}")
+        return running[0]
+    what = f"{unread.what}, and no NFS server runs here that would tell by which one boards have their files"
+    found.defect(plan.config, what, "say which it was: tftp_proxy_exports: ganesha, or nfsd")
+    return "ganesha"
+
+
+def kernel(found):
+    """Overlay mounts as board roots need them."""
+    with tempfile.TemporaryDirectory(prefix="hetero-preflight-") as folder:
+        # index and nfs_export: without them an overlay cannot be exported by NFS
+        script = (
+            'mount -t tmpfs none "$1" && mkdir "$1/l" "$1/u" "$1/w" "$1/m" &&'
+            ' mount -t overlay -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w,index=on,nfs_export=on" none "$1/m"'
+        )
+        try:
+            command(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder])
+        except HeteroError as error:
+            found.defect(
+                "overlay mounts",
+                error.what,
+                "load or build the kernel's overlay module; a container must be privileged",
+            )
+
+
+def packet_filter(found):
+    """Whether nftables can do here what the role asks of it; on a machine without its package that shows later."""
+    if not shutil.which("nft"):
+        return
+    try:
+        command(["nft", "--check", "--file", "-"], stdin=RULES)
+    except HeteroError as error:
+        found.defect(
+            "nftables",
+            error.what,
+            "load the kernel's nf_tables modules; a container needs CAP_NET_ADMIN over its network",
+        )

@@ -1,0 +1,232 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`hetero reap`: ends the instances whose lease is over, as terminate does. Its timer is role tftp_proxy's.
+
+A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again; so does one
+whose lease is over only because the clock jumped (site/node_clock.py). All are freed together, by a process that may
+end as nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be wiped,
+which may take hours, has one of its own for that, and the leases of others go on ending meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+
+from ...boards.records.proxy import Proxy
+from ...boards.verbs.lifecycle import Options
+from ...boards.verbs.release import release
+from ...boards.work.board_work import BoardWork, locked
+from ...core.changes import Change
+from ...core.child import Child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from ...core.plays import play
+from ...core.readiness import readable
+from ...roots.ownership import is_lost
+from ...site import node_clock
+from ...site.board_states import ERROR
+from ...site.instance import left
+from ...site.proxy_config import CONFIG, files_of
+
+VERB = "reap"
+#: How long a turn waits for the boards that others work on (seconds); there is a next one.
+PATIENCE = 1.0
+#: Of a board's newest events, among which one may say the same already.
+RECENT = 50
+#: Seconds for a process that frees boards: a day for their disks (wiping.Wish), and the boots before; each step has a
+#: limit of its own.
+LONGEST = 2 * 86400.0
+#: Boards whose disks are wiped at a time: each is a process of some 20 MB.
+MOST = 16
+#: While they are, how often leases are looked at (seconds): as often as the timer does (tftp_proxy_reap_interval).
+EVERY = 60.0
+UNFORESEEN = "see the traceback in the journal: systemctl status hetero-reap"
+LEFT = (
+    "board{board} is not in the boards file: add it, so that it can be freed; or, where it is gone for good, "
+    f"{play('reconcile', forget='{name}')} ends the claim"
+)
+FREE = "off, cleaned, free"
+#: A record that is gone may have said so as well as one that cannot be read.
+LOST = "the record of its claim is lost, and the database may be older: its lease may have been extended"
+NUMBER = re.compile(r"[\d.]+")
+#: What is done about a lease that is over by a clock which jumped.
+HOLD = node_clock.HOLD.format(verb=VERB)
+
+
+def reap(proxy, say, only=None, but=(), later=None):
+    """End each claim whose lease is over; True where all of them could be ended.
+
+    :param say: called with a text for each claim that was ended or could not be.
+    :param only: the instance that is to be ended, if its lease is over; None for all.
+    :param but: instances that are left alone.
+    :param later: a list that gets the instances whose boards are off and cleaned, and whose disks are yet to be wiped;
+        None has them wiped now.
+    """
+    clock = node_clock.look(proxy.store, VERB)
+    now, change, works = clock.sure, Change(), []
+    wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance) and claim.instance not in but]
+    claims = [claim for claim in wanted if _over(proxy, claim, now)]
+    held = [claim for claim in wanted if claim not in claims and _over(proxy, claim, clock.now)]
+    for claim in held:
+        _failed(proxy, claim, f"{clock.fault}: {HOLD}", say)
+    late = clock.behind and any(claim.expires is not None for claim in wanted)
+    if late:
+        say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+    node_clock.keep(clock, say)
+    lost = [claim for claim in claims if claim.board not in proxy.boards]
+    for claim in lost:
+        _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
+    claims = [claim for claim in claims if claim not in lost]
+    gone = {claim.board for claim in proxy.store.lost()} if claims else ()
+    doubtful = {claim.board: LOST for claim in claims if claim.board in gone and not _was_ended(proxy, claim)}
+    doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
+    for claim in claims:
+        if claim.board in doubtful:
+            _failed(proxy, claim, f"{doubtful[claim.board]} ({play('reconcile')})", say)
+    claims = [claim for claim in claims if claim.board not in doubtful]
+    works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
+    unwiped = None if later is None else []
+    with locked(works, VERB, Deadline(PATIENCE)):
+        # Some may have been ended or extended while their lock was waited for.
+        going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
+        release(proxy, [work for work, goes in zip(works, going) if goes], Options(), unwiped)
+    for claim, work, goes in zip(claims, works, going):
+        if work.failed:
+            _failed(proxy, claim, work.error, say)
+        elif unwiped and work in unwiped:
+            later.append(claim.instance)
+        elif goes:
+            out = work.state == ERROR
+            done = f"its claim is ended, and the board is kept out of use: {work.record.note}" if out else FREE
+            text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; {done}"
+            proxy.store.event(claim.board, VERB, text, instance=claim.instance)
+            say(f"board{claim.board}: {text}")
+    return not (held or late or lost or doubtful) and not any(work.failed for work in works)
+
+
+def _was_ended(proxy, claim):
+    """Whether the end of a claim was begun and cut off before its last word: nothing of it is left to lose.
+
+    That nothing is seen of it is not enough: what holds the roots may not be mounted.
+    """
+    begun = proxy.store.record(claim.board).ending
+    return begun and is_lost(proxy, proxy.board(claim.board), claim)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog=f"hetero {VERB}", description="End the instances whose lease is over: board off, cleaned, free."
+    )
+    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
+    options = parser.parse_args(arguments)
+    files = files_of(options.config)
+    if options.clock_is_right:
+        node_clock.set_right(files["state_db"])
+    return 0 if turn(files) else 1
+
+
+def turn(files):
+    """End all claims whose lease is over, whatever one of them does to the process that ends it; True as reap."""
+    wipes = {}  # Child: (instance, Deadline)
+    while True:
+        ended, waiting = _look(files, wipes)
+        again = Deadline(EVERY)
+        while (waiting or wipes) and not again.passed:
+            for instance in waiting[: MOST - len(wipes)]:
+                wipes[_apart(files, instance)] = instance, Deadline(LONGEST)
+                waiting.remove(instance)
+            done = readable(list(wipes), again.left) or [one for one, (_name, limit) in wipes.items() if limit.passed]
+            for child in done:
+                instance, limit = wipes.pop(child)
+                ended = _answer(files, child, instance, limit)[0] and ended
+        if not waiting and not wipes:
+            return ended
+
+
+def _look(files, wipes):
+    """Free what is over and what nobody wipes; whether all could be, and the instances whose disks are to be wiped."""
+    but = [instance for instance, _limit in wipes.values()]
+    try:
+        with Proxy(files, VERB, create=False) as proxy:
+            now = node_clock.look(proxy.store, VERB).sure
+        try:
+            return _apart(files, but=but, later=[]).answer(Deadline(LONGEST), "all boards", UNFORESEEN)
+        except HeteroError as error:
+            together = error
+        with Proxy(files, VERB, create=False) as proxy:
+            over = [claim.instance for claim in proxy.store.claims() if _over(proxy, claim, now)]
+        _say(f"{together}; each board is freed by itself")
+        answers = [_alone(files, instance) for instance in over if instance not in but]
+    except HeteroError as error:
+        if not wipes:
+            raise
+        _say(str(error))  # no wipe begins anew for it
+        return False, []
+    return all(ended for ended, _later in answers), [instance for _ended, later in answers for instance in later]
+
+
+def _alone(files, instance):
+    return _answer(files, _apart(files, instance, later=[]), instance, Deadline(LONGEST))
+
+
+def _answer(files, child, instance, deadline):
+    """What came of one instance, as `_apart` answers; that its process ended otherwise than by itself is said."""
+    try:
+        return child.answer(deadline, instance, UNFORESEEN)
+    except HeteroError as error:
+        with Proxy(files, VERB, create=False, write=True) as proxy:
+            claim = proxy.store.claim_of(instance)
+            if claim:
+                _failed(proxy, claim, error, _say)
+        return False, []
+
+
+def _apart(files, only=None, but=(), later=None):
+    """`reap` in a process of its own, which opens everything anew and answers what came of it, and `later`."""
+
+    def work():
+        with Proxy(files, VERB, create=False, write=True) as proxy:
+            return reap(proxy, _say, only, but, later), later or []
+
+    return Child(work)
+
+
+def _say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _over(proxy, claim, now):
+    """Whether a lease is over: by the database, and by the claim's own record, which may be newer
+    (evidence/adoption.py).
+    """
+    if claim.expires is None or claim.expires > now:
+        return False
+    kept = None if _unreadable(proxy, claim) else proxy.store.kept(claim.board)
+    ends = kept.claim.expires if kept and kept.claim.is_same(claim) else claim.expires
+    return ends is not None and ends <= now
+
+
+def _unreadable(proxy, claim):
+    """The error of a claim's record that nobody can read, in a list: it may say that its lease was extended."""
+    try:
+        proxy.store.kept(claim.board)
+    except HeteroError as error:
+        return [error]
+    return []
+
+
+def _failed(proxy, claim, error, say):
+    """Say it each time, but write it down once: a broken PDU would fill the events of its boards."""
+    name = f"board{claim.board}: "
+    why = str(error)[len(name) :] if str(error).startswith(name) else error
+    text = f"{claim.instance} of {claim.owner}: its lease is over, and it could not be ended: {why}"
+    newest = [event.text for event in proxy.store.newest_events(claim.board, RECENT) if event.phase == VERB]
+    # Seconds and process ids in it do not make it another error.
+    if [NUMBER.sub("", said) for said in newest[-1:]] != [NUMBER.sub("", text)]:
+        proxy.store.event(claim.board, VERB, text, instance=claim.instance)
+    say(f"{name}{text}; it is tried again")

@@ -1,0 +1,93 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What role tftp_proxy is about to write as proxy.json, read as verbs will read it: no set-up leaves a file that none
+of them takes. And the values of its variables that other files get, whose programs would refuse these.
+
+What values mean on this machine is preflight.py's and roots_check.py's.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+
+from ...core.errors import BadInput, HeteroError
+from ...core.typed_keys import ADDRESS, Kind, number, read_all
+from ...images.store import ImageStore
+from ...site.proxy_config import FILE
+
+VARIABLES = "tftp_proxy"
+#: What the role makes folders of, so that nothing is none of them.
+FOLDERS = ("tftp_root", "state_folder", "run_folder")
+#: The low half of an IPv6 address.
+HOST_BITS = 2**64 - 1
+
+
+def _prefix(value):
+    """What 1 can be put behind, and be the first address of a network of 64 bits."""
+    try:
+        address = ipaddress.IPv6Address(value) if isinstance(value, str) and value.endswith("::") else None
+    except ValueError:
+        return None
+    return value if address is not None and not int(address) & HOST_BITS else None
+
+
+#: Variables that are no keys of proxy.json; what is empty is not looked at.
+OTHERS = {
+    "dhcp_router": ADDRESS,
+    "dhcp_ra_prefix": Kind("an IPv6 prefix of 64 bits that ends with :: (fd00:1ab::), or nothing", _prefix),
+    "timeout": number(0.1, 86400),
+}
+
+
+#: Keys of proxy.json that a plan has a field for, by which the machine is looked at.
+OF_PLAN = ("server", "tftp_root", "state_folder", "roots_overcommit", "root_gb", "ram_images", "wipe", "pdus")
+
+
+def mistakes(plan):
+    """All that is wrong with what `plan` would have written, as BadInput whose thing begins with the variable."""
+    said = {**{key: getattr(plan, key) for key in OF_PLAN}, "boards": plan.wiring, **plan.settings}
+    wrong: list[HeteroError] = []
+    read_all(FILE, said, VARIABLES, wrong)
+    for key in FOLDERS:
+        if key in said and said[key] is None:
+            FILE.keys[key].kind.read(None, f"{VARIABLES}.{key}", wrong)
+    for key, kind in OTHERS.items():
+        value = getattr(plan, key)
+        if value not in (None, ""):
+            kind.read(value, f"{VARIABLES}.{key}", wrong)
+    return [BadInput(one.what, str(one.thing).replace(".", "_", 1), one.remedy) for one in wrong]
+
+
+def wrong_keys(wrong):
+    """The variables of these mistakes, without what all of them begin with."""
+    return {_variable(one)[len(VARIABLES) + 1 :] for one in wrong}
+
+
+def say(wrong, found):
+    """Each of them that no other look has said of its variable, as a defect."""
+    said = {_variable(defect) for defect in found.defects}
+    found.defects += [one for one in wrong if _variable(one) not in said]
+
+
+def _variable(error):
+    return re.split(r"[.,\[]", str(error.thing), maxsplit=1)[0]
+
+
+def ram_images(plan, found):
+    """RAM images that are neither in the store nor to be imported: a note, for they can be imported later."""
+    coming = {str(image.get("name")) for image in plan.images}
+    store = ImageStore(os.path.join(plan.state_folder, "images"))
+    for arch, name in plan.ram_images.items():
+        if not isinstance(name, str) or name in coming:
+            continue
+        thing = f"{VARIABLES}_ram_images, {arch}"
+        try:
+            image = store.get(name)
+        except HeteroError as error:
+            found.note(thing, f"{name}: {error.what}", f"{error.remedy}, or name it in {VARIABLES}_images")
+        else:
+            if not image.ram:
+                found.note(thing, f"{name} is no RAM image", 'give its image.json "ram": true, or name another')

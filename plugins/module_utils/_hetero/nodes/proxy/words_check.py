@@ -1,0 +1,144 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Words of a plan that are none of those that are known: drivers, transports, versions, credentials, ways to wipe. The
+proxy would refuse each only when a verb comes to it, with boards that wait.
+
+Whether a value is text at all is site/proxy_config.py's, and which boards and PDUs belong together is preflight.py's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...boards.disk.canaries import MOST
+from ...boards.disk.wipe_disk import METHODS, PROOFS
+from ...core.spelling import instead, like, meant_by
+from ...core.typed_keys import shown, whole
+from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
+from ...drivers.power.snmp import VERSIONS
+from ...drivers.power.terminal import TRANSPORTS
+from ...site.proxy_config import PDU, SECRETS
+
+#: Drivers for tests are known, and proposed to nobody.
+PLAYED = {"fake"}
+#: What a PDU's driver reads of its credentials; agents and scripts have options of their own.
+CREDENTIALS = {
+    "apc": ("username", "password"),
+    "snmp": ("community", "username", "password", "privacy_password"),
+}
+OF_CREDENTIALS = ("username", *SECRETS)
+#: What else people, and fence agents, call a credential → its key; OWN is a key of the agent's or script's.
+OWN = "own"
+ALSO = {
+    **dict.fromkeys(("user", "user_name", "login", "login_name", "logon", "account"), "username"),
+    **dict.fromkeys(("pass", "pwd", "passcode", "pin", "auth", "auth_pass", "authpass", "secret"), "password"),
+    **dict.fromkeys(("priv", "priv_pass", "privpass", "snmp_priv_passwd"), "privacy_password"),
+    **dict.fromkeys(("apikey", "api_key", "private_key", "secret_key", "access_key"), OWN),
+}
+#: How words end that are one, whatever is before; the first that fits.
+ENDS = {
+    **dict.fromkeys(("priv_passwd", "priv_password", "privacy_passwd", "privacy_passphrase"), "privacy_password"),
+    **dict.fromkeys(("password", "passwd", "passphrase", "passwort", "_pass", "_pwd"), "password"),
+    **dict.fromkeys(("username", "_user"), "username"),
+    **dict.fromkeys(("community", "community_string"), "community"),
+    **dict.fromkeys(("secret", "token"), OWN),
+}
+#: What fence agents put behind the name of a secret that a program prints.
+SCRIPT = "_script"
+#: Driver → what its outlets are called, and that in words; agents and scripts have names of their own.
+OUTLETS = {
+    "apc": (re.compile(r"[1-9][0-9]*"), "a number from 1, as the PDU shows it"),
+    "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
+}
+#: Key of a PDU → the drivers that read it, and the words that it may be.
+PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
+WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
+SAMPLES = whole(1, MOST)
+
+
+def pdu(name, settings, found):
+    """The words of one PDU, and what its driver needs of them, as an entries_check.Entry."""
+    thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
+    for key in ("driver", "host"):
+        if not settings.get(key) and key not in settings.wrong:
+            found.defect(thing, f"has no {key}", f"name its {key}")
+    _known(thing, "driver", driver, POWER_DRIVERS, found)
+    for key, (drivers, words) in PDU_WORDS.items():
+        if driver in drivers:
+            _known(thing, key, settings.get(key), words, found)
+    if driver in POWER_DRIVERS:
+        wrong = POWER_DRIVERS[driver].wrong(thing, settings)
+        found.defects += [error for key, error in wrong if key not in settings.wrong]
+    for key in settings:
+        meant = credential_of(key, settings)
+        if meant:
+            what = f"{shown(key)} stands among its settings, where no driver reads it and more people do"
+            found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
+    for key in settings.get("agent_options") or {}:
+        meant = credential_of(key, settings)
+        if meant:
+            what = f"{shown(key)} stands in its agent_options, which everybody on the proxy can read"
+            found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
+
+
+def credential_of(key, settings):
+    """The key of a PDU's credentials that is meant by one of its settings; None where that is no secret."""
+    word = str(key).lower().replace("-", "_")
+    if key in PDU.keys:
+        return None
+    if word.endswith(SCRIPT):  # a program of the site that prints it, which fence agents run
+        return word if credential_of(word[: -len(SCRIPT)], settings) else None
+    near = word if word in OF_CREDENTIALS else meant_by(word, OF_CREDENTIALS)
+    meant = near or ALSO.get(word) or next((one for end, one in ENDS.items() if word.endswith(end)), None)
+    # agents and scripts have what APC's drivers have not
+    driver = settings.get("driver")
+    return word if meant == OWN and driver not in CREDENTIALS else "password" if meant == OWN else meant
+
+
+def boot_driver(thing, wire, found):
+    """The boot driver of one board's wiring."""
+    _known(thing, "driver", wire.get("driver"), BOOT_DRIVERS, found)
+
+
+def outlet(thing, outlet, driver, found):
+    """The outlet of one board's wiring, as far as it is known what its PDU's driver may call one."""
+    text, (pattern, words) = str(outlet), OUTLETS.get(driver, (None, "its name without blanks around it"))
+    if not text.strip() or text != text.strip() or (pattern and not pattern.fullmatch(text)):
+        found.defect(thing, f"outlet {shown(text)} is none that a PDU has", f"write {words}")
+
+
+def credentials(plan, pdus, found):
+    """The keys of the PDUs' credentials; their values stay where they are."""
+    if plan.credential_keys is None:
+        return
+    for name in sorted(set(plan.credentials_for) - set(plan.credential_keys)):
+        found.defect(f"tftp_proxy_pdu_credentials, {name}", "are none", "give a mapping, such as username and password")
+    for name, keys in sorted(plan.credential_keys.items()):
+        driver = pdus.get(name, {}).get("driver")
+        if driver not in POWER_DRIVERS:
+            driver = like(driver, CREDENTIALS)  # the word that it is refused with
+        for key in keys if driver in CREDENTIALS else ():
+            if key not in CREDENTIALS[driver]:
+                thing = f"tftp_proxy_pdu_credentials, {name}"
+                found.defect(thing, f"unknown key {shown(key)}", instead(key, CREDENTIALS[driver]))
+
+
+def wipe(given, found):
+    """tftp_proxy_wipe, as boards/disk/wipes.py reads it."""
+    for key, value in given.items():
+        thing = f"tftp_proxy_wipe.{key}"
+        if key in WIPE_WORDS:
+            _known("tftp_proxy_wipe", key, value, WIPE_WORDS[key], found)
+        elif key != "samples":
+            found.defect("tftp_proxy_wipe", f"unknown key {shown(key)}", instead(key, (*WIPE_WORDS, "samples")))
+        elif value not in (None, ""):
+            SAMPLES.read(value, thing, found.defects)
+
+
+def _known(thing, key, word, words, found):
+    """A defect where a word is said and is none of these."""
+    if word not in (None, "") and str(word) not in words:
+        offered = [one for one in words if one not in PLAYED]
+        found.defect(thing, f"no such {key}: {shown(word)}", instead(word, offered))

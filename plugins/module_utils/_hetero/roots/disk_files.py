@@ -1,0 +1,100 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the proxy keeps of a root that lies on a board's own disk: whose it is, its keys, whether it is there.
+
+Making it is disk_root.py's, bringing it to the disk boards/disk/disk_boot.py's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from ..files.removal import remove_tree
+from ..files.whole_file import write_whole
+from .machine_identity import HOST_KEY
+
+if TYPE_CHECKING:
+    from .proxy_node import RootClaim
+
+
+@dataclass(frozen=True)
+class Made:
+    """Whom it was made for and from what.
+
+    :param own_sha256: of the archive of what is this instance's own, beside the image's.
+    :param unpacked: unix time when it was seen whole on the disk; None before.
+    :param sure: False where the disk is to be looked at again before the board boots from it.
+    """
+
+    claim: str
+    image: str
+    own_sha256: str
+    host_key: str
+    unpacked: float | None = None
+    sure: bool = False
+
+
+class DiskFiles:
+    """<state>/disks/fs_N/{made.json, own.tar}; root alone may read them, there is a private host key in it."""
+
+    def __init__(self, folder: str, number: int) -> None:
+        self.folder = os.path.join(folder, f"fs_{number}")
+        self.own = os.path.join(self.folder, "own.tar")
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.folder)
+
+    def made(self) -> Made | None:
+        """None where nothing was made, or not to its end, or where nothing can be told."""
+        try:
+            with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
+                made = Made(**json.load(file))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+        texts = (made.claim, made.image, made.own_sha256, made.host_key)
+        return made if all(isinstance(text, str) for text in texts) else None
+
+    def remade(self, token: str, claim: RootClaim) -> Made | None:
+        """What made.json said, by own.tar and the claim that it was made for, where both have one host key; else None.
+
+        Whether the disk has it is not known by that: the board is to be looked at, and its disk is not written anew.
+
+        :param token: what a root says of the claim (ownership.py).
+        """
+        try:
+            with open(self.own, "rb") as file:
+                own = file.read()
+            with tarfile.open(fileobj=io.BytesIO(own)) as tar:
+                public = tar.extractfile(f"{HOST_KEY}.pub".lstrip("/"))
+                host_key = " ".join(public.read().decode().split()[:2]) if public else ""
+        except (OSError, ValueError, KeyError, tarfile.TarError):
+            return None
+        if not claim.image_hash or host_key != claim.host_key:
+            return None
+        digest = hashlib.sha256(own).hexdigest()
+        return Made(token, claim.image_hash, digest, host_key, unpacked=claim.created)
+
+    def create(self, own: bytes, made: Made) -> None:
+        """Make it anew from the bytes of own.tar; made.json comes last."""
+        self.remove()
+        os.makedirs(self.folder, mode=0o700)
+        write_whole(self.own, own, 0o600)
+        self.write(made)
+
+    def mark(self, **fields: Any) -> None:
+        """Change fields of made.json."""
+        self.write(replace(cast(Made, self.made()), **fields))
+
+    def remove(self) -> None:
+        remove_tree(self.folder)
+
+    def write(self, made: Made) -> None:
+        """Have made.json say this."""
+        write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)

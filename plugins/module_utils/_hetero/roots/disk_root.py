@@ -1,0 +1,161 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that a board with its root on its own disk boots from: the image's archive, what is its own, its files.
+
+The counterpart of provision.py for boot source disk; nothing is exported for it. Getting it to the disk is for
+boards/disk/disk_boot.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.command import command
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError, Refused, naming
+from ..core.plays import play
+from ..files.root_work import inside, read_file
+from ..images.choice import check_arch, check_image
+from ..images.image_root import root_of
+from ..images.root_archive import archive_of, there
+from .disk_files import Made
+from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
+from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
+from .provision import NEW_ROOT, PHASE, Place, prepare_files
+from .ram import ram_image
+from .reboot_key import reboot_line, wanted
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
+    from ..images.store import Image
+    from ..site.boards_file import Board
+    from .proxy_node import Report, RootClaim, RootsNode
+
+ARCHIVES = "archives"
+
+
+def prepare_disk(
+    proxy: RootsNode, board: Board, claim: RootClaim, image: Image, change: Change, deadline: Deadline, report: Report
+) -> dict[str, Any]:
+    """Make everything ready from which the board can be given its root on its disk; the same result as `prepare`.
+
+    :raises BadInput: the board has no disk, or nothing to be booted into RAM from; asked before anything is made.
+    """
+    start = time.monotonic()
+    check_arch(board, image)
+    parse_key(claim.ssh_public_key)
+    proxy.root_partition(board)
+    ram_image(proxy, board)
+    check_image(claim, image, board.name)
+    place = Place(proxy, board)
+    restored = []
+    with change.step("archive"), naming(proxy.folder(ARCHIVES)):
+        archive = there(proxy.folder(ARCHIVES), image)
+        before, after = {"sha256": archive.sha256 if archive else None}, {"sha256": "the archive's"}
+        if change.note(f"archive of {image.name}", before, before if archive else after):
+            restored.append("archive")
+            if not change.check:
+                archive = archive_of(proxy.folder(ARCHIVES), image, deadline)
+    with change.step("own"), naming(place.disk.folder):
+        made = _own(proxy, place, claim, image, change, restored)
+    with change.step("files"):
+        prepare_files(place, image, change, restored)
+    if archive and restored and not change.check:
+        size = f"{archive.size / 1e6:.0f} MB, sha256 {archive.sha256[:12]}"
+        done = f"root archive ready, {size}" if "root" in restored else f"{', '.join(restored)} restored"
+        report(PHASE, done, time.monotonic() - start)
+    host_key = made.host_key if made else None
+    return dict(
+        root=None,
+        export=None,
+        pseudo=None,
+        client=board.ip,
+        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        host_key=host_key,
+        known_hosts=f"{board.ip} {host_key}" if host_key else None,
+        archive=dict(sha256=archive.sha256, bytes=archive.size) if archive else None,
+        restored=restored,
+    )
+
+
+def _own(
+    proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str]
+) -> Made | None:
+    """What is the instance's own, made when it is another's or of another image; its Made, None in check mode."""
+    disk, token = place.disk, token_of(claim)
+    made = disk.made()
+    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    # What is its own is on the disk, once it was seen there.
+    whole = made is not None and (made.unpacked is not None or os.path.exists(disk.own))
+    fresh = made is None or not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
+    refuse_anothers(proxy, place.board, claim)
+    if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
+        what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"
+        remedy = f"nothing is touched: {play('reconcile')} restores made.json where own.tar is whole; or {NEW_ROOT}"
+        raise Refused(what, place.board.name, remedy)
+    if fresh:
+        refuse_forgotten(proxy, place.board, claim)
+    before = {"claim": made.claim, "image": made.image} if made and whole else {}
+    after = {"claim": token, "image": image.hash}
+    if change.note(f"{place.board.name} root", before, dict(after, fresh=True) if fresh else before):
+        restored.append("root")
+        if change.check:
+            return None
+        proxy.store.put(claim.instance, image_hash=None, host_key=None)
+        reboot = [reboot_line(proxy)] if wanted(proxy) else []
+        own, host_key = _own_archive(image, claim, reboot)
+        disk.create(own, Made(token, image.hash, hashlib.sha256(own).hexdigest(), host_key))
+        made = disk.made()
+        if made is None or made.host_key != host_key:
+            raise HeteroError("is not there after it was made", disk.folder, "look who removes it")
+    found = dict(host_key=cast(Made, made).host_key, image_hash=image.hash, boot_source="disk")
+    if fresh or any(getattr(claim, field) != value for field, value in found.items()):
+        if not change.check:
+            proxy.store.put(claim.instance, **found)
+    return made
+
+
+def _own_archive(image: Image, claim: RootClaim, reboot: list[str]) -> tuple[bytes, str]:
+    """(bytes of a tar with host name, keys and host key, the public host key)."""
+    others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
+    lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
+    missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
+    with naming(tempfile.gettempdir()), tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
+        path = os.path.join(folder, "key")
+        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)
+        with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:
+            private, public = file.read(), public_file.read()
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        _add(tar, "/root/.ssh", 0o700)
+        _add(tar, AUTHORIZED, 0o600, "".join(f"{line}\n" for line in [*others, *missing]))
+        _add(tar, HOSTNAME, 0o644, f"{claim.instance}\n")
+        _add(tar, MACHINE_ID, 0o444, "")
+        _add(tar, HOST_KEY, 0o600, private)
+        _add(tar, f"{HOST_KEY}.pub", 0o644, public)
+    return target.getvalue(), " ".join(public.split()[:2])
+
+
+def own_names(path: str) -> list[str]:
+    """Names in an own.tar as `find .` prints them."""
+    with tarfile.open(path) as tar:
+        return [f"./{name}" for name in tar.getnames()]
+
+
+def _add(tar: tarfile.TarFile, path: str, mode: int, text: str | None = None) -> None:
+    member = tarfile.TarInfo(path.lstrip("/"))
+    member.mode, member.mtime = mode, int(time.time())
+    if text is None:
+        member.type = tarfile.DIRTYPE
+        tar.addfile(member)
+    else:
+        data = text.encode("utf-8", "surrogateescape")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))

@@ -1,0 +1,211 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What makes a root one machine's own, whatever it runs on: host name, machine id, ssh host key, its user's keys.
+
+Where the root lies and who may use it is for others.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from typing import Any, Iterable, cast
+
+from ..core.command import command
+from ..core.deadline import Deadline
+from ..core.errors import BadInput, HeteroError
+from ..files.removal import remove_tree
+from ..files.root_work import READ_LIMIT, inside, make_folder, read_file, remove_file, write_file
+
+#: Seconds for anything done to a few files of a root.
+FILES_TIME = 30.0
+#: A line of an OpenSSH public key without options.
+KEY = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{16,}={0,2})(?: [^\n]*)?")
+#: Most bytes of a user's keys, which each claim keeps, and of a host's key in a root: one of RSA with 16384 bits has
+#: 2.8 KB.
+MOST_KEYS, MOST_HOST_KEY = 1 << 16, 1 << 13
+HOSTNAME = "/etc/hostname"
+MACHINE_ID = "/etc/machine-id"
+AUTHORIZED = "/root/.ssh/authorized_keys"
+#: How a line of the proxy's own ends (reboot_key.py).
+OWN = " hetero: reboot only"
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
+#: Where the user's keys and the host key lie: folders, then files.
+KEY_PLACES = (("/root", "/root/.ssh"), (AUTHORIZED,))
+HOST_KEY_PLACES = (("/etc", "/etc/ssh"), (HOST_KEY, f"{HOST_KEY}.pub"))
+
+
+def parse_key(text: str) -> list[tuple[str, str]]:
+    """[(type, base64)] of the user's public keys, one a line; BadInput, which never shows the text, for all else."""
+    keys = []
+    for line in text.strip().splitlines():
+        match = KEY.fullmatch(line.strip())
+        if not match or _blob(match.group(2)) is None:
+            what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
+            raise BadInput(what, "ssh_public_key", "give the content of the .pub file")
+        keys.append((match.group(1), match.group(2)))
+    if not keys:
+        raise BadInput("is empty", "ssh_public_key", "give the content of the .pub file")
+    return keys
+
+
+def must_be_keys(text: str) -> None:
+    """BadInput for what a claim is not to have for its user's keys."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > MOST_KEYS:
+        raise BadInput(f"has {size} bytes", "ssh_public_key", f"give at most {MOST_KEYS}, all keys together")
+    parse_key(text)
+
+
+def _blob(text: str) -> bytes | None:
+    """The bytes of a key; None where the text is cut off in a way that base64 is not."""
+    text = text.rstrip("=")
+    return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
+
+
+def fingerprint(key: str) -> str:
+    """SHA256:… of a public key line, as ssh-keygen -l prints it."""
+    digest = hashlib.sha256(cast(bytes, _blob(key.split()[1]))).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def inspect(path: str, key: str) -> dict[str, Any]:
+    """What is in a root.
+
+    :returns: key: whether all of the user's are in; own: the lines of the proxy's own key; host_key: the public one or
+        None; hostname.
+    """
+    wanted = {blob for kind, blob in parse_key(key)}
+
+    def look() -> dict[str, Any]:
+        words, own = set(), []
+        for line in (read_file(AUTHORIZED) or "").splitlines():
+            words.update([] if line.lstrip().startswith("#") else line.split())
+            own += [line] if _is_own(line) else []
+        return {
+            "key": wanted <= words,
+            "own": own,
+            "host_key": _host_key(),
+            "hostname": (read_file(HOSTNAME) or "").strip()[:256].encode("ascii", "replace").decode(),
+        }
+
+    return inside(path, look, Deadline(FILES_TIME))
+
+
+def odd_place(path: str, folders: Iterable[str], files: Iterable[str]) -> list[str] | None:
+    """(name, what it is) of the first in a root that keeps files from being put there; None where none does.
+
+    :param folders: which are to be folders, or links to some.
+    :param files: which are to be no folders.
+    """
+
+    def look() -> list[str] | None:
+        for name in folders:
+            if os.path.lexists(name) and not os.path.isdir(name):
+                link = os.path.islink(name)
+                is_what = f"a symbolic link to {os.readlink(name)}, which is no folder" if link else "no folder"
+                return [name, is_what]
+        return next(([name, "a folder"] for name in files if os.path.isdir(name) and not os.path.islink(name)), None)
+
+    return inside(path, look, Deadline(FILES_TIME))
+
+
+def host_key(path: str) -> str | None:
+    """The public host key in a root; None where it has none, or one that no host has."""
+    return inside(path, _host_key, Deadline(FILES_TIME))
+
+
+def _host_key() -> str | None:
+    """The same, in the root."""
+    public = (read_file(f"{HOST_KEY}.pub") or "").strip()
+    key = " ".join(public.split()[:2])
+    return key if len(key) <= MOST_HOST_KEY and KEY.fullmatch(public) and read_file(HOST_KEY) else None
+
+
+def settle(path: str, hostname: str) -> None:
+    """Make a fresh root a machine of its own: its host name, no machine id and no host keys of the image."""
+
+    def write() -> None:
+        make_folder("/etc", 0o755)
+        write_file(HOSTNAME, f"{hostname}\n", 0o644)
+        # Empty, not missing: systemd then makes a new one (machine-id(5)).
+        write_file(MACHINE_ID, "", 0o444)
+        for name in os.listdir("/etc/ssh") if os.path.isdir("/etc/ssh") else []:
+            if re.fullmatch(r"ssh_host_.*_key(\.pub)?", name):
+                remove_file(f"/etc/ssh/{name}")
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def put_key(path: str, key: str, owner: tuple[int, int] = (0, 0)) -> None:
+    """Put the user's keys into root's authorized_keys beside what is there.
+
+    :param owner: what the root's own root is on this machine.
+    """
+    lines = [line.strip() for line in key.strip().splitlines()]
+
+    def write() -> None:
+        make_folder("/root", 0o700)
+        make_folder("/root/.ssh", 0o700, exact=True)
+        others = _authorized()
+        missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
+        write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *missing]), 0o600)
+        for written in ("/root", "/root/.ssh", AUTHORIZED):
+            os.chown(written, *owner, follow_symlinks=False)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def _is_own(line: str) -> bool:
+    """Whether it is the proxy's own: its key stands behind options, which no user's key has that a claim may keep."""
+    return line.endswith(OWN) and not KEY.fullmatch(line.strip())
+
+
+def _authorized() -> list[str]:
+    """The lines of root's authorized_keys, to be written anew; HeteroError for a file of which only a part is read."""
+    text = read_file(AUTHORIZED) or ""
+    if len(text.encode("utf-8", "surrogateescape")) >= READ_LIMIT:
+        what = f"has {READ_LIMIT >> 20} MiB or more: it is not written anew, so no key was put there"
+        raise HeteroError(what, f"{AUTHORIZED} in its root", "make it smaller in the instance, or give it a new root")
+    return text.splitlines()
+
+
+def put_own_line(path: str, wanted: str | None) -> None:
+    """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+
+    def write() -> None:
+        make_folder("/root", 0o700)
+        make_folder("/root/.ssh", 0o700, exact=True)
+        others = [line for line in _authorized() if not _is_own(line)]
+        write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *([wanted] if wanted else [])]), 0o600)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def put_host_key(path: str, comment: str, keep: str) -> str:
+    """Put a fresh host key into the root; the public half, as a line.
+
+    :param keep: a folder that only root reads, where the private half is made.
+    """
+    folder = os.path.join(keep, "host-key")
+    remove_tree(folder)  # of one that was killed here
+    os.mkdir(folder, 0o700)
+    try:
+        key = os.path.join(folder, "key")
+        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", key], path)
+        with open(key, encoding="ascii") as file, open(f"{key}.pub", encoding="ascii") as public_file:
+            private, public = file.read(), public_file.read()
+    finally:
+        remove_tree(folder)
+
+    def write() -> None:
+        make_folder("/etc", 0o755)
+        make_folder("/etc/ssh", 0o755)
+        write_file(HOST_KEY, private, 0o600)
+        write_file(f"{HOST_KEY}.pub", public, 0o644)
+
+    inside(path, write, Deadline(FILES_TIME))
+    return " ".join(public.split()[:2])

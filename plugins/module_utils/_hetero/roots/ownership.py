@@ -1,0 +1,339 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose a board's root is, by what lies beside it, and when that contradicts the record of claims.
+
+A root that may be somebody's is not removed, and the board's power is not switched, because a record says otherwise: a
+database that was put back from a backup knows nothing of those who came after it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Iterable, Union
+
+from ..core.errors import HeteroError, Refused
+from ..core.plays import play
+from ..site.state_folder import OLDER, ROOTS
+from .disk_files import DiskFiles
+from .disk_files import Made as MadeOnDisk
+from .made_json import kept_of, token_of, word_of
+from .roots import MADE, SOURCE, Made, Root, made_of
+from .used_disks import NOBODY_KNOWS, is_wiped, user_of
+
+if TYPE_CHECKING:
+    from ..site.boards_file import Board
+    from .proxy_node import RootClaim, RootsNode
+
+#: What a made.json says, of a root that lies here or on a disk.
+AnyMade = Union[Made, MadeOnDisk]
+
+THEIRS = (
+    "nothing is touched: the database may be older than that (put back from a backup): "
+    f"{play('reconcile')} adopts what proves itself"
+)
+OWN = "nothing is touched: correct made.json in its folder; or rebuild the instance for a new root, or terminate it"
+NOT_THERE = (
+    "nothing is made: mount the file system that it is on, or bring it back; or rebuild the instance for a new root, "
+    "or terminate it"
+)
+FILE_GONE = (
+    "{file} is gone, and what is in {name}'s root stays only as long as it is mounted: save it: "
+    f"{play('stop_instance', instance='{name}')}, copy its device, which losetup --list shows as deleted, to that "
+    "file (sync; e2image -fra DEVICE FILE), and restart the machine, which mounts it; or rebuild it for a new root"
+)
+UNPROVEN = (
+    "neither the record of its claim nor its root bears out that it is {name}'s, as the database has it, which may be "
+    "older than they were (put back from a copy)"
+)
+BY_WORD = (
+    "nothing is touched: put a newer copy of the database back; or, by an operator's word: where the database is "
+    f"right, {play('reconcile', adopt='{name}')} has the record written anew (remove one that cannot be read first); "
+    f"where it is older, {play('reconcile', forget='{name}')} ends that claim, and touches nothing of the board"
+)
+HAS_ONE = "{name} has a root of which neither the database nor the record of its claim know"
+USED_DISK = "disk {disks} was used by {user}, and neither the database nor the record of its claim know of a root there"
+FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instance for a new root, or terminate it"
+UNREADABLE = "somebody (what made.json says cannot be read)"
+
+
+def whose_root(proxy: RootsNode, board: Board) -> str | None:
+    """The instance that a board's root was made for; None where there is no root, or one half made or half removed."""
+    root = Root(proxy.config["state_folder"], board.id)
+    made = root.made()
+    if made is None:
+        # a removal leaves its mark, and one that is being made has made.json from the first
+        return UNREADABLE if root.exists() and not root.is_half_removed else None
+    return _of(made) if made.whole else None
+
+
+def whose_archive(proxy: RootsNode, board: Board) -> str | None:
+    """The instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
+    return made_for(DiskFiles(proxy.folder("disks"), board.id))
+
+
+def made_for(root: Root | DiskFiles) -> str | None:
+    """The instance that a root, or what is kept of one on a disk, was made for, whole or not; None where none is said.
+
+    :param root: a Root, or DiskFiles.
+    """
+    made = root.made()
+    if made is None:
+        return UNREADABLE if has_word(root.folder) else None
+    return _of(made)
+
+
+def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
+    """What is somebody's on a board of a claim that names no root, in words; None where nothing is.
+
+    A root of this claim, or one of which nothing can be told; or what a tenant wrote to its disks.
+    """
+    if claim.image_hash:
+        return None
+    disk = claim.boot_source == "disk"
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    made, user = root.made(), user_of(proxy, board)
+    own = made is not None and (isinstance(made, MadeOnDisk) or made.whole) and made.claim == token_of(claim)
+    if own or (made is None and root.exists()):
+        return HAS_ONE.format(name=claim.instance)
+    return USED_DISK.format(disks=" and ".join(proxy.disks(board)), user=user) if user else None
+
+
+def is_gone(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
+    """Whether what was made for a claim is not there any more: its end was begun, or somebody removed it by hand."""
+    whose = whose_archive if claim.boot_source == "disk" else whose_root
+    return bool(claim.image_hash) and whose(proxy, board) is None
+
+
+def is_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
+    """Whether nothing is there any more of what was made for a claim: nothing to put back, nothing on a disk."""
+    disk = claim.boot_source == "disk"
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    # On a disk it is until a wipe is proven, also where nobody knows any more who used it.
+    on_disk = user_of(proxy, board) is not None or (disk and not is_wiped(proxy, board))
+    return bool(claim.image_hash) and not root.exists() and not on_disk
+
+
+def is_of_claim(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
+    """Whether what a board boots from was made, to its end, for this claim and from the image that the claim names."""
+    if claim.boot_source == "disk":
+        made: AnyMade | None = DiskFiles(proxy.folder("disks"), board.id).made()
+    else:
+        word = word_of(proxy, board, claim)
+        made = word if word and word.whole else None
+    return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
+
+
+def refuse_unproven(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
+    """Refused where a root may be another's than the claim's, which only the database has: that may be an older copy.
+
+    A board that nobody claims passes, and one of which there is no root.
+    """
+    if claim is not None and has_root(proxy, board) and not is_borne_out(proxy, board, claim):
+        raise unproven(board, claim)
+
+
+def unproven(board: Board, claim: RootClaim) -> Refused:
+    """The error of a board that is a claim's by the database alone."""
+    return Refused(UNPROVEN.format(name=claim.instance), board.name, BY_WORD.format(name=claim.instance))
+
+
+def has_root(proxy: RootsNode, board: Board) -> bool:
+    """Whether there is a root of a board, here or on its disk, of which no end was begun."""
+    root = Root(proxy.config["state_folder"], board.id)
+    return (root.exists() and not root.is_half_removed) or DiskFiles(proxy.folder("disks"), board.id).exists()
+
+
+def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
+    """Whether anything that lies here says, too, that a board is a claim's: its record, the word beside a root, or the
+    host key that was put into one.
+    """
+    root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
+    with suppress(HeteroError):
+        kept = proxy.store.kept(board.id)
+        if kept and kept.claim.is_same(claim):
+            return True
+    words = [made.claim for made in (root.made(), disk.made()) if made]
+    if token_of(claim) in words or disk.remade(token_of(claim), claim):
+        return True
+    with suppress(HeteroError, OSError):
+        return claim.host_key is not None and root.host_key() == claim.host_key
+    return False
+
+
+def is_made(proxy: RootsNode, claim: RootClaim) -> bool:
+    """Whether something was made for a claim that it boots from, by the database or by its own record.
+
+    The database alone may be put back from a backup; a rebuild takes it from both.
+    """
+    return bool(claim.image_hash) or (not _is_dry(proxy, claim) and kept_of(proxy, claim) is not None)
+
+
+def _is_dry(proxy: RootsNode, claim: RootClaim) -> bool:
+    """Whether a claim without a root is that of a dry run only, which comes after the dry run of a rebuild."""
+    row = proxy.store.record(claim.board).claim
+    return row is not None and bool(row.image_hash) and not claim.image_hash
+
+
+def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
+    """Refused where a board's root, here or on its disk, a newer record of a claim, or who used its disks last, is
+    another's than the database's claim.
+
+    A board that nobody claims passes.
+    """
+    if claim is None:
+        return
+    _refuse_newer(proxy, board, claim)
+    roots = {
+        "root": Root(proxy.config["state_folder"], board.id).made(),
+        "root on its disk": DiskFiles(proxy.folder("disks"), board.id).made(),
+    }
+    for root, made in roots.items():
+        if made is not None and made.claim != token_of(claim):
+            whose = _of(made)
+            same = f"its {root} was made for another claim of {whose}"
+            what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
+            raise Refused(what, board.name, THEIRS)
+    user = user_of(proxy, board)
+    if user not in (None, claim.instance, NOBODY_KNOWS):
+        what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"
+        raise Refused(what, board.name, THEIRS)
+
+
+def _refuse_newer(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
+    """A record that cannot be read, or is another board's, is nobody's; an older one was left by a claim that ended."""
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError:
+        return
+    if kept and not kept.claim.is_same(claim) and kept.claim.created > claim.created:
+        what = f"it is {kept.claim.instance}'s by the record of its claim, which is newer than {claim.instance}'s"
+        raise Refused(what, board.name, THEIRS)
+
+
+def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: bool, told: Made | None = None) -> None:
+    """Refused where making a root anew would destroy one that may hold somebody's work.
+
+    :param fresh: whether it is to be made anew.
+    :param told: what its made.json is about to say, where that says nothing.
+    """
+    refuse_anothers(proxy, board, claim)
+    root = Root(proxy.config["state_folder"], board.id)
+    made, ran = root.made() or told, proxy.store.has_run(claim)
+    ready = is_made(proxy, claim)
+    cut_off = root.is_half_removed and proxy.store.record(board.id).ending
+    if made is None and root.exists() and not cut_off and (ready or not is_asked(proxy, board, claim)):
+        what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
+        raise Refused(
+            what, board.name, "look at made.json in it; to have it made anew, rebuild or terminate the instance"
+        )
+    if made is not None and made.whole and fresh:
+        refuse_unasked(proxy, board, claim, made)
+    if made is not None and fresh and ready and ran:
+        found = "is of another image" if made.whole else "is not whole"
+        raise Refused(f"{claim.instance} ran from its root, which {found} by its made.json", board.name, OWN)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """Whose root is there although no claim says so; as a claim, for who asks which images are used."""
+
+    instance: str
+    image_hash: str
+    image: str = ""
+
+
+def forgotten(state: str, claims: Iterable[RootClaim]) -> list[Forgotten]:
+    """What lies below a proxy's state folder of roots that none of these claims has, a Forgotten each."""
+    known = {(token_of(claim), claim.image_hash) for claim in claims}
+    there = [made for _board, _folder, made in roots_there(state)]
+    return [Forgotten(_of(made), made.image) for made in there if made and (made.claim, made.image) not in known]
+
+
+def roots_there(state: str) -> list[tuple[int, str, AnyMade | None]]:
+    """[(board id, folder, what its made.json says or None)] of all roots, and of the archives of those on disks."""
+    disks = os.path.join(state, "disks")
+    roots = [(*found, made_of(found[1])) for name in (ROOTS, OLDER) for found in _numbered(os.path.join(state, name))]
+    return roots + [(board, folder, DiskFiles(disks, board).made()) for board, folder in _numbered(disks)]
+
+
+def has_word(folder: str) -> bool:
+    """Whether a root's folder has a made.json, whatever it says; one that is half removed has none any more."""
+    return os.path.lexists(os.path.join(folder, MADE))
+
+
+def of_token(claim: str) -> tuple[str, float | None]:
+    """(instance, when it was claimed) of what a root says of its claim (token_of); the latter None where it is none."""
+    instance, _blank, created = claim.partition(" ")
+    try:
+        return instance, float(created)
+    except ValueError:
+        return instance, None
+
+
+def _numbered(folder: str) -> list[tuple[int, str]]:
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    found = [re.fullmatch(rf"{SOURCE}(\d+)", name) for name in names]
+    return [(int(name[1]), os.path.join(folder, name[0])) for name in found if name]
+
+
+def refuse_unasked(proxy: RootsNode, board: Board, claim: RootClaim, made: AnyMade) -> None:
+    """Refused where what was made for this very claim is to be made anew, and nothing says that its owner asked for it.
+
+    A rebuild takes it from the database and from the claim's record. One that the database alone does not know of was
+    forgotten: put back from a backup, where the record is lost as well.
+    """
+    if made.claim == token_of(claim) and not claim.image_hash and not is_asked(proxy, board, claim):
+        raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
+
+
+def is_asked(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
+    """Whether the record of a claim, too, says that its root is yet to be made: it was claimed, or is being rebuilt."""
+    try:
+        kept = proxy.store.kept(board.id)
+    except HeteroError:
+        kept = None
+    asked = kept is not None and kept.claim.is_same(claim) and not kept.claim.image_hash
+    return asked or _is_dry(proxy, claim)
+
+
+def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
+    """Refused where the root that an instance ran from, or its file, is not there: it would get an empty one."""
+    root = Root(proxy.config["state_folder"], board.id)
+    lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
+    if lost and claim.boot_source != "disk" and is_made(proxy, claim) and proxy.store.has_run(claim):
+        raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
+
+
+def about_to_go(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
+    """What is said of a root whose file is gone while it is mounted; None where it is there."""
+    root = Root(proxy.config["state_folder"], board.id)
+    lost = claim.boot_source != "disk" and root.is_file_lost and root.is_mounted
+    return FILE_GONE.format(file=root.file, name=claim.instance) if lost else None
+
+
+def refuse_forgotten(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
+    """Refused where what is made for a claim, or taken back from it, may cost what no record of it knows of."""
+    what = forgotten_of(proxy, board, claim)
+    if what and not is_asked(proxy, board, claim):
+        raise Refused(what, board.name, FORGOTTEN)
+
+
+def must_never_have_run(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
+    """Refused where an instance ran since somebody saw that it never did, or has a root of which no record knows.
+
+    A board that nobody claims passes.
+    """
+    if claim is None:
+        return
+    if proxy.store.has_run(claim):
+        what = f"runs {claim.instance}, or ran it, since it was looked at: nothing of it is taken back"
+        raise Refused(what, board.name, "run this again")
+    refuse_forgotten(proxy, board, claim)
+
+
+def _of(made: AnyMade) -> str:
+    return made.claim.partition(" ")[0]

@@ -1,0 +1,397 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that a board boots from, as one thing: its root, the keys in it, its export, kernel and initrd.
+
+Each part is looked at where it is (mounts, the NFS server, files), and only what is missing or wrong is done. Whether a
+board may be touched, and its lock, are the caller's; the boot entry is the boot driver's, removed here with the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError, Refused, naming
+from ..images.choice import check_arch, check_image, image_of
+from ..images.room import room_of, size_of
+from ..nfs.exporter import let_go
+from ..nfs.exports import board_export, exporter
+from ..site.instance import gibibytes
+from ..tftp.board_folder import BoardFiles, remove_entry
+from .disk_files import DiskFiles
+from .machine_identity import parse_key
+from .made_json import is_seen, is_unread, remade, token_of, unread, why_untold
+from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
+from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
+from .roots import Root
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
+    from ..images.proxy_node import ProxyNode
+    from ..images.store import Image
+    from ..nfs.exporter import Export
+    from ..site.boards_file import Board
+    from .proxy_node import Keeps, Report, RootClaim, RootsNode
+    from .roots import Made
+
+#: A file server lets go of an export's files in 2 to 17 ms.
+UNMOUNT_TIME = 10.0
+PHASE = "image"
+NEW_ROOT = "rebuild the instance for a new root, or terminate it"
+AGAIN = "provision its instance again, or terminate it"
+
+
+class Place:
+    """Where the parts of one board lie on its proxy."""
+
+    def __init__(self, proxy: RootsNode, board: Board) -> None:
+        self.board = board
+        self.exporter = exporter(proxy.config["exports"], proxy.folder("exports"))
+        self.root = Root(proxy.config["state_folder"], board.id)
+        self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
+        self.disk = DiskFiles(proxy.folder("disks"), board.id)
+        self.console_log = console_log(proxy, board)
+        self._kernel_source = proxy.kernel_source(board)
+
+    @property
+    def export(self) -> Export:
+        """The board's export as it is to be: of the root that is there, else of one that is yet to be made."""
+        return board_export(self.exporter, self.board, self.root.path)
+
+    @property
+    def restore_file(self) -> str:
+        return self.exporter.restore_file(self.export.pseudo)
+
+    def exported(self) -> Export | None:
+        """The board's export as the server has it, or None; another's export under its id is not the board's."""
+        found = self.exporter.get(self.export.id)
+        return found if found is not None and found.pseudo == self.export.pseudo else None
+
+    def unexport(self) -> None:
+        """End the board's export, where there is one, and the connections that its tenant left behind."""
+        if self.exported():
+            self.exporter.remove(self.export.id)
+        let_go(self.board.ip)
+
+    def wanted_files(self, image: Image) -> dict[str, str | None]:
+        """{name in the board's folder: file in the store, None where it must not be}."""
+        by_tftp = self._kernel_source == "tftp"
+        files = {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
+        return files if by_tftp else dict.fromkeys(files)
+
+
+def console_log(proxy: ProxyNode, board: Board) -> str:
+    """Where the blueprint's driver puts what a board's kernel says; in no board's folder, so TFTP gives it to none."""
+    return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
+
+
+def prepare(
+    proxy: RootsNode,
+    board: Board,
+    claim_fields: RootClaim,
+    image: Image,
+    change: Change,
+    report: Report,
+    proves: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Make everything ready from which the board boots as its claim's instance; what is in place stays as it is.
+
+    :param claim_fields: the Claim (instance, created, ssh_public_key, image_hash).
+    :param change: a Change; with its check mode nothing is written.
+    :param report: called with (phase, text, seconds) when something was done.
+    :param proves: tells whether the board proves its claim's host key just now; None where nobody asks it.
+    :returns: root, export, pseudo, client, files, host_key, known_hosts and `restored`, the names of what was missing.
+    """
+    start = time.monotonic()
+    check_arch(board, image)
+    parse_key(claim_fields.ssh_public_key)
+    place = Place(proxy, board)
+    restored = []
+    with change.step("root"), naming(place.root.folder):
+        keeps = keeper(proxy, board, claim_fields, report, proves)
+        host_key = _prepare_root(proxy, place, claim_fields, image, change, restored, keeps)
+    with change.step("export"), naming(place.restore_file):
+        _prepare_export(place, change, restored)
+    with change.step("files"):
+        prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        _check_ready(place, image)
+        seconds = time.monotonic() - start
+        ready = f"root ready, exported to {board.ip} only"
+        report(PHASE, ready if "root" in restored else _said_of(restored), seconds)
+    return dict(
+        root=place.root.path,
+        export=place.export.id,
+        pseudo=place.export.pseudo,
+        client=board.ip,
+        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        host_key=host_key,
+        known_hosts=f"{board.ip} {host_key}" if host_key else None,
+        restored=restored,
+    )
+
+
+def _said_of(restored: list[str]) -> str:
+    """What was done, in words: a host key that is made is another than the one before."""
+    others = ", ".join(name for name in restored if name != HOST_KEY)
+    parts = [f"{others} restored"] if others else []
+    return "; ".join([*parts, *(["a new host key was made"] if HOST_KEY in restored else [])])
+
+
+def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -> list[str]:
+    """The mount, export and files of a claim's root, where they are missing; what is in the root is left as it is.
+
+    :returns: the names of what was missing.
+    :raises Refused: there is no whole root of this claim.
+    """
+    place = Place(proxy, board)
+    image, made, restored = image_of(proxy, claim), place.root.made(), []
+    refuse_lost(proxy, board, claim)
+    if claim.boot_source == "disk":
+        if place.disk.made() is None:
+            _put_word_back(place, claim, change, restored)
+        prepare_files(place, image, change, restored)
+        return restored
+    if is_unread(place.root):
+        made = _tell_anew(proxy, place, claim, image, change, restored)
+    fresh = made is None or not made.whole or made.image != image.hash
+    if made is not None:
+        refuse_to_replace(proxy, board, claim, fresh, made)
+    if fresh:
+        raise Refused("has no whole root of its claim", board.name, AGAIN)
+    if change.note(f"{board.name} root", {"mounted": place.root.ready(image, made)}, {"mounted": True}):
+        restored.append("mount")
+        if not change.check:
+            place.unexport()
+            place.root.unmount(Deadline(UNMOUNT_TIME))
+            place.root.mount(image)
+            place.exporter.add(place.export)
+    _prepare_export(place, change, restored)
+    prepare_files(place, image, change, restored)
+    if restored and not change.check:
+        _check_ready(place, image)
+    return restored
+
+
+def _put_word_back(place: Place, claim: RootClaim, change: Change, restored: list[str]) -> None:
+    """made.json of a root on the board's own disk, where what lies here proves what it said."""
+    made = place.disk.remade(token_of(claim), claim)
+    if made is None:
+        what = f"what is known of the root on its disk cannot be read, and no own.tar of {claim.instance} is here"
+        raise Refused(what, place.board.name, f"nothing is touched: {NEW_ROOT}")
+    restored.append("made.json")
+    if change.note(f"{place.board.name} made.json", {"claim": None}, {"claim": made.claim}) and not change.check:
+        place.disk.write(made)
+
+
+def _tell_anew(
+    proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str]
+) -> Made:
+    """made.json of a root that is here, where what lies here proves what it said; that, as it is written.
+
+    :raises Refused: it is not proven.
+    """
+    root = place.root
+    refuse_anothers(proxy, place.board, claim)
+    why = why_untold(proxy, root, claim)
+    if why is None and not is_seen(root) and not change.check:
+        why = _looked_into(proxy, root, claim, image)
+    if why:
+        raise unread(root, place.board, why)
+    made = remade(claim)
+    restored.append("made.json")
+    if change.note(f"{place.board.name} made.json", {"claim": None}, {"claim": made.claim}) and not change.check:
+        with naming(root.folder):
+            root.write(made)
+    return made
+
+
+def _looked_into(proxy: RootsNode, root: Root, claim: RootClaim, image: Image) -> str | None:
+    """The same by its host key, once it is mounted; an overlay is over the files of no other image."""
+    root.take_up_mount()
+    if root.is_mounted:
+        return why_untold(proxy, root, claim)
+    root.mount(image)
+    try:
+        return why_untold(proxy, root, claim)
+    finally:
+        root.unmount(Deadline(UNMOUNT_TIME))
+
+
+def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> list[str]:
+    """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
+
+    :returns: what there was, as `leftovers` says it.
+    :raises Refused: its root was made for another claim than the one that the board has, or may be.
+    """
+    start = time.monotonic()
+    place = Place(proxy, board)
+    claim = proxy.store.record(board.id).claim
+    refuse_anothers(proxy, board, claim)
+    refuse_unproven(proxy, board, claim)
+    there = leftovers(proxy, board)
+    with change.step("remove"), naming(place.root.folder):
+        change.note(f"{board.name} export", _export_fields(place.exported()), {})
+        if not change.check:
+            # also of a tenant whose root lies on the board's own disk: connections to NFS can be opened by anybody
+            place.unexport()
+        before = _root_fields(place.root.made()) if place.root.exists() else {}
+        before.update({"mounts": sorted(place.root.mounts())} if before else {})
+        if change.note(f"{board.name} root", before, {}) and not change.check:
+            place.root.unmount(Deadline(UNMOUNT_TIME))
+            place.root.remove()
+        before = {"present": place.disk.exists()}
+        if change.note(f"{board.name} archive", before, {"present": False}) and not change.check:
+            place.disk.remove()
+        before = {name: place.files.size(name) for name in place.files.names()}
+        if place.files.exists():
+            before["folder"] = place.files.folder
+        if change.note(f"{board.name} files", before, {}) and not change.check:
+            place.files.remove()
+        if change.note(place.console_log, {"present": os.path.lexists(place.console_log)}, {"present": False}):
+            if not change.check:
+                remove_entry(place.console_log)
+        before = {"present": os.path.lexists(place.restore_file)}
+        change.note(place.restore_file, before, {"present": False})
+        if not change.check:
+            # Also where there is none: a writer that was killed has left the scratch of its file.
+            place.exporter.forget(place.export.pseudo)
+    if there and not change.check:
+        left = leftovers(proxy, board)
+        if left:
+            raise HeteroError(f"still there after it was removed: {'; '.join(left)}", board.name, "look who uses it")
+        report(PHASE, "export, root and files removed", time.monotonic() - start)
+    return there
+
+
+def leftovers(proxy: RootsNode, board: Board) -> list[str]:
+    """What there is of a board's export, mounts, root and files, in words; an empty list means none of it."""
+    place = Place(proxy, board)
+    found = made_ready(proxy, board)
+    found += [f"file {place.files.path(name)}" for name in place.files.names()]
+    found += [f"folder {place.files.folder}"] if place.files.exists() else []
+    return found + [f"file {path}" for path in (place.restore_file, place.console_log) if os.path.lexists(path)]
+
+
+def made_ready(proxy: RootsNode, board: Board) -> list[str]:
+    """What there is of a board's export, mounts and root, in words: that by which it is somebody's."""
+    place = Place(proxy, board)
+    exported = place.exported()
+    found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
+    found += [f"mount {point}" for point in sorted(place.root.mounts())]
+    return found + [f"folder {place.folder}" for place in (place.root, place.disk) if place.exists()]
+
+
+# ---- the parts
+
+
+def _prepare_root(
+    proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str], keeps: Keeps
+) -> str | None:
+    """The root, mounted, with keys in it; returns its public host key, None where check mode cannot know it."""
+    root, name = place.root, place.board.name
+    check_image(claim, image, name)
+    token = token_of(claim)
+    told_anew = claim.image_hash and is_unread(root)
+    made = _tell_anew(proxy, place, claim, image, change, restored) if told_anew else root.made()
+    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
+    fresh = fresh or (root.is_file_lost and not root.is_mounted)
+    refuse_to_replace(proxy, place.board, claim, fresh, made)
+    ready = not fresh and root.ready(image, made)
+    before = dict(_root_fields(made), mounted=ready) if root.exists() else {}
+    after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
+    room, size = room_of(proxy), size_of(proxy, place.board, claim.flavor)
+    if fresh:
+        before.update({"size": gibibytes(os.path.getsize(root.file))} if os.path.exists(root.file) else {})
+        after["size"] = gibibytes(size)
+    if change.note(f"{name} root", before, after):
+        restored.append("root" if fresh else "mount")
+        if fresh:
+            room.check(size, instead=root.file)
+        if not change.check:
+            if fresh:
+                # A root that is half removed or half made is nobody's: none of this claim has run yet.
+                proxy.store.put(claim.instance, image_hash=None, host_key=None)
+            # The server would go on with the folder as it was when the export was made.
+            place.unexport()
+            root.unmount(Deadline(UNMOUNT_TIME))
+            if fresh:
+                root.remove()
+                root.create(image, token, room, size)
+                root.settle(claim.instance)
+            else:
+                root.mount(image)
+            ready = True
+    if not ready and not fresh:
+        # Check mode: what is in an overlay that is not mounted cannot be told.
+        return claim.host_key
+    host_key = prepare_keys(place, claim, change, restored, ready, keeps if not fresh else None)
+    prepare_own_line(proxy, place, claim, change, restored, ready)
+    if not change.check:
+        found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
+        if fresh:
+            # First: a claim with a hash has a whole root, and one that is not is somebody's with a damaged record.
+            root.mark_whole()
+        if fresh or any(getattr(claim, field) != value for field, value in found.items()):
+            proxy.store.put(claim.instance, **found)
+    return host_key
+
+
+def _prepare_export(place: Place, change: Change, restored: list[str]) -> None:
+    wanted, found = place.export, place.exporter.get(place.export.id)
+    if found is not None and found.pseudo != wanted.pseudo:
+        what = f"export id {found.id} is taken by {found.pseudo}"
+        raise HeteroError(what, place.board.name, "give that export another Export_Id")
+    if change.check and {"root", "mount"} & set(restored):
+        found = None  # it would have gone with the root
+    kept = place.exporter.restorable(wanted)
+    changes = [
+        change.note(f"{place.board.name} export", _export_fields(found), _export_fields(wanted)),
+        change.note(place.restore_file, {"whole": kept}, {"whole": True}),
+    ]
+    if any(changes):
+        restored.append("export")
+        if not change.check:
+            place.exporter.add(wanted)
+
+
+def prepare_files(place: Place, image: Image, change: Change, restored: list[str]) -> None:
+    """Kernel and initrd in the board's TFTP folder; the names of what was missing go to `restored`."""
+    for name, source in place.wanted_files(image).items():
+        size = place.files.size(name)
+        before: dict[str, Any] = {} if size is None else {"size": size, "image": None}
+        after = {"size": os.path.getsize(source), "image": image.hash} if source else {}
+        if source and place.files.same(name, source):
+            before = after
+        if change.note(place.files.path(name), before, after):
+            restored.append(name)
+            if not change.check and source:
+                place.files.place(name, source)
+            elif not change.check:
+                place.files.drop(name)
+
+
+def _check_ready(place: Place, image: Image) -> None:
+    """Nothing is reported done that was not seen."""
+    missing = [] if place.root.ready(image) else ["root"]
+    missing += [] if place.exported() == place.export else ["export"]
+    files = place.wanted_files(image).items()
+    missing += [name for name, source in files if source and not place.files.same(name, source)]
+    if missing:
+        raise HeteroError(f"not there after it was made: {', '.join(missing)}", place.board.name, "look who removes it")
+
+
+def _root_fields(made: Made | None) -> dict[str, Any]:
+    if made is None:
+        return {"claim": None, "image": None, "whole": False}
+    return {"claim": made.claim, "image": made.image, "whole": made.whole}
+
+
+def _export_fields(export: Export | None) -> dict[str, Any]:
+    if export is None:
+        return {}
+    return {"id": export.id, "path": export.path, "pseudo": export.pseudo, "clients": list(export.clients)}

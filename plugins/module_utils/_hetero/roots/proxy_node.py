@@ -1,0 +1,98 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What roots see of a proxy node, of its database, and of the claims that roots are made for.
+
+The node itself, its database and its claims are in boards/records/.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Protocol
+
+from ..images.proxy_node import ImageClaim, ProxyNode
+
+if TYPE_CHECKING:
+    from ..site.boards_file import Board
+
+#: Tells of the key that is in a root (None: of none) whether it is not to become the claim's.
+Keeps = Callable[[Optional[str]], bool]
+
+
+class RootClaim(ImageClaim, Protocol):
+    """A claim of a board, as far as its root goes."""
+
+    @property
+    def board(self) -> int: ...
+    @property
+    def flavor(self) -> dict[str, Any]: ...
+    @property
+    def ssh_public_key(self) -> str: ...
+    @property
+    def created(self) -> float: ...
+    @property
+    def host_key(self) -> str | None: ...
+    @property
+    def boot_source(self) -> str | None: ...
+
+    def is_same(self, other: Any) -> bool:
+        """Whether it is that claim, whatever was changed of it since."""
+
+
+class KeptClaim(Protocol):
+    """A claim as its own record has it."""
+
+    @property
+    def claim(self) -> RootClaim: ...
+
+
+class BoardRecord(Protocol):
+    """What is recorded of a board."""
+
+    @property
+    def power(self) -> str | None: ...
+    @property
+    def claim(self) -> RootClaim | None: ...
+    @property
+    def ending(self) -> bool: ...
+
+
+class Records(Protocol):
+    """The database of a proxy node."""
+
+    def record(self, board_id: int) -> BoardRecord:
+        """What is recorded of one board."""
+
+    def kept(self, board: int) -> KeptClaim | None:
+        """What a board's own record of its claim says."""
+
+    def has_run(self, claim: Any) -> bool:
+        """Whether an instance ever ran on the board that it has."""
+
+    def put(self, instance: str, **fields: Any) -> None:
+        """Change fields of a claim."""
+
+
+class RootsNode(ProxyNode, Protocol):
+    """A proxy node, as far as its boards' roots go."""
+
+    @property
+    def store(self) -> Records: ...
+
+    def wiring(self, board: Board) -> dict[str, Any]:
+        """What proxy.json says of a board."""
+
+    def disks(self, board: Board) -> list[str]:
+        """Device names of a board's local disks."""
+
+    def root_partition(self, board: Board) -> str:
+        """The partition that a board with boot source disk boots from."""
+
+    def kernel_source(self, board: Board) -> str:
+        """Where a board gets its kernel: "tftp" or "flash"."""
+
+
+class Report(Protocol):
+    """What is called when something was done: the phase, what it is in words, and the seconds that it took."""
+
+    def __call__(self, phase: str, text: str, seconds: float | None = None, /) -> object: ...

@@ -1,0 +1,155 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The RAM system: the proxy's own kernel and initrd for a board, and the keys that let the proxy, and nobody else, in.
+
+What is a boot's own comes in a small archive before the image's initrd. TFTP hands that to whoever has the board's
+address, so where the board has a console it makes its ssh host key itself and says it there; else a fresh host key is
+in the archive, and boards/boot/ram_boot.py sees that it was asked for once. Booting it is for that file, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, cast
+
+from ..core.command import command
+from ..core.errors import BadInput, HeteroError, naming
+from ..files.cpio import FILE, FOLDER, archive
+from ..files.tree import CHUNK
+from ..images.choice import check_arch, image_store
+from ..site.proxy_config import SET_UP
+from ..tftp.board_folder import BoardFiles
+from .console_key import ConsoleKey
+
+if TYPE_CHECKING:
+    from ..images.proxy_node import ProxyNode
+    from ..images.store import Image
+    from ..site.boards_file import Board
+    from .proxy_node import RootsNode
+
+VARIABLE = "tftp_proxy_ram_images"
+#: Where sshd of a RAM system finds its keys.
+AUTHORIZED, HOST_KEY = "root/.ssh/authorized_keys", "etc/ssh/ssh_host_ed25519_key"
+#: The word that it says beside a host key of its own making, in place of HOST_KEY.
+CONSOLE_WORD = "etc/ssh/hetero_ram_word"
+#: How the proxy learns a RAM system's host key, as a board's wiring has it (`ram_key`): the board makes it and says it
+#: on its console, or the proxy makes it and hands it out by TFTP.
+RAM_KEYS = ON_CONSOLE, BY_TFTP = "console", "tftp"
+
+
+def has_ram_image(proxy: ProxyNode, board: Board) -> bool:
+    """Whether a RAM image is configured for the board's architecture."""
+    return _name(proxy, board) is not None
+
+
+def ram_image(proxy: ProxyNode, board: Board) -> Image:
+    """The RAM image for a board; BadInput names the variable where there is none."""
+    name = _name(proxy, board)
+    if name is None:
+        what = f"no RAM image is configured for architecture {board.arch}"
+        raise BadInput(what, board.name, f"name one in {VARIABLE}, then {SET_UP}")
+    image = image_store(proxy).get(name)
+    if not image.ram:
+        raise BadInput("is no RAM image", name, f'give its image.json "ram": true, or name another in {VARIABLE}')
+    check_arch(board, image)
+    return image
+
+
+def _name(proxy: ProxyNode, board: Board) -> str | None:
+    names = {arch.lower(): name for arch, name in proxy.config["ram_images"].items()}
+    return names.get((board.arch or "").lower())
+
+
+def own_key(proxy: ProxyNode) -> str:
+    """Path of the proxy's own private key for RAM systems, made on first use."""
+    folder = proxy.folder("ram")
+    path = os.path.join(folder, "id_ed25519")
+    if not os.path.exists(path):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            new, _public = _key_pair(scratch, "hetero proxy")
+            try:
+                os.link(new, path)  # of two that make it at once, the first one's stays
+            except FileExistsError:
+                return path
+    return path
+
+
+def console_of(proxy: RootsNode, board: Board, image: Image) -> str | None:
+    """The log of the console on which a board's RAM system says the host key that it made; None: the proxy makes it.
+
+    :raises BadInput: its wiring asks for what it or the image has not.
+    """
+    wiring = proxy.wiring(board)
+    log, how = wiring.get("console"), wiring.get("ram_key")
+    if how not in (None, *RAM_KEYS):
+        what = f"no such ram_key: {how} (known: {', '.join(RAM_KEYS)})"
+        raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
+    if how == ON_CONSOLE and not (log and image.console_key):
+        lacks = f'RAM image {image.name} does not say its key ("console_key")' if log else "no console is named for it"
+        raise BadInput(f"ram_key is console, and {lacks}", board.name, "correct that, or its ram_key")
+    return log if log and image.console_key and how != BY_TFTP else None
+
+
+def serve_kernel(proxy: ProxyNode, board: Board, image: Image, name: str) -> None:
+    """Put the kernel of a RAM image into a board's TFTP folder."""
+    _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, cast(str, image.kernel))
+
+
+def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tuple[str | None, ConsoleKey | None]:
+    """Put the initrd of a RAM image there, with the keys of one boot.
+
+    :returns: (host key by which the board will be known, None), or (None, the ConsoleKey to be read).
+    """
+    public = command(["ssh-keygen", "-y", "-f", own_key(proxy)], "the proxy's own key")
+    log = console_of(proxy, board, image)
+    host_key, said = None, ConsoleKey(log) if log else None
+    with naming(proxy.folder("ram")), tempfile.TemporaryDirectory(dir=proxy.folder("ram")) as scratch:
+        if said:
+            own = (CONSOLE_WORD, f"{said.word}\n".encode())
+        else:
+            path, public_key = _key_pair(scratch, board.name)
+            host_key = " ".join(public_key.split()[:2])
+            with open(path, "rb") as file:
+                own = (HOST_KEY, file.read())
+        initrd = os.path.join(scratch, "initrd")
+        # The kernel unpacks archives one after another, each packed in its own way; one that is not packed may stand
+        # before any other, while behind one some kernels (lz4 before Linux 5.10) do not look for more.
+        with open(cast(str, image.initrd), "rb") as source, open(initrd, "wb") as target:
+            target.write(_private_part(public, *own))
+            shutil.copyfileobj(source, target, CHUNK)
+            os.fchmod(target.fileno(), 0o444)
+        _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, initrd)
+    return host_key, said
+
+
+def _place(files: BoardFiles, name: str, source: str) -> None:
+    with naming(files.folder):
+        files.place(name, source)
+        if not files.same(name, source):
+            raise HeteroError("is not there after it was put in place", files.path(name), "look who removes it")
+
+
+def _private_part(public: str, name: str, content: bytes) -> bytes:
+    folder = FOLDER | 0o755
+    return archive(
+        [
+            ("etc", folder, b""),
+            ("etc/ssh", folder, b""),
+            (name, FILE | 0o600, content),
+            ("root", FOLDER | 0o700, b""),
+            ("root/.ssh", FOLDER | 0o700, b""),
+            (AUTHORIZED, FILE | 0o600, public.encode()),
+        ]
+    )
+
+
+def _key_pair(folder: str, comment: str) -> tuple[str, str]:
+    """(path of the private key, the public one) of a fresh pair."""
+    path = os.path.join(folder, "key")
+    command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], folder)
+    with open(f"{path}.pub", encoding="ascii") as file:
+        return path, file.read().strip()

@@ -1,0 +1,296 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Private roots: a board's own view of an image, an overlay whose upper layer is a file system of the root's own.
+
+Knows what makes a root one tenant's: whom it was made for, its size, the host name, keys and host key in it. Who may
+mount it is for the exports.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Iterator, cast
+
+from ..core.errors import BadInput, HeteroError
+from ..core.this_node import THIS_NODE
+from ..files.file_system import has_errors, make_empty, mount_file
+from ..files.mounts import mount_overlay, mounts_below, unmount
+from ..files.removal import remove_tree
+from ..files.whole_file import write_whole
+from ..images.image_root import FOLDER, root_of
+from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
+from . import machine_identity
+
+if TYPE_CHECKING:
+    from ..core.deadline import Deadline
+    from ..files.mounts import Mount
+    from ..images.room import Room
+    from ..images.store import Image
+
+#: The name of a private overlay in the table of mounts.
+SOURCE = "fs_"
+#: A board's folder there.
+ROOT_NAME = re.compile(r"fs_\d+")
+#: In a root's folder: whom it was made for.
+MADE = "made.json"
+#: What made.json is called from the first step of a removal to its last but one.
+REMOVED = "removed.json"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Whom a root was made for and from what; `whole` only when all was put into it.
+
+    :param kind: "copy" for one of the older layout that is no overlay.
+    """
+
+    claim: str
+    image: str
+    kind: str = "overlay"
+    whole: bool = False
+
+
+class Root:
+    """The private root of one board: <state>/board-roots/fs_N/{made.json,root.ext4,layers/,root/}.
+
+    root.ext4 holds upper/ and work/ and nothing else. It is on layers/ only while the overlay is being mounted, which
+    then keeps it: nfs-ganesha takes two mounts with one file system id for one, and before Linux 6.6 an overlay has its
+    upper's.
+
+    A root of the older layout, <state>/roots/fs_N/{made.json,upper/,work/,root/}, is used there until it is removed.
+    """
+
+    def __init__(self, state: str, number: int) -> None:
+        if re.search(r"[,:\\\s]", state):
+            raise BadInput("may not hold a comma, colon, backslash or blank", state, "choose another state_folder")
+        self.name = f"{SOURCE}{number}"
+        self._own = os.path.join(state, ROOTS, self.name)
+        self._older = os.path.join(state, OLDER, self.name)
+
+    @property
+    def older(self) -> bool:
+        """Whether there is one that shares a file system with others.
+
+        :raises HeteroError: nobody can tell, for that file system is not mounted.
+        """
+        if os.path.lexists(self._older):
+            return True
+        shared = os.path.dirname(self._older)
+        if os.path.exists(f"{shared}.ext4") and not os.path.ismount(shared):
+            what = "is not mounted, and may hold this board's root of an older release"
+            raise HeteroError(what, shared, f"mount {shared}.ext4 there, or restart {THIS_NODE}")
+        return False
+
+    @property
+    def folder(self) -> str:
+        return self._older if self.older else self._own
+
+    @property
+    def path(self) -> str:
+        """Where the root is mounted, and exported from."""
+        return os.path.join(self.folder, "root")
+
+    @property
+    def file(self) -> str:
+        """Its file system."""
+        return os.path.join(self._own, ROOT_FILE)
+
+    @property
+    def layers(self) -> str:
+        """The folder of upper and work."""
+        return self.folder if self.older else os.path.join(self._own, "layers")
+
+    # ---- what is there
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.folder)
+
+    @property
+    def is_half_removed(self) -> bool:
+        """Whether its removal was begun, or only its empty folder is left. A made.json that was lost says neither."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else [MADE]
+        return REMOVED in names or not names
+
+    @property
+    def is_file_lost(self) -> bool:
+        """Whether its folder is there, and the file of its file system is not."""
+        return self.exists() and not self.older and not os.path.lexists(self.file)
+
+    @property
+    def is_mounted(self) -> bool:
+        return self.path in self.mounts()
+
+    @property
+    def is_half_mounted(self) -> bool:
+        """Whether a mount of it was cut off: its file system is on layers/ only meanwhile, and nobody is served yet."""
+        return not self.older and self.layers in self.mounts()
+
+    def made(self) -> Made | None:
+        """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
+        return made_of(self.folder)
+
+    def mounts(self) -> dict[str, Mount]:
+        """Mount points in the root's folder."""
+        return mounts_below(self.folder)
+
+    def ready(self, image: Image, told: Made | None = None) -> bool:
+        """Whether the files of a root made from `image` are there to be exported.
+
+        :param told: what its made.json is about to say, where that says nothing.
+        """
+        made = self.made() or told
+        if made is None or made.image != image.hash or (not self.older and has_errors(self.file)):
+            return False
+        return (self.older and made.kind == "copy") or self.is_over(image)
+
+    def is_over(self, image: Image) -> bool:
+        """Whether it is mounted, as an overlay of this image's files."""
+        found = self.mounts()
+        root = found.get(self.path)
+        return root is not None and root.lower == self._lower(image) and self.layers not in found
+
+    def _lower(self, image: Image) -> str | None:
+        return os.path.join(image.folder, FOLDER) if self.older else image.root
+
+    def inspect(self, key: str) -> dict[str, Any]:
+        """What is in the root (personal.inspect)."""
+        return machine_identity.inspect(self.path, key)
+
+    def host_key(self) -> str | None:
+        """The public host key in the root; None where there is none, or where it is not mounted."""
+        return machine_identity.host_key(self.path) if self.is_mounted or self.older else None
+
+    # ---- making and removing
+
+    def create(self, image: Image, claim: str, room: Room, size: int) -> None:
+        """Make the root anew from an image for a claim (a text that no other claim has); it is not whole yet.
+
+        :param size: bytes of its file system, for which there must be room (room.Room).
+        """
+        lower = root_of(image)
+        os.makedirs(self.folder, mode=0o700)
+        os.chmod(os.path.dirname(self.folder), 0o700)
+        self.write(Made(claim, image.hash))
+        room.take(self.file, size)
+        make_empty(self.file)
+        for folder in (self.layers, self.path):
+            os.mkdir(folder, 0o700)
+        with self._layers():
+            for name in ("upper", "work"):
+                os.mkdir(os.path.join(self.layers, name), 0o755)
+            # The root's own folder has the mode and owner of the image's.
+            upper, status = os.path.join(self.layers, "upper"), os.stat(lower)
+            shutil.copystat(lower, upper)
+            os.chown(upper, status.st_uid, status.st_gid)
+            self._overlay(image)
+
+    def mount(self, image: Image) -> None:
+        """Mount the overlay of a root that was made from this image."""
+        if self.older:
+            self._overlay(image)
+            return
+        root_of(image)
+        with self._layers():
+            self._overlay(image)
+
+    def take_up_mount(self) -> None:
+        """Have a mount that was cut off at its end, or at its beginning; an overlay that is there stays."""
+        if self.is_half_mounted:
+            unmount(self.layers, detach=True)
+
+    def mark_whole(self) -> None:
+        """All is in the root that belongs there; one that never came so far is made anew."""
+        self.write(Made(**dict(asdict(cast(Made, self.made())), whole=True)))
+
+    def unmount(self, deadline: Deadline) -> None:
+        """Unmount everything in the root's folder, the latest first; a file server lets go of it in milliseconds."""
+        while True:
+            points = list(reversed(self.mounts()))
+            if not points:
+                return
+            number = unmount(points[0])
+            if number == errno.EBUSY and not deadline.passed:
+                deadline.nap(0.02)
+            elif number and points[0] in self.mounts():
+                what = f"cannot be unmounted, tried for {deadline.spent:.1f} s ({os.strerror(number)})"
+                raise HeteroError(what, points[0], f"find who uses it: fuser -vm {points[0]}")
+
+    def remove(self, deadline: Deadline | None = None) -> None:
+        """Remove the root's folder, which nothing is mounted in any more."""
+        points = self.mounts()
+        if points:
+            raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
+        if os.path.isdir(self.folder) and not os.path.islink(self.folder):
+            # First, so that nobody takes what a killed removal leaves for a whole root, or for one that lost its file.
+            made, removed = (os.path.join(self.folder, name) for name in (MADE, REMOVED))
+            if os.path.lexists(made):
+                os.replace(made, removed)
+            for name in sorted(set(os.listdir(self.folder)) - {REMOVED}):
+                remove_tree(os.path.join(self.folder, name), deadline)
+        remove_tree(self.folder, deadline)
+
+    @contextmanager
+    def _layers(self) -> Iterator[None]:
+        mount_file(self.file, self.layers)
+        try:
+            yield
+        finally:
+            unmount(self.layers, detach=True)
+
+    def _overlay(self, image: Image) -> None:
+        """Mount the overlay so that it can be exported."""
+        lower = self._lower(image)
+        layers = f"lowerdir={lower},upperdir={self.layers}/upper,workdir={self.layers}/work"
+        # xino: one device number for all layers. With lower and upper on two file systems, an NFS server takes a file
+        # of the image for another file system's and refuses to cross (EXDEV; nfs-ganesha 4.3).
+        number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,xino=on,{layers}")
+        if number:
+            what = f"overlay cannot be mounted ({os.strerror(number)})"
+            raise HeteroError(what, self.path, "the kernel's reason: dmesg")
+
+    def write(self, made: Made) -> None:
+        """Have made.json say this."""
+        write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)), 0o600)
+
+    # ---- what is put in
+
+    def settle(self, hostname: str) -> None:
+        """Make a fresh root a machine of its own."""
+        machine_identity.settle(self.path, hostname)
+
+    def put_key(self, key: str) -> None:
+        """Put the user's keys into root's authorized_keys beside what is there."""
+        machine_identity.put_key(self.path, key)
+
+    def put_own_line(self, wanted: str | None) -> None:
+        """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+        machine_identity.put_own_line(self.path, wanted)
+
+    def put_host_key(self, comment: str) -> None:
+        """Put a fresh host key into the root."""
+        machine_identity.put_host_key(self.path, comment, self.folder)
+
+
+def made_of(folder: str) -> Made | None:
+    """What made.json in a root's folder says; None where nothing can be told."""
+    try:
+        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
+            made = Made(**json.load(file))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    texts = isinstance(made.whole, bool) and all(isinstance(text, str) for text in (made.claim, made.image, made.kind))
+    return made if texts else None
+
+
+def sharing(state: str) -> dict[str, Made | None]:
+    """{name of a root of the older layout: its Made, or None} of all that share a file system."""
+    folder = os.path.join(state, OLDER)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return {name: made_of(os.path.join(folder, name)) for name in names if re.fullmatch(rf"{SOURCE}\d+", name)}

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flavors against accelerator hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
+host cannot serve it.
+
+What a host has free just now is its database's business, and who gets which GPU is claims/host/allocation.py's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..core.errors import BadInput
+from .extra_specs import satisfies
+from .fit import rejections as rejections_of_facts
+
+#: Signs with which a number of GPUs is asked for; that many are given.
+COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
+
+
+def _requirement(flavor: dict[str, Any], key: str) -> Any:
+    """What a flavor's extra_specs say of `key`, in Nova's scope or in none; None where they say nothing."""
+    extra = flavor.get("extra_specs") or {}
+    return extra.get(key, extra.get(f"capabilities:{key}"))
+
+
+def asks_for(flavor: dict[str, Any], hypervisor: str) -> bool:
+    """Whether a flavor names this hypervisor, in capitals or not; one that names none is for boards."""
+    requirement = _requirement(flavor, "hypervisor")
+    return requirement is not None and satisfies(hypervisor.lower(), str(requirement).lower())
+
+
+def hypervisor_for(flavor: dict[str, Any], host: dict[str, Any]) -> str:
+    """What a host runs that a flavor asks for; of one that asks for none of it, the first."""
+    offered = host.get("hypervisors") or [host["hypervisor"]]
+    return next((one for one in offered if asks_for(flavor, one)), offered[0])
+
+
+def gpu_count(flavor: dict[str, Any]) -> int:
+    """How many GPUs an instance of this flavor gets; BadInput for a requirement that is no number to give."""
+    requirement = _requirement(flavor, "gpus")
+    if requirement is None:
+        return 0
+    found = COUNT.fullmatch(str(requirement).strip())
+    if not found:
+        what = f"extra_specs.gpus is {requirement!r}"
+        raise BadInput(what, f"flavor {flavor.get('name')}", "give the number of GPUs, such as '= 2'")
+    return int(found.group(1))
+
+
+def _count_of(flavor: dict[str, Any], there: int) -> str | int:
+    """The number of GPUs that a flavor's requirement is compared with: a number alone asks for so many, as '= 2'."""
+    asked = str(_requirement(flavor, "gpus"))
+    return asked if asked.strip().isdigit() and int(asked) <= there else there
+
+
+def gpu_arch(flavor: dict[str, Any]) -> str | None:
+    """The requirement on the architecture of each GPU (`s== fermi`), or None for any."""
+    requirement = _requirement(flavor, "gpu_arch")
+    return None if requirement is None else str(requirement)
+
+
+def rejections(flavor: dict[str, Any], host: dict[str, Any]) -> list[str]:
+    """Why a host cannot serve a flavor, whoever has what; an empty list where it can.
+
+    :param flavor: a flavor that checking.validate lets pass.
+    :param host: what host_info returns: cpu_arch, hypervisors, capacity (dicts with total), gpus (dicts with arch).
+    """
+    hypervisor = hypervisor_for(flavor, host)
+    wanted = gpu_arch(flavor)
+    archs = [gpu["arch"] for gpu in host["gpus"] if not gpu.get("unsupported")]
+    matching = [arch for arch in archs if wanted is None or satisfies(arch or "", wanted)]
+    facts = {key: amount["total"] for key, amount in host["capacity"].items()}
+    gpus = _count_of(flavor, len(matching or archs))
+    facts.update(hypervisor_type=hypervisor, cpu_info={"arch": host["cpu_arch"]}, gpus=gpus)
+    facts["gpu_arch"] = matching[0] if matching else ", ".join(sorted({arch or "unknown" for arch in archs})) or None
+    reasons = rejections_of_facts(flavor, facts, tolerance=0)
+    if not reasons and not asks_for(flavor, hypervisor):
+        reasons = [f"the flavor does not ask for it (extra_specs: hypervisor: s== {hypervisor})"]
+    return reasons

@@ -1,0 +1,246 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One node against a flavor, by what modules board_info and host_info say of it: why it never serves it, why not just
+now, and how many instances it has room for. What is free is a hint: the owner's claim decides.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Iterable, Iterator
+
+from ..core.errors import BadInput
+from ..images.capacity import Promises, no_image, root_size, without_room
+from ..openstack.specs import PROPERTY
+from ..site import board_states
+from ..site.instance import age
+from ..site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, KINDS
+from . import compute_hosts, fit
+from .extra_specs import satisfies
+
+#: What nodes are called in answers for people.
+BOARDS = BOARD.nodes
+#: The same → what an instance is there.
+INSTANCES = {kind.nodes: kind.name for kind in KINDS.values()}
+#: Room of a host for instances that ask for nothing it could run out of.
+PLENTY = 500
+IN_USE = "in use"
+NO_DISK = "no disk to boot from is configured for it"
+NO_ROOM = "without room for a root"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said of one node.
+
+    :param owner: the machine that it belongs to, as the inventory has it.
+    :param kind: what such nodes are called: one of INSTANCES.
+    :param never: why it cannot serve the flavor whatever happens; empty where it can.
+    :param busy: why it cannot just now.
+    :param brief: the same in a word or two, the same for many nodes.
+    :param room: how many instances it takes now; `most`: how many when nobody else has anything of it.
+    """
+
+    owner: str
+    kind: str
+    name: str
+    never: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    brief: str = ""
+    room: int = 0
+    most: int = 0
+
+
+def board_verdict(
+    flavor: dict[str, Any],
+    board: dict[str, Any],
+    owner: str,
+    tolerance: float = fit.TOLERANCE,
+    disk: bool = False,
+    image: str | None = None,
+    images: dict[str, Any] | None = None,
+) -> Verdict:
+    """
+    :param board: one of board_info's.
+    :param disk: it is to boot from a disk of its own.
+    :param image: what it is to run; `images`: those of its proxy, where both are known.
+    """
+    never = fit.rejections(flavor, board, tolerance)
+    if disk and not board.get("disks"):
+        never.append(NO_DISK)
+    if image and images is not None and not never:
+        never += filter(None, [no_image(image, images, str(board.get("arch")))])
+    busy, brief = _busy(board)
+    room = 0 if never or busy else 1
+    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)
+
+
+def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any]) -> Iterator[Verdict]:
+    """Verdicts of a proxy's boards, for all of which its roots may have no room.
+
+    :param sizes: {board name: bytes that its root would take}.
+    :param roots: what board_info says of them.
+    """
+    limits = (roots["there"], roots["overcommit"])
+    now, alone = Promises(roots["promised"], *limits), Promises(0, *limits)
+    never = {name: now.why(size) for name, size in sizes.items() if now.never(size)}
+    full = without_room(now, {one.name: sizes[one.name] for one in found if one.room})
+    most = without_room(alone, {one.name: sizes[one.name] for one in found if one.most})
+    for one in found:
+        name = one.name
+        if name in never and not one.never:
+            one = Verdict(one.owner, one.kind, name, (never[name],))
+        elif name in full:
+            one = replace(one, busy=(full[name],), brief=NO_ROOM, room=0)
+        yield replace(one, most=0) if name in most else one
+
+
+def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
+    """(why a board cannot be claimed, in brief)."""
+    state, instance, now = board["state"], board.get("instance"), time.time()
+    since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
+    words = board_states.why_not_free(state, board.get("note") or "", instance, since, claimed)
+    if words is None:
+        return [], ""
+    return [words], IN_USE if instance and state not in (board_states.ERROR, board_states.MAINTENANCE) else state
+
+
+def host_verdict(flavor: dict[str, Any], host: dict[str, Any], owner: str) -> Verdict:
+    """
+    :param host: a result of host_info.
+    """
+    hypervisor, name = compute_hosts.hypervisor_for(flavor, host), host.get("name") or owner
+    kind = BY_HYPERVISOR[hypervisor].nodes if hypervisor in BY_HYPERVISOR else f"{hypervisor} hosts"
+    never, busy, rooms = compute_hosts.rejections(flavor, host), [], [(PLENTY, PLENTY)]
+    for key, unit in fit.AMOUNTS.items():
+        want, have = flavor.get(key) or 0, host["capacity"][key]
+        if want:
+            rooms.append((have["free"] // want, have["total"] // want))
+            if have["free"] < want:
+                busy.append(f"{want} {unit} wanted, {have['free']} of {have['total']} left")
+    if not never:
+        for found in _devices(flavor, host, hypervisor):
+            never += found.never
+            busy += found.busy
+            rooms.append((found.room, found.most))
+    if never:
+        return Verdict(owner, kind, name, tuple(never))
+    room, most = min(now for now, _alone in rooms), min(alone for _now, alone in rooms)
+    return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is of one kind of devices that a flavor asks for."""
+
+    never: list[str]
+    busy: list[str]
+    room: int
+    most: int
+
+
+def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> Iterator[_Found]:
+    """What there is of the GPUs of a flavor for containers, or of each alias of one for guests."""
+    if hypervisor == CONTAINER.hypervisor:
+        yield from _gpus(flavor, host["gpus"])
+        return
+    for alias, count in aliases_of(flavor):
+        fitting = [one for one in host.get("devices") or () if alias in str(one["arch"]).split(", ")]
+        if len(fitting) < count:
+            yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0)
+        else:
+            yield _counted(fitting, count, f"{count} × {alias}")
+
+
+def aliases_of(flavor: dict[str, Any]) -> list[tuple[str, int]]:
+    """[(alias, how many)] of its property pci_passthrough:alias."""
+    text = str((flavor.get("extra_specs") or {}).get(PROPERTY, ""))
+    parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
+    return [(name, max(1, int(count or 1))) for name, _colon, count in parts]
+
+
+def _gpus(flavor: dict[str, Any], gpus: list[dict[str, Any]]) -> Iterator[_Found]:
+    """All of an instance's GPUs are of one architecture: the one with the most free ones."""
+    count, requirement = compute_hosts.gpu_count(flavor), compute_hosts.gpu_arch(flavor)
+    if not count:
+        return
+    if requirement is None:
+        yield _counted(gpus, count, f"{count} GPU{'s' if count != 1 else ''}")
+        return
+    archs = sorted({gpu["arch"] for gpu in gpus if gpu["arch"] and satisfies(gpu["arch"], requirement)})
+    found = []
+    for arch in archs:
+        own = [gpu for gpu in gpus if gpu["arch"] == arch]
+        found.append(_counted(own, count, f"{count} {arch} GPU{'s' if count != 1 else ''}"))
+    yield max(found, key=lambda one: (one.room, one.most))
+
+
+def _counted(devices: list[dict[str, Any]], count: int, asked: str) -> _Found:
+    """Devices of one kind, `count` for each instance."""
+    whys = {one["address"]: _why_not(one) for one in devices}
+    free = sum(why is None for why in whys.values())
+    groups = {}
+    for address, why in sorted(whys.items()):
+        if why:
+            groups.setdefault(why, []).append(address)
+    told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
+    most = sum(not _unfit(one) for one in devices) // count
+    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most)
+
+
+def _unfit(device: dict[str, Any]) -> str | None:
+    """A GPU that is `unsupported` stays so; a PCI device may be parked for guests the next minute."""
+    return device.get("unsupported") if "uuid" in device else None
+
+
+def _why_not(device: dict[str, Any]) -> str | None:
+    """Why a device is not free. Who holds it and is no instance may be gone: the owner looks when it claims."""
+    if device.get("unsupported"):
+        return device["unsupported"]
+    if not device["healthy"]:
+        return f"is not healthy: {device['why_unhealthy']}"
+    if device.get("instance"):
+        return f"allocated to {device['instance']} since {age(time.time() - (device.get('since') or time.time()))}"
+    return None
+
+
+def verdicts(
+    flavor: dict[str, Any],
+    results: Iterable[Any],
+    board: int | None = None,
+    tolerance: float = fit.TOLERANCE,
+    disk: bool = False,
+    image: str | None = None,
+) -> list[Verdict]:
+    """[Verdict] of every node in the results of board_info and host_info, in their order.
+
+    :param results: a looped task's, whose `item` is the owner; boards and hosts by themselves will do as well.
+    :param board: the id of the one board that is wanted; others are left out.
+    :param image: the image that a board is to run; None does not ask.
+    """
+    found = []
+    for result in results:
+        owner = str(result.get("item") or "") if isinstance(result, dict) else ""
+        if not isinstance(result, dict) or result.get("failed") or result.get("unreachable"):
+            what = f"{owner or 'a node'} has no answer of board_info or host_info"
+            raise BadInput(what, "nodes", "leave out what could not be asked")
+        if isinstance(result.get("boards"), list):
+            asked = [one for one in result["boards"] if board in (None, one["id"])]
+            images, roots = result.get("images"), result.get("roots")
+            own = [board_verdict(flavor, one, owner, tolerance, disk, image, images) for one in asked]
+            if roots and not disk:
+                sizes = {one["name"]: root_size(flavor, one.get("local_gb"), roots.get("root_gb", 0)) for one in asked}
+                own = list(_with_room(own, sizes, roots))
+            found += own
+        elif "capacity" in result:
+            found.append(host_verdict(flavor, result, owner or str(result.get("name"))))
+        elif "state" in result and "cpu_info" in result:
+            if board in (None, result["id"]):
+                found.append(board_verdict(flavor, result, owner, tolerance, disk))
+        else:
+            raise BadInput(
+                "is no result of board_info or host_info", owner or "a node", "give results of these modules"
+            )
+    return found

@@ -1,0 +1,212 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes are asked for a flavor and in what order, how many instances each owner is to take, and what people read
+about the nodes that are not. The order is that of the rules below and of the inventory, and nothing else.
+
+What one node is good for is nodes.py's; claims that are there already are owners.py's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+
+from ..core.errors import BadInput
+from ..site.owners import holders, names_of, number_of
+from .fit import describe, grouped
+from .nodes import BOARDS, IN_USE, INSTANCES
+
+if TYPE_CHECKING:
+    from .nodes import Verdict
+
+#: Owners with the most room first, as Nova does it; or those that the request fills best, which keeps others whole.
+SPREAD, PACK = "spread", "pack"
+STRATEGIES = (SPREAD, PACK)
+#: Nodes of a kind whose reasons are told one by one; of more only how many are in use.
+TOLD = 4
+
+
+def ranked(rooms: Mapping[str, int], count: int, strategy: str) -> list[str]:
+    """Owners that have room, the one to ask first first; of equal ones in the order they are in.
+
+    Either way an owner that can take all of the request comes before those that cannot: their boots follow each other.
+
+    :param rooms: {owner: instances that it takes}.
+    """
+    if strategy not in STRATEGIES:
+        raise BadInput(f"is {strategy!r}", "strategy", f"give {' or '.join(STRATEGIES)}")
+
+    def rank(owner: str) -> tuple[bool, int]:
+        enough = rooms[owner] >= count
+        # of owners that have too little the largest comes first: fewer of them are needed
+        return (not enough, rooms[owner] if enough and strategy == PACK else -rooms[owner])
+
+    return sorted((owner for owner in rooms if rooms[owner] > 0), key=rank)
+
+
+class Schedule:
+    """One look at all nodes.
+
+    :param flavor: one that checking.validate lets pass, with its name.
+    :param found: Verdicts, in the inventory's order.
+    :param count: how many instances still need a node.
+    :param refused: {(owner, node): Refusal} of owners that were asked and gave nothing.
+    """
+
+    def __init__(
+        self,
+        flavor: dict[str, Any],
+        found: Sequence[Verdict],
+        count: int = 1,
+        strategy: str = SPREAD,
+        partial: bool = False,
+        refused: dict[tuple[str, str], Refusal] | None = None,
+    ) -> None:
+        self.flavor, self.found, self.count, self.partial = flavor, found, count, partial
+        self.refused = refused or {}
+        rooms = {}
+        for one in self.found:
+            rooms[one.owner] = rooms.get(one.owner, 0) + (0 if self._never(one) else one.room)
+        self.rooms = {owner: rooms[owner] for owner in ranked(rooms, count, strategy)}
+        order = {owner: number for number, owner in enumerate(self.rooms)}
+        self.several = len({one.owner for one in found if one.kind == BOARDS}) > 1
+        free = [one.room > 0 and not self._never(one) for one in found]
+        candidates = [one for one, is_free in zip(found, free) if is_free]
+        self.candidates = sorted(candidates, key=lambda one: order[one.owner])
+        self.rejected = [one for one, is_free in zip(found, free) if not is_free]
+        self.room = sum(self.rooms.values())
+
+    @property
+    def enough(self) -> bool:
+        """Whether it is worth asking anybody."""
+        return self.room >= (1 if self.partial else self.count)
+
+    @property
+    def possible(self) -> bool:
+        """Whether these nodes could serve the request if nobody else had anything of them."""
+        most = sum(0 if self._never(one) else one.most for one in self.found)
+        return most >= (1 if self.partial else self.count)
+
+    def shares(self) -> list[tuple[str, int]]:
+        """[(owner, how many instances it is asked for)]."""
+        left, found = self.count, []
+        for owner, room in self.rooms.items():
+            if left > 0:
+                found.append((owner, min(left, room)))
+                left -= found[-1][1]
+        return found
+
+    # ---- for people
+
+    def text(self, who: str, asked: int) -> str:
+        """`bob wants tgx.8x8 (…): no node.` and why, the same reasons together.
+
+        :param who: the instance that asks.
+        :param asked: how many it wants, of which some may be there already.
+        """
+        lost = any(not refusal.never for refusal in self.refused.values())
+        free = 0 if lost else min(self.room, self.count)
+        head = f"{self.wants(who, asked)}: {f'{free} of {self.count} nodes' if free else 'no node'}."
+        lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
+        return "\n".join([head, *(f"  {line}" for line in lines)])
+
+    def wants(self, who: str, asked: int) -> str:
+        return f"{who} wants {'' if asked == 1 else f'{asked} '}{describe(self.flavor['name'], self.flavor)}"
+
+    def waiting(self) -> str:
+        """What those are doing that could serve it, in one line that changes only when that does."""
+        could = [one for one in self.found if not self._never(one)]
+        groups = {}
+        for one in could:
+            brief = one.brief or ("refused" if self._refusal(one) else "free")
+            groups.setdefault((one.kind, brief), []).append(self._label(one))
+        told = [f"{_counted(kind, names)} {brief}" for (kind, brief), names in groups.items()]
+        return ", ".join(told)
+
+    def _told(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """(kind, label, reasons) of each node that is not given."""
+        found = []
+        for kind in dict.fromkeys(one.kind for one in self.found):
+            own = [one for one in self.found if one.kind == kind]
+            several = len({one.busy for one in own if one.brief == IN_USE}) > TOLD
+            for one in own:
+                reasons, _never = self.reasons(one)
+                if several and one.brief == IN_USE and reasons is one.busy:
+                    reasons = (IN_USE,)
+                found.append((kind, self._label(one), reasons))
+        return found
+
+    def reasons(self, one: Verdict) -> tuple[tuple[str, ...], bool]:
+        """(why a node is not given, whether that holds whatever happens)."""
+        return one.never or self._refusal(one) or one.busy, bool(self._never(one))
+
+    def _label(self, one: Verdict) -> str:
+        """The node's name, and its owner's where several have boards."""
+        return f"{one.name} of {one.owner}" if one.kind == BOARDS and self.several else one.name
+
+    def _never(self, one: Verdict) -> tuple[str, ...] | bool:
+        return one.never or self.refused.get((one.owner, one.name), NOT_REFUSED).never
+
+    def _refusal(self, one: Verdict) -> tuple[str, ...]:
+        return self.refused.get((one.owner, one.name), NOT_REFUSED).reasons
+
+
+class Refusal:
+    """What an owner answered for one node: reasons, and whether they hold whatever happens."""
+
+    def __init__(self, reasons: Iterable[str] = (), never: bool = False) -> None:
+        self.reasons, self.never = tuple(reasons), never
+
+
+NOT_REFUSED = Refusal()
+
+
+def refusals(failed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Refusal]:
+    """{(owner, node): Refusal} of claims that nobody could serve.
+
+    :param failed: dicts with `item`, the owner, and `failure` of its module; its `unfit` names what holds for ever.
+    """
+    found = {}
+    for one in failed:
+        failure = one["failure"]
+        unfit = failure.get("unfit") or {}
+        for node, reasons in failure["rejected"].items():
+            found[one["item"], node] = Refusal(reasons, bool(unfit.get(node)))
+    return found
+
+
+def _counted(kind: str, names: list[str]) -> str:
+    return f"{len(names)} {kind}" if len(names) > 3 else " and ".join(names)
+
+
+def plan(
+    schedule: Schedule, results: Iterable[dict[str, Any]], request: str, total: int, owner: str | None
+) -> dict[str, list[dict[str, Any]]]:
+    """What a play is to do: whose claims are there, which are one too many, and whom to ask for which instances.
+
+    :param results: of board_info and host_info, each with its owner as `item`, as they were judged.
+    :param total: how many instances the request has; `schedule` is of those that have no node yet.
+    :returns: dict of lists of dicts with item and kind. `visits` ask each owner for its instances (`numbers`).
+    """
+    parts, surplus = holders(results, request, total, owner)
+    missing = missing_of(parts, request, total)
+    kinds = {one.owner: INSTANCES.get(one.kind) for one in schedule.found}
+    visits = {}
+    for part in parts:
+        numbers = part["numbers"] if total > 1 else []
+        visits[part["item"]] = dict(item=part["item"], kind=part["kind"], numbers=numbers)
+    if missing and schedule.enough:
+        for item, many in schedule.shares():
+            visit = visits.setdefault(item, dict(item=item, kind=kinds[item], numbers=[]))
+            numbers = [number_of(name, request) for name in missing[:many]] if total > 1 else []
+            visit["numbers"] += numbers
+            missing = missing[many:]
+    elif missing:
+        visits = {}
+    return dict(parts=parts, surplus=surplus, visits=list(visits.values()))
+
+
+def missing_of(parts: Iterable[dict[str, Any]], request: str, total: int) -> list[str]:
+    """Names of the instances that nobody has."""
+    held = {claim["instance"] for part in parts for claim in part["claims"]}
+    return [name for name in names_of(request, total) if name not in held]

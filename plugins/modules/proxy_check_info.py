@@ -1,0 +1,283 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a machine can become a proxy node, and whether one serves its boards. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: proxy_check_info
+short_description: Say what is wrong with a proxy node
+version_added: 0.1.0
+description:
+  - With O(stage=machine), says all at once what keeps a machine, a boards file or a wiring plan from becoming a proxy
+    node.
+  - With O(stage=services), asks the node's TFTP, NFS and DHCP over its own address, and fails where one does not serve
+    what it must or gives what it must not.
+  - Changes nothing. Used by role P(hetero.compute.tftp_proxy#role).
+extends_documentation_fragment:
+  - hetero.compute.attributes
+  - hetero.compute.planned
+notes:
+  - Its former name, C(hetero.compute.proxy_check), leads here.
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  stage:
+    description: V(machine) before the set-up, V(services) after it.
+    type: str
+    choices: [machine, services]
+    default: machine
+  server:
+    description: IPv4 address of this machine that boards ask.
+    type: str
+    required: true
+  interface:
+    description: Interface that must hold O(server); empty for any.
+    type: str
+    default: ""
+  tftp_root:
+    description: Folder that TFTP serves.
+    type: path
+    default: /tftpboot
+  state_folder:
+    description: Folder of images, roots and the state database.
+    type: path
+    default: /var/lib/hetero
+  roots_overcommit:
+    description: How many times what there is for roots may be promised to them.
+    type: float
+    default: 1
+  root_gb:
+    description: Size of a root (GiB) whose flavor and board name none.
+    type: int
+    default: 8
+  exports:
+    description:
+      - The NFS server, V(ganesha) or V(nfsd), the kernel's.
+      - V(auto) is what the node has been set up with; on a new node V(ganesha).
+    type: str
+    choices: [auto, ganesha, nfsd]
+    default: auto
+  dhcp:
+    description: Whether DHCP is to be served.
+    type: bool
+    default: false
+  boards_text:
+    description: The text of the boards file.
+    type: str
+    default: ""
+  boards_source:
+    description: What defects call the boards file.
+    type: str
+    default: boards file
+  pdus:
+    description: PDUs by name, with C(driver) and C(host).
+    type: dict
+    default: {}
+  credentials_for:
+    description: Names of the PDUs that have credentials.
+    type: list
+    elements: str
+    default: []
+  ram_images:
+    description: Name of the RAM image of each architecture; the boards with a C(disk) need one.
+    type: dict
+    default: {}
+  boards:
+    description: Wiring of the boards by id, with C(pdu), C(outlet) and C(disk).
+    type: dict
+    default: {}
+  credential_keys:
+    description: Keys of the credentials of each PDU, without their values; not looked at where it is left out.
+    type: dict
+  wipe:
+    description: How disks are wiped, with C(method), C(verify) and C(samples).
+    type: dict
+    default: {}
+  dhcp_router:
+    description: Router that boards are told of by DHCP; empty for none.
+    type: str
+    default: ""
+  dhcp_ra_prefix:
+    description: IPv6 prefix that is announced to boards; empty for none.
+    type: str
+    default: ""
+  timeout:
+    description: Seconds that services may take to answer.
+    type: float
+    default: 15
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Can this machine be a proxy node?
+  hetero.compute.proxy_check_info:
+    server: 10.0.2.254
+    boards_text: "{{ lookup('ansible.builtin.file', 'tilera_boards') }}"
+
+- name: Does it serve its boards?
+  hetero.compute.proxy_check_info:
+    stage: services
+    server: 10.0.2.254
+"""
+
+RETURN = r"""
+defects:
+  description: What keeps the machine from being a proxy node, with thing, what and remedy.
+  returned: failure, when O(stage=machine)
+  type: list
+  elements: dict
+notes:
+  description:
+    - What is worth knowing and stops nothing. With O(stage=services) and O(interface), other machines on the network
+      that offer any board an address, where O(dhcp) is true, or say that they have the address of O(server).
+  returned: success
+  type: list
+  elements: str
+check_mode:
+  description: Whether this was a dry run, for a task, a role or a play.
+  returned: when O(stage=machine)
+  type: bool
+boards:
+  description: The boards of the file, with id, name, ip, mac, and whether they are C(near), in O(server)'s network.
+  returned: when O(stage=machine)
+  type: list
+  elements: dict
+interface:
+  description: The interface that holds O(server).
+  returned: when O(stage=machine)
+  type: str
+  sample: eth0
+network:
+  description: Address of its network.
+  returned: when O(stage=machine)
+  type: str
+  sample: 10.0.2.0
+netmask:
+  description: Mask of its network.
+  returned: when O(stage=machine)
+  type: str
+  sample: 255.255.255.0
+missing_packages:
+  description: Those of O(packages) that are not installed.
+  returned: when O(stage=machine)
+  type: list
+  elements: str
+nfs_server:
+  description: The NFS server to use, which O(exports) names or was chosen.
+  returned: when O(stage=machine)
+  type: str
+  sample: ganesha
+roots:
+  description: What the roots of boards are promised, take, and could take.
+  returned: when O(stage=machine)
+  type: dict
+  contains:
+    promised: {description: Bytes that the roots may take together., type: int}
+    there: {description: Bytes that there are for them., type: int}
+    taken: {description: Bytes that they take., type: int}
+    overcommit: {description: How many times what is there may be promised., type: float}
+    sharing:
+      description: Roots that an older release made on one file system.
+      type: list
+      elements: str
+    shared_file:
+      description: >-
+        That file system is in use (V(kept)), or none of its roots is left (V(empty)); empty where there is none.
+      type: str
+  sample: {promised: 536870912000, there: 1099511627776, taken: 9437184, overcommit: 1.0, sharing: [], shared_file: ''}
+exports:
+  description: Pseudo paths that NFS exports.
+  returned: when O(stage=services)
+  type: list
+  elements: str
+  sample: [/tftpboot/fs_0]
+seconds:
+  description: Seconds for each step.
+  returned: success
+  type: dict
+  sample: {tftp: 0.004, nfs: 0.02}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._hetero.core.argument_spec import PLANNED, ArgumentSpec
+from ..module_utils._hetero.core.changes import Change
+from ..module_utils._hetero.core.deadline import Deadline
+from ..module_utils._hetero.core.findings import outcome
+from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.nodes.proxy import preflight, selftest
+from ..module_utils._hetero.site.proxy_config import CONFIG, read_config
+
+SPEC = PLANNED + ArgumentSpec(
+    dict(
+        stage=dict(type="str", choices=["machine", "services"], default="machine"),
+        server=dict(type="str", required=True),
+        interface=dict(type="str", default=""),
+        tftp_root=dict(type="path", default="/tftpboot"),
+        state_folder=dict(type="path", default="/var/lib/hetero"),
+        roots_overcommit=dict(type="float", default=1),
+        root_gb=dict(type="int", default=8),
+        exports=dict(type="str", choices=["auto", *preflight.SERVERS], default="auto"),
+        dhcp=dict(type="bool", default=False),
+        boards_text=dict(type="str", default=""),
+        boards_source=dict(type="str", default="boards file"),
+        pdus=dict(type="dict", default={}),
+        credentials_for=dict(type="list", elements="str", default=[]),
+        ram_images=dict(type="dict", default={}),
+        boards=dict(type="dict", default={}),
+        credential_keys=dict(type="dict", no_log=False),
+        wipe=dict(type="dict", default={}),
+        dhcp_router=dict(type="str", default=""),
+        dhcp_ra_prefix=dict(type="str", default=""),
+        timeout=dict(type="float", default=15),
+    )
+)
+
+
+def machine(params, change):
+    fields = {name: params[name] for name in params if name not in ("stage", "boards")}
+    with change.step("machine"):
+        found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
+    return outcome(found, "a proxy node", dict(change.result, check_mode=change.check))
+
+
+def services(params, change):
+    deadline = Deadline(params["timeout"])
+    with change.step("tftp"):
+        selftest.check_tftp(params["server"], params["tftp_root"], deadline)
+    with change.step("nfs"):
+        chosen = read_config(CONFIG)["exports"] if params["exports"] == "auto" else params["exports"]
+        exports = selftest.check_nfs(params["server"], chosen, deadline)
+    if params["dhcp"]:
+        with change.step("dhcp"):
+            selftest.check_dhcp(params["server"], params["tftp_root"], deadline)
+    with change.step("network"):
+        selftest.check_filter()
+        interface = params["interface"]
+        notes = selftest.strangers(params["server"], interface, params["dhcp"]) if interface else []
+    return dict(change.result, exports=exports, notes=notes)
+
+
+def main():
+    module = AnsibleModule(**SPEC.kwargs)
+
+    def work(params, check):
+        result = dict(machine=machine, services=services)[params["stage"]](params, Change(check))
+        for note in result.get("notes", ()):
+            module.warn(note)
+        return result
+
+    run(module, work)
+
+
+if __name__ == "__main__":
+    main()
