@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 from contextlib import ExitStack
 
+import ptyprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -79,3 +81,17 @@ def test_what_is_told_of_a_pdu_that_says_no_more():
     late = str(line._no_answer(Deadline(60)))
     assert re.fullmatch(rf"pdu-t: no answer within \d+\.\d s{re.escape(told)}", late)
     assert str(line._no_answer(Deadline(0))) == f"pdu-t: its time was up before it could answer{told}"
+
+
+def test_a_program_that_a_busy_kernel_has_not_ended_yet_is_waited_for(monkeypatch):
+    """Lost: a PDU's answer, for a traceback: pexpect gives a killed program 20 ms, a busy machine takes longer."""
+
+    def killed(child, force=False):
+        child.kill(signal.SIGKILL)
+        return False  # what pexpect says where the program is not gone in that time
+
+    line = Line("pdu-t", ["sh", "-c", "trap '' HUP INT; echo; while :; do sleep 0.1; done"], "xyzzy", Deadline(60))
+    monkeypatch.setattr(ptyprocess.PtyProcess, "terminate", killed)
+    line._child.read_nonblocking(1, 30)
+    line.close()
+    assert not line._child.isalive()

@@ -10,22 +10,21 @@ before that; where the PDU echoes, it begins after the echo of what was typed. N
 from __future__ import annotations
 
 import re
+import time
 import tty
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, cast
+from typing import Any, Iterable, Mapping, cast
 
 try:
     import pexpect
 except ImportError:
     pexpect = None
 
+from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Lost
 from ...core.this_node import THIS_NODE
 from .driver import CUT_OFF, HOST
 from .masking import Mask
-
-if TYPE_CHECKING:
-    from ...core.deadline import Deadline
 
 #: Longest wait for one answer (seconds); a real unit needs up to a few seconds for a screen.
 ANSWER = 10.0
@@ -81,6 +80,8 @@ LEGACY = (
 MOST = 1 << 18
 #: More pages than the list of the largest PDU has; without an end a PDU gone wrong would hold its play.
 PAGES = 32
+#: Longest wait for a program that was killed (seconds). A busy kernel takes some time to end one with a network.
+KILLED = 5.0
 #: A public key, as sshd(8) has it in SSH_KNOWN_HOSTS FILE FORMAT behind the host.
 PUBLIC_KEY = re.compile(r"(ssh|ecdsa)-[\w.@-]+ AAAA[\w+/=]+( |$)")
 TRANSPORTS = {"telnet": (TELNET, 23), "ssh": (SSH, 22)}
@@ -226,7 +227,13 @@ class Line:
                 came += len(self._child.read_nonblocking(CHUNK, deadline.left))
 
     def close(self) -> None:
-        self._child.close(force=True)
+        """End the session's program. One that was killed and is not gone yet, on a busy machine, is waited for."""
+        try:
+            self._child.close(force=True)
+        except pexpect.ExceptionPexpect:
+            ended = Deadline(KILLED)
+            while self._child.isalive() and not ended.passed:
+                time.sleep(0.02)
 
     def masked(self, text: str) -> str:
         """A text of the PDU as it may be kept: without the password."""
