@@ -179,7 +179,7 @@ def test_nobody_asks_unseen(network):
     watching.go_on()
     python(board, SEND, "10.0.2.1", "fragments")
     said = watching.report()
-    assert said[0] == "tftp ? packets that were not seen"
+    assert "tftp ? packets that were not seen" in said  # which is told late where the flood is still on its way
     assert said[-1].startswith("tftp ? 10.0.2.1 port ")
 
 

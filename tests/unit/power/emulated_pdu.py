@@ -109,7 +109,7 @@ def alive(pid):
         return False
 
 
-def until(true, seconds=5.0):
+def until(true, seconds=20.0):
     """Wait until `true()` is; False where it never became."""
     deadline = Deadline(seconds)
     while not true():

@@ -15,8 +15,12 @@ import pytest
 from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import PASSWORD, alive, boards, until
 
 
-def talk(pdu, *keys, wait=2.0):
-    """Connect, answer each prompt with the next of `keys`, and return all that came."""
+def talk(pdu, *keys, wait=20.0, sees=b""):
+    """Connect, answer each prompt with the next of `keys`, and return all that came, and whether it ended the talk.
+
+    :param wait: longest silence (s) before this end is the one that leaves.
+    :param sees: this end leaves at once where this came.
+    """
     said = b""
     with socket.create_connection(("127.0.0.1", pdu.port), 5) as line:
         line.settimeout(wait)
@@ -24,13 +28,14 @@ def talk(pdu, *keys, wait=2.0):
             time.sleep(0.05)
             line.sendall(key)
         try:
-            while True:
+            while not sees or sees not in said:
                 data = line.recv(65536)
                 if not data:
                     return said, True
                 said += data
         except TimeoutError:
-            return said, False
+            pass
+    return said, False
 
 
 def login(*keys):
@@ -64,7 +69,7 @@ def test_a_board_that_crashes_leaves_its_outlet_on(emulated, tmp_path):
 def test_immediate_reboot_leaves_an_outlet_that_is_off_off(emulated):
     """Real units do so; a lab that did not would hide that a cycle must be off and then on."""
     pdu = emulated(dialect="menu")
-    said, _closed = talk(pdu, *login(b"1\r", b"2\r", b"1\r", b"4\r", b"1\r", b"3\r", b"YES\r", b"\r", b"\x03", b"4\r"))
+    said, _closed = talk(pdu, *login(b"1\r", b"2\r", b"1\r", b"4\r", b"1\r", b"3\r", b"YES\r", b"\r", b"\x03", b"4\r"), sees=b"successfully issued.")
     assert b"Command successfully issued." in said
     assert pdu.outlets["4"]["state"] == "off"
 
@@ -97,7 +102,7 @@ def test_one_user_at_a_time(emulated, refusal, words):
 
     def free():
         try:
-            return b"User Name" in talk(pdu, wait=0.3)[0]
+            return b"User Name" in talk(pdu, sees=b"User Name")[0]
         except ConnectionRefusedError:
             return False
 
@@ -106,7 +111,7 @@ def test_one_user_at_a_time(emulated, refusal, words):
 
 def test_idle_users_are_logged_off(emulated):
     """Without it, one forgotten terminal would lock the lab's PDU for ever, which real units do not."""
-    pdu = emulated(idle=0.2)
+    pdu = emulated(idle=1)
     start = time.monotonic()
     _said, closed = talk(pdu, *login(), wait=60.0)
     assert closed
@@ -126,14 +131,14 @@ def test_every_end_of_line_counts(emulated, end):
 def test_an_interrupt_shows_the_main_menu_after_its_timing_mark(emulated):
     """Without it, a client that sends Ctrl-C as an interrupt would throw the main menu away and wait for ever."""
     pdu = emulated()
-    said, _closed = talk(pdu, *login(b"1\r", bytes([255, 244, 255, 253, 6])), wait=0.5)
+    said, _closed = talk(pdu, *login(b"1\r", bytes([255, 244, 255, 253, 6]), b"4\r"), sees=b"Logging out")
     after = said.split(b"Device Manager --", 1)[1]
     assert after.index(bytes([255, 252, 6])) < after.index(b"Control Console")
 
 
 def test_three_bad_passwords_lock_it(emulated):
     """Without it, nothing would show what our own repetition of a wrong password does to a real unit."""
-    pdu = emulated(lockout=0.6)
+    pdu = emulated(lockout=3)
     assert not talk(pdu, b"apc\r", b"wrong\r", wait=0.1)[1]
     said, closed = talk(pdu, *[b"apc\r", b"wrong\r"] * 2)
     assert closed
@@ -143,7 +148,7 @@ def test_three_bad_passwords_lock_it(emulated):
 
     def lets_in():
         try:
-            return b"Control Console" in talk(pdu, *login(), wait=0.2)[0]
+            return b"Control Console" in talk(pdu, *login(), sees=b"Control Console")[0]
         except OSError:
             return False
 
@@ -154,6 +159,6 @@ def test_a_switch_for_users_that_are_not_there(emulated):
     """Without it, the lab could not play a PDU that is taken for a while, or by somebody who never leaves."""
     pdu = emulated(faults={"busy": 1})
     assert b"Another user" in talk(pdu)[0]
-    assert b"User Name" in talk(pdu, wait=0.2)[0]
+    assert b"User Name" in talk(pdu, sees=b"User Name")[0]
     pdu = emulated(faults={"busy": True, "refusal": "close"})
     assert [talk(pdu) for _user in range(3)] == [(b"", True)] * 3
