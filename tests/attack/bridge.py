@@ -54,6 +54,8 @@ def machine(lab, name, address, mac):
                 subprocess.run([*there, "ip", *words.split()], check=True)
             yield there
         finally:
+            # A namespace goes some time after its last process, and answers for its address until then.
+            lab.inside("ip", "link", "delete", f"{name}0", check=False)
             holder.kill()
 
 

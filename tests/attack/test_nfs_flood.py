@@ -64,7 +64,7 @@ def flood(words, port):
 
 
 def played(lab, number, name):
-    """A machine with a board's address and MAC; a name is one test's, for it goes a while after its machine."""
+    """A machine with a board's address and MAC."""
     there = board(lab, number)
     return machine(lab, name, there["ip"], there["mac"])
 
