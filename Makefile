@@ -9,7 +9,7 @@ export PYTHONUNBUFFERED := 1
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
-.PHONY: help bench demo docs release test test-all ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo docs figures release test test-all ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
 	@echo "make release VERSION=1.2.3   changelog, archive, commit and tag, once make test has passed"
 	@echo "make bench                what it costs, beside what others cost, measured in one run"
+	@echo "make figures              the house in figures: files, lines, circles, types; REVISIONS=\"v1 HEAD\" beside each other"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-layers,"
 	@echo "                          test-docs, test-unit, test-sanity, test-lint, test-package, test-e2e, test-attack,"
 	@echo "                          test-molecule (all scenarios), test-molecule-default (one of molecule/),"
@@ -51,6 +52,9 @@ lab-up: setup
 
 lab-down: setup
 	@$(playbook).lab_down
+
+figures: setup-test
+	@.venv/bin/python tests/figures.py $(REVISIONS)
 
 bench:
 	@tools/setup bench

@@ -1,0 +1,158 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The house in figures, a column for each revision: `.venv/bin/python tests/figures.py [REVISION …]`, else the last.
+
+
+Lines are all lines of a file; a function's are from its `def` to its end. A function has types where each parameter but
+`self` and `cls`, and what it returns, has an annotation; one without parameters needs none. A room is a folder right
+below the house; rooms stand in a circle where each can be reached from the other by imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UTILS = "plugins/module_utils/"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: More arguments than a reader keeps in mind.
+MOST_ARGUMENTS = 7
+
+
+def files_of(revision):
+    """{path: text} of the Python files of module_utils and of the playbooks, as a revision of git has them."""
+    argv = ["git", "archive", revision, UTILS, "playbooks"]
+    archive = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        members = [member for member in tar if member.isfile() and member.name.endswith((".py", ".yml"))]
+        return {member.name: tar.extractfile(member).read().decode() for member in members}
+
+
+def lines(text):
+    return len(text.splitlines())
+
+
+def arguments(function):
+    """Parameters of a function, in order, `self` and `cls` left out."""
+    every = function.args
+    named = [*every.posonlyargs, *every.args, *every.kwonlyargs]
+    named += [extra for extra in (every.vararg, every.kwarg) if extra]
+    return [argument for argument in named if argument.arg not in ("self", "cls")]
+
+
+def has_types(function):
+    taken = arguments(function)
+    said = [argument.annotation for argument in taken]
+    if function.name != "__init__":
+        said.append(function.returns)
+    return all(said)
+
+
+def room_of(path, house):
+    """The folder right below the house; None of a file that lies in the house itself."""
+    parts = path[len(house) :].split("/")
+    return parts[0] if len(parts) > 1 else None
+
+
+def imports(tree, path, house):
+    """Rooms that a file takes something from."""
+    folder = path[len(house) :].split("/")[:-1]
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        names = (node.module or "").split(".") if node.module else []
+        if node.level:
+            base = folder[: len(folder) - (node.level - 1)]
+            if node.level - 1 > len(folder):
+                continue
+            names = [*base, *names] or [alias.name for alias in node.names]
+        elif ".".join(names).startswith("ansible_collections.hetero.compute.plugins.module_utils."):
+            names = names[5:]
+        else:
+            continue
+        if names:
+            yield names[0]
+
+
+def in_circles(graph):
+    """Nodes of a graph {node: nodes} that can be reached from themselves by way of another."""
+
+    def reached(start):
+        found, todo = set(), list(graph[start])
+        while todo:
+            node = todo.pop()
+            if node not in found:
+                found.add(node)
+                todo += graph.get(node, ())
+        return found
+
+    return sorted(node for node in graph if node in reached(node))
+
+
+def of_the_house(files):
+    house = UTILS + ("_hetero/" if any(path.startswith(UTILS + "_hetero/") for path in files) else "")
+    code = {path: text for path, text in files.items() if path.startswith(UTILS)}
+    trees = {path: ast.parse(text) for path, text in code.items()}
+    functions = [
+        (node.end_lineno - node.lineno + 1, f"{Path(path).name}:{node.name}", node)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS)
+    ]
+    rooms = {room_of(path, house) for path in code if path.startswith(house)} - {None}
+    graph = {room: set() for room in rooms}
+    for path, tree in trees.items():
+        room = room_of(path, house) if path.startswith(house) else None
+        if room:
+            graph[room] |= set(imports(tree, path, house)) & rooms - {room}
+    sizes = sorted((lines(text), path[len(house) :]) for path, text in code.items())
+    longest = max(functions, key=lambda function: function[0])
+    yield "module_utils: files", len(code)
+    yield "module_utils: lines", sum(size for size, _path in sizes)
+    yield "file: lines, median", round(statistics.median(size for size, _path in sizes))
+    yield "file: lines, longest", f"{sizes[-1][0]} ({sizes[-1][1]})"
+    yield "functions", len(functions)
+    yield "function: lines, median", round(statistics.median(size for size, _name, _node in functions))
+    yield "function: lines, longest", f"{longest[0]} ({longest[1]})"
+    yield "functions without types", sum(not has_types(node) for _size, _name, node in functions)
+    many = sum(len(arguments(node)) > MOST_ARGUMENTS for _size, _name, node in functions)
+    yield f"functions with more than {MOST_ARGUMENTS} arguments", many
+    circles = in_circles(graph)
+    yield "rooms in circles", f"{len(circles)} of {len(rooms)}"
+
+
+def of_the_playbooks(files):
+    plays = {path: text for path, text in files.items() if path.startswith("playbooks/")}
+    tasks = {path: text for path, text in plays.items() if path.startswith("playbooks/tasks/")}
+    for name, texts in (("playbooks", plays), ("playbooks/tasks", tasks)):
+        yield f"{name}: files", len(texts)
+        yield f"{name}: lines", sum(map(lines, texts.values()))
+        facts = sum(len(re.findall(r"^\s*(?:- )?ansible\.builtin\.set_fact:", text, re.M)) for text in texts.values())
+        yield f"{name}: set_fact tasks", facts
+
+
+def figures(revision):
+    """{what: figure}, in the order of the table."""
+    files = files_of(revision)
+    return {**dict(of_the_house(files)), **dict(of_the_playbooks(files))}
+
+
+def main(revisions):
+    columns = {revision: figures(revision) for revision in revisions or ["HEAD"]}
+    rows = [["", *columns]]
+    rows += [[what, *(str(column[what]) for column in columns.values())] for what in next(iter(columns.values()))]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
