@@ -43,16 +43,9 @@ class Silent(BaseException):
 
 
 class ShowsLines(ShortCalls):
-    """Runs the module of the same name, then prints the `lines` of its result."""
-
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result = super().run(tmp, task_vars)
-        show(result.get("lines"))
-        return result
-
-
-class Checked(ShowsLines):
-    """The same, and what the node answers is looked at first: plays compute with it (answers.py)."""
+    """Runs the task's module and prints the `lines` of its result, once what the node answers was looked at: plays
+    compute with it (answers.py).
+    """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         module = self.module.rpartition(".")[2]
@@ -64,10 +57,12 @@ class Checked(ShowsLines):
             return checked(dict(failed=True, msg=NO_ANSWER.format(module=module, error=one_line(repr(error)))), module)
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        return super().run(tmp, task_vars)
+        result = super().run(tmp, task_vars)
+        show(result.get("lines"))
+        return result
 
 
-class Follows(Checked):
+class Follows(ShowsLines):
     """Starts the module in the background and prints each phase as it happens, until the module ends.
 
     The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs module board_reconcile from its node's copy of the collection. The work is the module's."""
+"""Runs a module from its node's copy of the collection; meta/runtime.yml says which. The work is the module's."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import 
 
 
 class ActionModule(ShortCalls):
-    """Nothing but the call; its playbook shows what it found."""
+    """Nothing but the call."""

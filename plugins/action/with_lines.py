@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints the lines that module board_image returns. All of the work is the module's."""
+"""The same, and prints the lines of its result; meta/runtime.yml says for which modules."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Sho
 
 
 class ActionModule(ShowsLines):
-    """Module, then its lines."""
+    """The call, a look at what is answered, and its lines."""

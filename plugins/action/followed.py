@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows module tilera_boot and prints each board's phase within two seconds. The work is the module's."""
+"""Follows modules that take long, and prints each phase within two seconds; meta/runtime.yml says which."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Fol
 
 
 class ActionModule(Follows):
-    """Module in the background, followed."""
+    """The module in the background, followed."""
