@@ -69,7 +69,8 @@ def test_a_board_that_crashes_leaves_its_outlet_on(emulated, tmp_path):
 def test_immediate_reboot_leaves_an_outlet_that_is_off_off(emulated):
     """Real units do so; a lab that did not would hide that a cycle must be off and then on."""
     pdu = emulated(dialect="menu")
-    said, _closed = talk(pdu, *login(b"1\r", b"2\r", b"1\r", b"4\r", b"1\r", b"3\r", b"YES\r", b"\r", b"\x03", b"4\r"), sees=b"successfully issued.")
+    keys = login(b"1\r", b"2\r", b"1\r", b"4\r", b"1\r", b"3\r", b"YES\r", b"\r", b"\x03", b"4\r")
+    said, _closed = talk(pdu, *keys, sees=b"successfully issued.")
     assert b"Command successfully issued." in said
     assert pdu.outlets["4"]["state"] == "off"
 

@@ -1,0 +1,35 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which action plugin runs a module, by meta/runtime.yml: what a person sees while it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+ROUTES = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["plugin_routing"]["modules"]
+MODULES = {path.stem: yaml.safe_load(path.read_text().split('DOCUMENTATION = r"""')[1].split('"""')[0])
+           for path in (ROOT / "plugins" / "modules").glob("*.py")}  # fmt: skip
+
+
+def routed(plugin):
+    return {name for name, route in ROUTES.items() if route.get("action_plugin") == f"hetero.compute.{plugin}"}
+
+
+def test_each_route_leads_somewhere():
+    """Lost: a module that no play can call, for its action plugin or its new name is misspelt."""
+    plugins = {path.stem for path in (ROOT / "plugins" / "action").glob("*.py")}
+    for name, route in ROUTES.items():
+        (kind, target) = next(iter(route.items()))
+        assert target.rpartition(".")[2] in {"redirect": MODULES, "action_plugin": plugins}[kind], name
+        assert (name in MODULES) == (kind == "action_plugin"), name
+
+
+def test_what_goes_on_in_the_background_is_followed():
+    """Lost: a boot of minutes without a line, and a play that says it is done while the board still boots."""
+    taking = {name for name, documented in MODULES.items() if "background" in documented.get("options", {})}
+    assert taking
+    assert taking == routed("followed")
