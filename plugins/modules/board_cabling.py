@@ -21,7 +21,7 @@ description:
     feeds something, and is not switched. A claimed board that comes up by the outlet of a free one is switched off at
     once.
   - Fails when a tested board is not cabled as the wiring says.
-  - The action plugin of the same name runs the module in the background and prints what is found as it happens.
+  - Its action plugin runs the module in the background and prints what is found as it happens.
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup

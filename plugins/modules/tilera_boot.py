@@ -22,7 +22,7 @@ description:
     board. Only a board
     at fault goes to state C(error).
   - Many boards are worked on at once. The failure of one does not stop the others.
-  - The action plugin of the same name runs the module in the background and prints each phase as it happens. The work
+  - Its action plugin runs the module in the background and prints each phase as it happens. The work
     goes on when the play is killed, and the next run waits for it.
 extends_documentation_fragment:
   - hetero.compute.attributes
