@@ -115,7 +115,7 @@ class Site:
             (folder / f"{name}.boards").write_text(render(of_proxy))
         hosts = [{"name": name, "hypervisor": "lxc"} for name in self.seen_hosts]
         proxies = [{"name": name, "boards_file": f"{name}.boards", "prefix": f"{name}-"} for name in self.proxies]
-        ours = dict(plugin="hetero.compute.nodes", proxies=proxies, accelerator_hosts=hosts, snapshots="snapshots")
+        ours = dict(plugin="hetero.compute.nodes", proxies=proxies, compute_hosts=hosts, snapshots="snapshots")
         # JSON is YAML
         (folder / "hetero.yml").write_text(json.dumps(dict(ours, snapshot_max_age=0, **options), indent=1))
         (folder / "constructed.yml").write_text(json.dumps(dict(plugin="constructed", **options), indent=1))

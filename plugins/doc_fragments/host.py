@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the modules that work on an accelerator host's instances."""
+"""Options of the modules that work on a compute host's instances."""
 
 from __future__ import annotations
 

@@ -2,16 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ruff: noqa: E402 - ansible-test wants the documentation before the imports
-"""Inventory of boards files and accelerator hosts, with the states that `status` saw last.
+"""Inventory of boards files and compute hosts, with the states that `status` saw last.
 
-It shows; plays always ask the owners (proxy nodes and accelerator hosts), who alone decide.
+It shows; plays always ask the owners (proxy nodes and compute hosts), who alone decide.
 """
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: nodes
-short_description: Boards and accelerator hosts as Ansible hosts
+short_description: Boards and compute hosts as Ansible hosts
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
@@ -20,7 +20,7 @@ description:
   - The file's name must be C(hetero.yml) or end in C(.hetero.yml).
   - >-
     Groups made without a template: C(arch_<architecture>), C(state_<state>), C(proxy_<name>) for boards and
-    C(hypervisor_<hypervisor>) and C(gpu_arch_<architecture>) for accelerator hosts; characters that group names
+    C(hypervisor_<hypervisor>) and C(gpu_arch_<architecture>) for compute hosts; characters that group names
     cannot have became C(_) (C(state_power_off)).
   - >-
     Host variables of a board: C(ansible_host), every column of the boards file as C(hetero_<column>)
@@ -29,7 +29,7 @@ description:
     C(hetero_cpu_info)), C(hetero_arch), C(hetero_geometry), C(hetero_proxy), C(hetero_state), C(hetero_instance),
     and whatever else the snapshot says of the board (C(hetero_owner)).
   - >-
-    Host variables of an accelerator host, from its snapshot: C(hetero_gpus) (of each GPU C(address), C(uuid), C(model),
+    Host variables of a compute host, from its snapshot: C(hetero_gpus) (of each GPU C(address), C(uuid), C(model),
     C(arch), C(healthy), C(holder) and what else the snapshot says), C(hetero_gpus_total), C(hetero_gpus_free),
     C(hetero_instances) and C(hetero_capacity). A snapshot that is too old still shows which GPUs there are.
   - The inventory shows what was seen last; the plays of this collection ask the owners before they do anything.
@@ -70,8 +70,9 @@ options:
     type: list
     elements: str
     default: []
-  accelerator_hosts:
+  compute_hosts:
     description: Hosts with GPUs or PCI devices.
+    aliases: [accelerator_hosts]
     type: list
     elements: dict
     default: []
@@ -90,7 +91,7 @@ options:
         default: {}
   snapshots:
     description:
-      - Folder with a file C(<name>.json) for each proxy and each accelerator host.
+      - Folder with a file C(<name>.json) for each proxy and each compute host.
       - Playbook C(hetero.compute.status) writes them.
       - A relative path starts at the inventory file's folder.
     type: str
@@ -114,7 +115,7 @@ proxies:
   - name: proxy2
     boards_file: proxy2/tilera_boards
     prefix: p2-
-accelerator_hosts:
+compute_hosts:
   - name: gpu1
     hypervisor: lxc
     vars:
@@ -176,7 +177,7 @@ SPEC = ArgumentSpecValidator(
             },
         },
         "boards_files": {"type": "list", "elements": "str", "default": []},
-        "accelerator_hosts": {
+        "compute_hosts": {
             "type": "list",
             "elements": "dict",
             "default": [],
@@ -238,9 +239,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 name = f"{proxy['prefix']}board{columns['id']}"
                 self._take(taken, name, f"{proxy['boards_file']} of proxy {proxy['name']}")
                 self._add_board(name, proxy["name"], columns, states.get(str(columns["id"])))
-        for host in options["accelerator_hosts"]:
-            self._take(taken, host["name"], "accelerator_hosts")
-            self._add_accelerator_host(host, self._snapshot(host["name"], options, snapshots.gpus))
+        for host in options["compute_hosts"]:
+            self._take(taken, host["name"], "compute_hosts")
+            self._add_compute_host(host, self._snapshot(host["name"], options, snapshots.gpus))
         self._compose_all(taken)
 
     def _checked(self, path):
@@ -250,14 +251,14 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if result.error_messages:
             raise AnsibleParserError(f"{path}: {'; '.join(result.error_messages)}")
         options = result.validated_parameters
-        if not any(options[name] for name in ("proxies", "boards_files", "accelerator_hosts")):
-            raise AnsibleParserError(f"{path}: name some proxies, boards_files or accelerator_hosts")
+        if not any(options[name] for name in ("proxies", "boards_files", "compute_hosts")):
+            raise AnsibleParserError(f"{path}: name some proxies, boards_files or compute_hosts")
         names = [proxy["name"] for proxy in options["proxies"]] + [ONE_PROXY] * bool(options["boards_files"])
         for name in names:
             if names.count(name) > 1:
                 raise AnsibleParserError(f"{path}: two proxies are called {name}: give each a name of its own")
         parts = names + [proxy["prefix"] for proxy in options["proxies"]]
-        for part in parts + [host["name"] for host in options["accelerator_hosts"]]:
+        for part in parts + [host["name"] for host in options["compute_hosts"]]:
             if not _NAME.fullmatch(part):
                 raise AnsibleParserError(f"{path}: {part!r} cannot be in a name: use letters, digits, '.', '_' and '-'")
         return options
@@ -338,7 +339,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for key, value in variables.items():
             self.inventory.set_variable(name, f"hetero_{key}", from_outside(value))
 
-    def _add_accelerator_host(self, host, seen):
+    def _add_compute_host(self, host, seen):
         """The variables are the inventory author's own words, so templates in them stay templates."""
         self.inventory.add_host(host["name"])
         if host["hypervisor"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_check_info
-short_description: Say what is wrong with an accelerator host
+short_description: Say what is wrong with a compute host
 version_added: 0.1.0
 description:
   - With O(stage=machine), says all at once what keeps a machine from giving GPUs to LXC containers.
@@ -115,7 +115,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 defects:
-  description: What keeps the machine from being an accelerator host, with thing, what and remedy.
+  description: What keeps the machine from being a compute host, with thing, what and remedy.
   returned: failure, when O(stage=machine)
   type: list
   elements: dict
@@ -230,7 +230,7 @@ def machine(params, change):
         found = preflight.look(plan_of(params))
         plan_check.of_role("gpu_lxc", params, found)
         plan_check.settings("gpu_lxc", PART, params["settings"], found)
-    return outcome(found, "an accelerator host", dict(change.result, check_mode=change.check))
+    return outcome(found, "a compute host", dict(change.result, check_mode=change.check))
 
 
 def rules(params, change):

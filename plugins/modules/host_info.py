@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_info
-short_description: Show the GPUs of an accelerator host, who has them, and what is left
+short_description: Show the GPUs of a compute host, who has them, and what is left
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)

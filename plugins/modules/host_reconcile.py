@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_reconcile
-short_description: Compare what an accelerator host recorded of its instances with what is true
+short_description: Compare what a compute host recorded of its instances with what is true
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)

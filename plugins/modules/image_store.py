@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_store
-short_description: Import, list and remove the images of a proxy node or an accelerator host
+short_description: Import, list and remove the images of a proxy node or a compute host
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)

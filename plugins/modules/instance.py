@@ -49,7 +49,7 @@ options:
     description:
       - What it runs in.
       - Without it, what the C(hypervisor) of O(flavor) names (LXC a container, KVM a guest); else what the node has,
-        boards where it is a proxy node. On a machine that is both proxy node and accelerator host it is needed where
+        boards where it is a proxy node. On a machine that is both proxy node and compute host it is needed where
         there is no O(flavor).
     type: str
     choices: [board, container, guest]

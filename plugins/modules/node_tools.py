@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_tools
-short_description: Install the commands of a proxy node or an accelerator host
+short_description: Install the commands of a proxy node or a compute host
 version_added: 0.1.0
 description:
   - Puts the collection's modules, what they import and the part of Ansible that they need into O(folder), and for each
@@ -20,7 +20,7 @@ description:
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
   - C(hetero gpu-reap) ends the containers whose lease is over.
-  - C(hetero gpu-backup) keeps checked copies of an accelerator host's database.
+  - C(hetero gpu-backup) keeps checked copies of a compute host's database.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
   - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was
     cut off.

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a snapshot's text says of boards or of an accelerator host, as far as it is young enough to be believed.
+"""What a snapshot's text says of boards or of a compute host, as far as it is young enough to be believed.
 
 Playbook status writes the snapshots, filter hetero.compute.snapshots makes them.
 """
@@ -27,11 +27,11 @@ def states(text: str, max_age: float) -> dict[str, dict[str, Any]]:
 
 
 def gpus(text: str, max_age: float) -> dict[str, Any]:
-    """Variables of an accelerator host; none where it could not be asked.
+    """Variables of a compute host; none where it could not be asked.
 
     Which GPUs are in it is true of an old snapshot, too; who has them is not.
 
-    :raises ValueError: this is no snapshot of an accelerator host.
+    :raises ValueError: this is no snapshot of a compute host.
     """
     snapshot, seen, fresh = _items(text, max_age, "gpus", "address")
     if snapshot.get("error"):

@@ -33,7 +33,7 @@ PACKAGES = ("netaddr", "pexpect", "pytest", "hypothesis")
 ON_CONTROLLERS = (
     "versions/checks/test_controller.py",
     "unit/inventory/test_nodes.py::test_the_sample_as_hosts_groups_and_variables",
-    "unit/inventory/test_nodes.py::test_proxies_states_accelerator_hosts_and_the_users_own_groups",
+    "unit/inventory/test_nodes.py::test_proxies_states_compute_hosts_and_the_users_own_groups",
     "unit/inventory/test_nodes.py::test_words_from_outside_are_never_templates",
 )
 ON_NODES = ("versions/checks/test_modules_on_a_node.py",)

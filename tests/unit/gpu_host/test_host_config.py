@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host's configuration file with mistakes in it. If these fail, modules on it end in a traceback."""
+"""A compute host's configuration file with mistakes in it. If these fail, modules on it end in a traceback."""
 
 from __future__ import annotations
 

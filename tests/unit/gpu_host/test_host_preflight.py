@@ -317,9 +317,7 @@ def test_all_of_it_on_this_machine(monkeypatch):
         "cgroup", "missing_packages", "lxc_net", "id_maps", "network", "bridge_stands", "gpus", "absent_nodes",
     }  # fmt: skip
     assert found.facts["missing_packages"] == ["no-such-package"]
-    assert summary(found, "an accelerator host").startswith(
-        "this machine cannot be set up as an accelerator host: 1 thing"
-    )
+    assert summary(found, "a compute host").startswith("this machine cannot be set up as a compute host: 1 thing")
 
 
 def test_a_bridge_stands_when_it_is_up_with_its_address():

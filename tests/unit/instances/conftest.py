@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host on this machine: four GPUs that are stood in for, a bridge in a network of its own, and real
+"""A compute host on this machine: four GPUs that are stood in for, a bridge in a network of its own, and real
 containers with a real sshd, made from an image by the code that people run.
 
 Where the device cgroup lets it pass, open() of a GPU says ENXIO here, for there is no driver; else EPERM.

@@ -83,6 +83,6 @@ def test_a_machine_that_is_both_is_asked_for_one_of_its_kinds(node, flavor):
     node("PROXY", "HOST")
     with pytest.raises(BadInput) as error:
         registry.kind_of(asked(flavor=flavor))
-    both = f"a proxy node ({registry.PROXY}) and an accelerator host ({registry.HOST})"
+    both = f"a proxy node ({registry.PROXY}) and a compute host ({registry.HOST})"
     said = f"kind: is not given, and {THIS_NODE} is {both}: say what is meant: kind board, container or guest"
     assert str(error.value) == said

@@ -115,7 +115,7 @@ def test_the_sample_as_hosts_groups_and_variables(site):
     }
 
 
-def test_proxies_states_accelerator_hosts_and_the_users_own_groups(site):
+def test_proxies_states_compute_hosts_and_the_users_own_groups(site):
     """One inventory for several proxies and hosts, with what was last seen; an old snapshot must not be believed."""
     site.snapshot(
         "proxy1",
@@ -131,7 +131,7 @@ def test_proxies_states_accelerator_hosts_and_the_users_own_groups(site):
             {"name": "proxy2", "boards_file": str(SAMPLE), "prefix": "p2-"},
             {"name": "proxy3", "boards_file": str(SAMPLE), "prefix": "p3-"},
         ],
-        accelerator_hosts=[
+        compute_hosts=[
             {"name": "gpu1", "hypervisor": "lxc", "vars": {"ansible_host": "192.0.2.7"}},
             {"name": "kvm1", "hypervisor": "kvm"},
             {"name": "bare1"},
@@ -167,7 +167,7 @@ GPUS = [
 ]
 
 
-def test_gpus_of_accelerator_hosts_by_their_snapshots(site):
+def test_gpus_of_compute_hosts_by_their_snapshots(site):
     """Who asks for group gpu_arch_fermi gets the hosts that have one, also when status was last run yesterday."""
     seen = site.folder / "seen"
     seen.mkdir()
@@ -181,7 +181,8 @@ def test_gpus_of_accelerator_hosts_by_their_snapshots(site):
     snapshot("gpu3", time.time(), gpus=[], error="did not answer")
     snapshot("gpu4", time.time(), gpus="many")
     hosts = [{"name": f"gpu{number}", "hypervisor": "lxc"} for number in range(1, 6)]
-    groups, hosts, said = site.list(accelerator_hosts=hosts, snapshots="seen")
+    assert site.list(accelerator_hosts=hosts, snapshots="seen") == site.list(compute_hosts=hosts, snapshots="seen")
+    groups, hosts, said = site.list(compute_hosts=hosts, snapshots="seen")
     assert groups["gpu_arch_fermi"] == groups["gpu_arch_kepler"] == ["gpu1", "gpu2"]
     gpu1, gpu2 = hosts["gpu1"], hosts["gpu2"]
     assert (gpu1["hetero_gpus_total"], gpu1["hetero_gpus_free"]) == (3, 1)
@@ -213,7 +214,7 @@ def test_words_from_outside_are_never_templates(site):
     config = site.write(
         boards_files=["tilera_boards"],
         snapshots="seen",
-        accelerator_hosts=[{"name": "gpu1", "vars": {"mine": "{{ 6 * 7 }}"}}],
+        compute_hosts=[{"name": "gpu1", "vars": {"mine": "{{ 6 * 7 }}"}}],
     )
     message = "{{ hetero_instance }}|{{ hetero_cpu_info.model }}|{{ hostvars['gpu1'].mine }}"
     done = site.run("adhoc", "board0", "-i", config, "-m", "ansible.builtin.debug", "-a", json.dumps({"msg": message}))
@@ -240,17 +241,17 @@ def test_every_defect_of_every_file_is_told(site):
             "one from tilera_boards of proxy proxy2: list its file under proxies with a prefix",
         ),
         (
-            {"boards_files": ["tilera_boards"], "accelerator_hosts": [{"name": "board7"}]},
-            "two hosts would be called board7: one from tilera_boards of proxy proxy, one from accelerator_hosts",
+            {"boards_files": ["tilera_boards"], "compute_hosts": [{"name": "board7"}]},
+            "two hosts would be called board7: one from tilera_boards of proxy proxy, one from compute_hosts",
         ),
         (
             {"proxies": [{"name": "a", "boards_file": "x"}, {"name": "a", "boards_file": "y"}]},
             "two proxies are called a",
         ),
-        ({"proxies": None}, "name some proxies, boards_files or accelerator_hosts"),
+        ({"proxies": None}, "name some proxies, boards_files or compute_hosts"),
         ({"proxies": [{"name": "../etc", "boards_file": "x"}]}, "'../etc' cannot be in a name"),
         ({"proxies": [{"name": "a", "boardsfile": "x"}]}, "missing required arguments: boards_file found in proxies"),
-        ({"accelerator_hosts": [{"name": "a", "hypervisor": "xen"}]}, "value of hypervisor must be one of: lxc, kvm"),
+        ({"compute_hosts": [{"name": "a", "hypervisor": "xen"}]}, "value of hypervisor must be one of: lxc, kvm"),
     ],
 )
 def test_a_wrong_inventory_file_says_what_to_change(site, config, text):

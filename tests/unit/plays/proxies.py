@@ -167,7 +167,7 @@ class Proxy:
 
 
 class GpuHost(Proxy):
-    """An accelerator host, a folder as well: four GPUs by what a kernel shows of them; no container is started."""
+    """A compute host, a folder as well: four GPUs by what a kernel shows of them; no container is started."""
 
     def _write(self, number, pdu, boards):
         driver = self.root / "proc" / "driver"

@@ -128,6 +128,6 @@ def test_a_play_of_ones_own_says_which_kind_on_a_machine_that_is_both(both_kinds
     (plays.folder / "own.yml").write_text(json.dumps([dict(hosts="p1", gather_facts=False, tasks=tasks)]))
     rc, output = plays.end(plays.start_file("own.yml"))
     assert (rc, changed(output)) == (0, 0), output
-    said = "a proxy node (/etc/hetero/proxy.json) and an accelerator host (/etc/hetero/host.json): say what is meant"
+    said = "a proxy node (/etc/hetero/proxy.json) and a compute host (/etc/hetero/host.json): say what is meant"
     assert output.count(f'"msg": "kind: is not given, and {THIS_NODE} is {said}: kind board, container or guest"') == 2
     assert '"msg": "board: is of a board, and ml-7 is a container: leave it out"' in output

@@ -90,7 +90,7 @@ class Ended(BaseException):
 
 
 class Site:
-    """The files of a proxy and of an accelerator host, all right, and one instance's claim."""
+    """The files of a proxy and of a compute host, all right, and one instance's claim."""
 
     def __init__(self, folder):
         self.folder = folder

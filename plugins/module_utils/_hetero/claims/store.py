@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the stores of proxy nodes and of accelerator hosts have in common: who acts, one database, claims by request.
+"""What the stores of proxy nodes and of compute hosts have in common: who acts, one database, claims by request.
 
 Which tables there are, and what claiming means, is each store's own.
 """

@@ -104,7 +104,7 @@ PDU = ArgumentSpec(
     mutually_exclusive=[("pdu", option) for option in PDU_SETTINGS + PDU_SECRETS],
     required_if=[("driver", "fence", ("agent",)), ("driver", "command", ("script",))],
 )
-#: Options of every module that works on an accelerator host (doc fragment `hetero.compute.host`).
+#: Options of every module that works on a compute host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))
 #: Both.
 PROXY_CLAIMS = PROXY + CREATED

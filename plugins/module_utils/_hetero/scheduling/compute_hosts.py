@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flavors against accelerator hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
+"""Flavors against compute hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
 host cannot serve it.
 
 What a host has free just now is its database's business, and who gets which GPU is claims/host/allocation.py's.

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# container.sh FILE [PACKAGE PROGRAM]: an image for containers on accelerator hosts: a tar with image.json and root/, which is
+# container.sh FILE [PACKAGE PROGRAM]: an image for containers on compute hosts: a tar with image.json and root/, which is
 # busybox and Debian's sshd with the libraries that it loads. Any root with an ssh server will do; this one is copied in a
 # moment. With PACKAGE, its PROGRAM is in it, too.
 set -euo pipefail

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host's configuration file, as roles gpu_lxc and kvm_guests write it, and what the machine has where it
+"""A compute host's configuration file, as roles gpu_lxc and kvm_guests write it, and what the machine has where it
 says nothing. Each role has a section of its own there, and a machine that has both offers containers and guests.
 
 JSON because the system's Python has no YAML. Which GPUs there are is devices/gpus/discovery.py's business.

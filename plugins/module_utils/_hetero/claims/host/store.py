@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the hardware of an accelerator host cannot tell: who claimed an instance of which size, to whom each GPU is
+"""What the hardware of a compute host cannot tell: who claimed an instance of which size, to whom each GPU is
 allocated, and what happened. A claim of memory, processors, disk and GPUs is one transaction.
 
 Which GPUs are free is claims/host/allocation.py's to say; making and starting what was claimed is for others.
@@ -98,7 +98,7 @@ def holder_of(instance: str) -> str:
 
 
 class Store(ClaimsStore[Claim]):
-    """The database of an accelerator host."""
+    """The database of a compute host."""
 
     layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
 

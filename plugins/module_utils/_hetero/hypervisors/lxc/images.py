@@ -11,5 +11,5 @@ from ...images.store import ImageStore
 
 
 def image_store(folder: str, closed: Iterable[str] = ()) -> ImageStore:
-    """The images of an accelerator host."""
+    """The images of a compute host."""
     return ImageStore(folder, kernels=False, closed=closed)

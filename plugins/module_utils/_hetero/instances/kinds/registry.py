@@ -66,6 +66,6 @@ def _asked(flavor: dict[str, Any] | None) -> Kind | None:
 def _of_the_node() -> Kind:
     there = [path for path in (PROXY, HOST) if os.path.exists(path)]
     if len(there) > 1:
-        what = f"is not given, and {THIS_NODE} is a proxy node ({PROXY}) and an accelerator host ({HOST})"
+        what = f"is not given, and {THIS_NODE} is a proxy node ({PROXY}) and a compute host ({HOST})"
         raise BadInput(what, "kind", "say what is meant: kind board, container or guest")
     return CONTAINER if there == [HOST] else BOARD
