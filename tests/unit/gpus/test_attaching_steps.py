@@ -153,7 +153,7 @@ def test_a_container_that_is_restarted_is_served_three_times(host, verb, pids, t
     def ask():
         if verb == "attach":
             return attachment.bring_up(host.site, box, rows, rows, change)
-        return attachment.take_back(host.site, box, "/lxc/ml#id", rows, [ONE], "fail", change, None)
+        return attachment.take_back(host.site, box, rows, [ONE], "fail", change, None)
 
     if times:
         assert ask()["pid"] == last

@@ -53,7 +53,7 @@ def closed(host, monkeypatch, box, asked, rows=(), by_file=()):
     """[(kind, address, paths of the nodes, paths of those that are kept)] of what is to be closed, and what is said."""
     found = []
 
-    def close(look, box, running, kind, text, address, nodes, kept=()):
+    def close(look, running, kind, text, address, nodes, kept=()):
         found.append((kind, address, [node.path for node in nodes], [node.path for node in kept], text))
 
     monkeypatch.setattr(gpu_reconciliation, "_close", close)
@@ -153,7 +153,7 @@ def test_numbers_that_are_anothers_by_now(host, monkeypatch, written, inside, al
     monkeypatch.setattr(gpu_reconciliation.device_nodes, "look", lambda box, path, pid: numbers.get(path))
     asked = Asked([("c", *number) for number in allowed])
     host.site.running = lambda box, pid: SimpleNamespace(cgroup=asked)
-    monkeypatch.setattr(gpu_reconciliation, "_close", lambda *given: said.append(given[3:]))
+    monkeypatch.setattr(gpu_reconciliation, "_close", lambda *given: said.append(given[2:]))
     gpu_reconciliation._stale(host.look(), box, 7)
     assert [text.split("was given as ")[1].split(",")[0] for _kind, text, _address, _nodes in said] == sorted(
         found, key=lambda text: int(text.split(":")[0])

@@ -53,9 +53,9 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
 
     monkeypatch.setattr(gpu_reconciliation.gpu_users, "refuse_users", refuse)
     monkeypatch.setattr(gpu_reconciliation, "_deny_wide", lambda group, nodes, kept: done.append(("rule", nodes, kept)))
-    running = SimpleNamespace(cgroup="its", take=lambda nodes: done.append(("take", nodes)))
+    running = SimpleNamespace(container="ml", cgroup="its", take=lambda nodes: done.append(("take", nodes)))
     look = SimpleNamespace(site=SimpleNamespace(paths="here"), note=lambda *words: noted.append(words))
-    gpu_reconciliation._close(look, "ml", running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
+    gpu_reconciliation._close(look, running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
     ((*words, mend),) = noted
     assert words == ["not allocated", "why", "ml", "0000:05:00.0", "closed"]
     assert done == []

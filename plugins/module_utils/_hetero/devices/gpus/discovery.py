@@ -96,7 +96,7 @@ def find(overrides: Mapping[str, Any] | None = None, paths: Folders = HERE) -> F
     known = _driver_knows(paths)
     faults = health.faults(health.kernel_log(paths)) if known else {}
     switched = isolation.nvswitch(devices) if known else None
-    gpus = _nvidia(devices, known, version, faults, said, paths)
+    gpus = _nvidia(devices, known, _Machine(version, faults, said, paths))
     gpus = [replace(gpu, unsupported=gpu.unsupported or switched) for gpu in gpus]
     gpus += [_other(device, paths) for device in devices if device.is_display and device.vendor in OTHERS]
     return Found(
@@ -131,21 +131,26 @@ def _driver_knows(paths: Folders) -> dict[str, Information]:
     return known
 
 
-def _nvidia(
-    devices: Iterable[PciDevice],
-    known: Mapping[str, Information],
-    version: str | None,
-    faults: Faults,
-    said: Overrides,
-    paths: Folders,
-) -> list[Gpu]:
+@dataclass(frozen=True)
+class _Machine:
+    """What each of a machine's NVIDIA GPUs is judged by, beside what is its own.
+
+    :param version: of the driver; None where none is loaded.
+    :param said: what the operator says of GPUs.
+    """
+
+    version: str | None
+    faults: Faults
+    said: Overrides
+    paths: Folders
+
+
+def _nvidia(devices: Iterable[PciDevice], known: Mapping[str, Information], machine: _Machine) -> list[Gpu]:
     on_bus = {device.address: device for device in devices if device.vendor == pci_devices.NVIDIA and device.is_display}
     counted = [address for address in sorted(known) if not isolation.excluded(known[address])]
     indices = {address: index for index, address in enumerate(counted)}
     gpus = [
-        _nvidia_gpu(
-            address, on_bus.get(address), known.get(address), indices.get(address), version, faults, said, paths
-        )
+        _nvidia_gpu(address, on_bus.get(address), known.get(address), indices.get(address), machine)
         for address in sorted({*on_bus, *known})
     ]
     for first in gpus:
@@ -158,24 +163,20 @@ def _nvidia(
 
 
 def _nvidia_gpu(
-    address: str,
-    device: PciDevice | None,
-    information: Information | None,
-    index: int | None,
-    version: str | None,
-    faults: Faults,
-    said: Overrides,
-    paths: Folders,
+    address: str, device: PciDevice | None, information: Information | None, index: int | None, machine: _Machine
 ) -> Gpu:
+    paths = machine.paths
     shown = (information or {}).get("GPU UUID", "")
     # the driver writes question marks until somebody has used the GPU
     uuid = shown if UUID.fullmatch(shown) else None
     number = (information or {}).get("Device Minor", "")
     minor = int(number) if number.isdigit() else None
-    operator = said.of(address=address, uuid=uuid, index=index, device_id=device.device if device is not None else None)
+    operator = machine.said.of(
+        address=address, uuid=uuid, index=index, device_id=device.device if device is not None else None
+    )
     arch = operator.get("arch") or (architectures.of(device.device) if device else None)
     own = [nodes.nvidia_gpu(minor, paths)] if minor is not None else []
-    sick = _sick(device, information, faults.get(address.rpartition(".")[0]), operator)
+    sick = _sick(device, information, machine.faults.get(address.rpartition(".")[0]), operator)
     return Gpu(
         address=address,
         uuid=uuid,
@@ -186,7 +187,7 @@ def _nvidia_gpu(
         model=(information or {}).get("Model"),
         arch=arch,
         driver=device.driver if device else None,
-        driver_version=version if information else None,
+        driver_version=machine.version if information else None,
         numa_node=device.numa_node if device else None,
         iommu_group=device.iommu_group if device else None,
         nodes=own,

@@ -183,7 +183,7 @@ def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
 
         def mend(row: Allocation = row) -> None:
             gpus = site.gpus_of([row])
-            take_back(site, container, holder, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
+            take_back(site, container, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
 
         text = "its detaching was cut short, or waits for its processes"
         look.note("being taken back", text, container, row.address, "taken back", mend)
@@ -236,10 +236,10 @@ def _not_granted(
             continue
         if far.state == open_rights.OPEN:
             kind, text = ("wildcard", f"{far.why}; {RESTART}") if wild else ("not allocated", far.why)
-            _close(look, container, running, kind, text, far.address, nodes, kept)
+            _close(look, running, kind, text, far.address, nodes, kept)
         elif inside:
             paths = ", ".join(node.path for node in inside)
-            _close(look, container, running, "left-over node", f"{paths} is in it", far.address, nodes)
+            _close(look, running, "left-over node", f"{paths} is in it", far.address, nodes)
         elif far.state == open_rights.NODE_ONLY:
             look.note(
                 open_rights.NODE_ONLY, f"{far.why}: give it device rules to have that proven", container, far.address
@@ -249,12 +249,11 @@ def _not_granted(
     for node in shared if not (rows or by_file) else ():
         there = device_nodes.look(container, node.path, pid) == node.number
         if there or (open_rights.may_open(asked, node) and not unknown):
-            _close(look, container, running, "left-over node", f"{node.path} is open, it has no GPU", None, [node])
+            _close(look, running, "left-over node", f"{node.path} is open, it has no GPU", None, [node])
 
 
 def _close(
     look: Look,
-    container: liblxc.Container,
     running: Running,
     kind: str,
     text: str,
@@ -268,11 +267,11 @@ def _close(
     """
 
     def mend() -> None:
-        gpu_users.refuse_users(container, running.cgroup, nodes, look.site.paths)
+        gpu_users.refuse_users(running.container, running.cgroup, nodes, look.site.paths)
         _deny_wide(running.cgroup, nodes, kept)
         running.take(nodes)
 
-    look.note(kind, text, container, address, "closed", mend)
+    look.note(kind, text, running.container, address, "closed", mend)
 
 
 def _deny_wide(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], kept: Iterable[DeviceNode]) -> None:
@@ -315,7 +314,7 @@ def _stale(look: Look, container: liblxc.Container, pid: int) -> None:
             text = (
                 f"{path} was given as {major}:{minor}, its driver's is {now.major}:{now.minor}; {major} is {its}'s now"
             )
-            _close(look, container, running, "stale major", text, None, [old])
+            _close(look, running, "stale major", text, None, [old])
 
 
 # ---- processes of the host
