@@ -26,8 +26,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
-from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, Machine
-from ansible_collections.hetero.compute.tests.unit.lxc.conftest import Boxes
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, Machine
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import Boxes
 
 TIMES = 21
 

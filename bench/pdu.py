@@ -22,8 +22,8 @@ from goals import record  # noqa: E402
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session, set_outlets  # noqa: E402
-from ansible_collections.hetero.compute.tests.unit.power import test_foreign_clients as foreign  # noqa: E402
-from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu  # noqa: E402
+from ansible_collections.hetero.compute.tests.unit.drivers.power import test_foreign_clients as foreign  # noqa: E402
+from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import EmulatedPdu  # noqa: E402
 
 EIGHT = [str(number) for number in range(1, 9)]
 #: What the PDU speaks, how many outlets it has, what we are set to, which driver pdudaemon needs, the two goals: with a

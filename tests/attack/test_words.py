@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.power.test_pdu_power import run
+from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import run
 
 #: Clears the screen, sets the window's title, turns text around, and begins a line that looks like one of ours.
 SEQUENCE = r"\033[2J\033]0;owned\007\342\200\256"

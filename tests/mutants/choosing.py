@@ -92,7 +92,8 @@ class Recorded:
 
     def own(self, path):
         """The tests of a file's own: who only looks at a constant runs no line that has it."""
-        file = f"tests/unit/{Path(path).parts[-2]}/test_{Path(path).stem}.py"
+        folder, stem = Path(path).parent.as_posix(), Path(path).stem
+        file = f"tests/unit/{folder.partition('/_hetero/')[2]}/test_{stem}.py"
         return {test for test in self.seconds if test.partition("::")[0] == file}
 
     def naming(self, path, names, whole=False):

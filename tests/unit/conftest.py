@@ -33,11 +33,16 @@ configuration.set_hypothesis_home_dir(ROOT / "build" / "hypothesis")
 MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
-WITH_LXC = {"attaching", "gpu_races", "lxc"}
+WITH_LXC = {"gpu_races", "hypervisors/lxc", "hypervisors/lxc_gpus"}
 #: Subjects whose cases are played nodes and devices, and take half of all the unit tests' time: they take turns.
-PLAYED = {"disk", "guests", "images", "power", "verbs"}
+PLAYED = {"boards/disk", "boards/image", "drivers/power", "images", "instances/guests", "nfs", "roots", "verbs"}
 #: Subjects whose tests run ansible-playbook, some seconds of a processor each: ten minutes together.
 OF_PLAYS = {"awx", "plays"}
+
+
+def subject(item):
+    """The folder of a test, as these sets name it."""
+    return Path(item.fspath).parent.relative_to(ROOT / "tests" / "unit").as_posix()
 
 
 def pytest_report_header():
@@ -46,15 +51,15 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days([item for item in items if Path(item.fspath).parent.name in PLAYED])
-    mark_all_but_todays([item for item in items if Path(item.fspath).parent.name in OF_PLAYS])
+    mark_other_days([item for item in items if subject(item) in PLAYED])
+    mark_all_but_todays([item for item in items if subject(item) in OF_PLAYS])
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"
     elif not shutil.which("lxc-start"):
         why = "lxc is not installed: tools/setup test"
     for item in items if why else []:
-        if Path(item.fspath).parent.name in WITH_LXC:
+        if subject(item) in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
 
 

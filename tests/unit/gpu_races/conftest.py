@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.tests.unit.attaching.conftest import bare, boxes, four, host, pure_v2
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import bare, boxes, four, host, pure_v2
 
 __all__ = ["bare", "boxes", "four", "host", "pure_v2"]

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.tests.turns import DAY
-from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import GpuPoints, alone
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 
 #: verb that is killed → what is run then.
 SWEEPS = {

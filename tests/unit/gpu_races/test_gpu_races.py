@@ -16,8 +16,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
-from ansible_collections.hetero.compute.tests.unit.attaching.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.gpu_races.gpu_points import GpuPoints, alone, together
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
 
 ASKED = (1, 2, 1, 1, 1)
 

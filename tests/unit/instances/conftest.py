@@ -40,7 +40,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compu
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.preflight import Plan
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
-from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, bare, four
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 __all__ = ["bare", "four"]

@@ -11,7 +11,7 @@ import pytest
 from coverage import CoverageData
 from mutants import choosing, sampling
 
-PATH = "plugins/module_utils/power/switch.py"
+PATH = "plugins/module_utils/_hetero/drivers/power/switch.py"
 SOURCE = """\
 LIMIT = 8
 
@@ -25,10 +25,10 @@ def switch(outlet):
 def in_a_child():
     return 3
 """
-USUAL = [f"tests/unit/power/test_usual.py::test_{number}" for number in range(choosing.TESTS)]
+USUAL = [f"tests/unit/drivers/power/test_usual.py::test_{number}" for number in range(choosing.TESTS)]
 RARE = "tests/unit/verbs/test_rare.py::test_none"
 #: Looks at the constant alone, and so runs no line.
-OWN = "tests/unit/power/test_switch.py::test_limit"
+OWN = "tests/unit/drivers/power/test_switch.py::test_limit"
 
 
 #: The text of the slow one.

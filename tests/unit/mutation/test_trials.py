@@ -12,7 +12,7 @@ from mutants.run import Trial, verdict
 from mutants.sampling import mutants
 
 SOURCE = "def f():\n    return 1\n"
-TEST = "tests/unit/flavors/test_f.py::test_f"
+TEST = "tests/unit/scheduling/test_f.py::test_f"
 
 
 class Copy:

@@ -26,11 +26,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.own_c
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import FOLDER
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.builds import shared
-from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR, uuid_of
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, uuid_of
+from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CAPABILITIES, NETWORK
+from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.virsh import program
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
-from ansible_collections.hetero.compute.tests.unit.libvirt.conftest import CAPABILITIES, NETWORK
-from ansible_collections.hetero.compute.tests.unit.libvirt.virsh import program
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
@@ -209,7 +209,7 @@ class GuestHost(Proxy):
         virsh = self.folder / "upper" / "usr" / "local" / "bin" / "virsh"
         virsh.write_text(program("/", os.getpid(), "/usr/bin/python3"))
         virsh.chmod(0o755)
-        # the pins are tried by tests/unit/pinning
+        # the pins are tried by tests/unit/hypervisors/pinning
         for name, text in (("systemctl", SYSTEMCTL), ("nft", "#!/bin/sh\n")):
             virsh.with_name(name).write_text(text)
             virsh.with_name(name).chmod(0o755)

@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpu
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.open_rights import Live
 from ansible_collections.hetero.compute.tests.turns import turn
-from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
 

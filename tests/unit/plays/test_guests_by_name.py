@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The playbooks on an instance that is a KVM guest. If they fail, a user must know what a name runs in to work with it.
 
-What each verb does to a guest and its devices is tests/unit/guests'.
+What each verb does to a guest and its devices is tests/unit/instances/guests'.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
-from ansible_collections.hetero.compute.tests.unit.words.test_misspelt import VERBS
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_misspelt import VERBS
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 REQUEST = yaml.safe_load((PLAYBOOKS / "vars" / "request.yml").read_text())

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import EmulatedPdu
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, Proxy
-from ansible_collections.hetero.compute.tests.unit.power.emulated_pdu import EmulatedPdu
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ansible_collections.hetero.compute.tests.unit.gpus.conftest import FOUR
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
 

@@ -1,0 +1,99 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What comes of something done on boards in RAM. Whole boots into RAM are tried by tests/unit/boards/disk."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ram import has_ram_image, ram_image
+
+
+class Nothing:
+    """In the place of a loop that switches boards."""
+
+    def __init__(self, *words, **options):
+        pass
+
+    def run(self):
+        pass
+
+
+class Ram:
+    """A board that is in RAM, as `in_ram` sees it."""
+
+    failed = over = False
+
+    def __init__(self, name):
+        self.outer, self.ended = SimpleNamespace(name=name), []
+        self.board = self.system = None
+        self.driver = SimpleNamespace(shell=lambda board, system: None)
+        self.key = "said on its console"
+
+    def must_be_the_board(self):
+        pass
+
+    def hand_over(self):
+        self.ended.append("handed over")
+
+
+@pytest.fixture
+def rams(monkeypatch):
+    """Two boards in RAM, which nothing switches."""
+    made = [Ram("board0"), Ram("board1")]
+    monkeypatch.setattr(ram_boot, "Starting", Nothing)
+    monkeypatch.setattr(ram_boot, "Stopping", Nothing)
+    monkeypatch.setattr(ram_boot, "_ready", lambda ram: ram)
+    monkeypatch.setattr(ram_boot, "_clear", lambda ram: ram.ended.append("cleared"))
+    return made
+
+
+def test_a_fault_of_our_own_while_a_board_is_in_ram_is_no_success(rams):
+    """Lost: a disk that is called wiped, and was not, for the code that wipes it broke off."""
+
+    def act(work, shell):
+        if work.name == "board1":
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ram_boot.in_ram(None, rams, lifecycle.Options(), act)
+    assert [ram.ended for ram in rams] == [["cleared", "handed over"]] * 2
+
+
+def test_a_board_that_was_in_ram_counts_as_changed():
+    """Lost: that a board was switched on and off, for a play that says what it changed."""
+    outer = SimpleNamespace(changed=False, failed=False, record=None)
+    ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
+    ram.outer, ram.failed, ram.board = outer, False, SimpleNamespace(id=0)
+    ram.proxy = SimpleNamespace(store=SimpleNamespace(record=lambda board: f"record of {board}"))
+    ram.hand_over()
+    assert outer == SimpleNamespace(changed=True, failed=False, record="record of 0")
+
+
+def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
+    """Lost: a board whose disks are never wiped, for its key of another try was asked for, too."""
+    monkeypatch.setattr(ram_boot, "serve_initrd", lambda *given: (None, None))
+    monkeypatch.setattr(ram_boot, "System", lambda image, root, *keys: SimpleNamespace(image=image, console_key=None))
+    ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
+    ram._system, ram._asked = SimpleNamespace(image=None, console_key=None), {"10.0.0.4", "10.0.0.9"}
+    ram.driver, ram.proxy, ram.board = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}), None, None
+    monkeypatch.setattr(ram_boot, "INITRD", "initrd")
+    ram.before_boot()
+    ram.must_be_the_board()
+
+
+def test_a_board_of_no_architecture_has_no_ram_image():
+    """Lost: an AttributeError in place of words where the boards file gives a board no arch."""
+    proxy, board = (
+        SimpleNamespace(config={"ram_images": {"tilepro64": "ram"}}),
+        SimpleNamespace(arch=None, name="board4"),
+    )
+    assert not has_ram_image(proxy, board)
+    with pytest.raises(BadInput, match="no RAM image is configured for"):
+        ram_image(proxy, board)

@@ -1,0 +1,201 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What board_info says of boards and claims, field by field. Status pages are tried in tests/unit/plugin_utils."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Event, Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+
+BOARD = SimpleNamespace(
+    id=2, name="board2", ip="10.0.2.3", mac="00:1a", arch="TILEPro64", geometry="8x8", columns={"id": 2, "vcpus": 10}
+)
+EVE = Claim(2, "eve-1", "eve", "jo", {"name": "big"}, "demo", "key", 5.0, 100.0, "host key", "hash", "disk")
+
+
+def test_all_that_is_said_of_a_claim():
+    """Lost: what a play or a page looks up by its name."""
+    record = Record(2, "running", claim=EVE)
+    said = dict(
+        instance="eve-1",
+        request="eve",
+        board=2,
+        name="board2",
+        ip="10.0.2.3",
+        mac="00:1a",
+        owner="jo",
+        flavor="big",
+        image="demo",
+        created=5.0,
+        expires=100.0,
+        host_key="host key",
+        image_hash="hash",
+        boot_source="disk",
+        state="running",
+    )
+    assert info.claim_fields(BOARD, record) == said
+    assert info.claim_fields(None, Record(2, "running"), EVE, ran=False) == dict(said, ip=None, mac=None, ran=False)
+    assert info.claim_fields(BOARD, record, ran=True) == dict(said, ran=True)
+
+
+def test_all_that_is_said_of_a_board():
+    """Lost: the same of a board that somebody has: its state, what feeds it, how long its lease lasts."""
+    record = Record(2, "error", 90.0, "on", 95.0, "its fan", EVE)
+    wiring = {"pdu": "pdu-a", "outlet": 7, "disk": "/dev/sda"}
+    assert info.board_fields(BOARD, record, 97.5004, wiring) == dict(
+        id=2,
+        vcpus=10,
+        name="board2",
+        arch="TILEPro64",
+        geometry="8x8",
+        state="error",
+        since=90.0,
+        since_seconds=7.5,
+        note="its fan",
+        error="its fan",
+        power="on",
+        power_seen=95.0,
+        pdu="pdu-a",
+        outlet="7",
+        disks=["/dev/sda"],
+        instance="eve-1",
+        request="eve",
+        owner="jo",
+        flavor="big",
+        image="demo",
+        created=5.0,
+        expires=100.0,
+        lease_seconds=2.5,
+        host_key="host key",
+    )
+
+
+def test_what_is_not_known_of_a_board_is_none():
+    """Lost: a board that nobody wired or touched yet; or a time below zero, after a clock was set back."""
+    free = info.board_fields(BOARD, Record(2), 97.0, {})
+    nothing = (
+        "since", "since_seconds", "error", "power", "power_seen", "pdu", "outlet", "instance", "request", "owner",
+        "flavor", "image", "created", "expires", "lease_seconds", "host_key",
+    )  # fmt: skip
+    assert {name for name, value in free.items() if value is None} == set(nothing)
+    assert (free["disks"], free["state"], free["note"]) == ([], "power off", "")
+    assert info.board_fields(BOARD, Record(2, since=99.0), 97.0, {})["since_seconds"] == 0.0
+    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, {"disk": ["/dev/sda", "/dev/sdb"]})["disks"][1:] == [
+        "/dev/sdb"
+    ]
+    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, {})["error"] is None
+
+
+BOARDS = {number: SimpleNamespace(id=number, name=f"board{number}") for number in (3, 0, 1)}
+CLAIMS = [
+    SimpleNamespace(board=0, instance="eve-1", request="eve"),
+    SimpleNamespace(board=3, instance="bob", request="bob"),
+]
+
+
+@pytest.fixture
+def node(monkeypatch):
+    """A node with three boards and two claims, of which only the choice is looked at."""
+    read = []
+
+    def records(ids):
+        read.append(ids)
+        return {number: f"record {number}" for number in ids}
+
+    def newest(board, count):
+        return [Event(9, 1.0, "me", board, None, "boot", "text", 0.5)][:count]
+
+    store = SimpleNamespace(claims=lambda: list(CLAIMS), records=records, newest_events=newest)
+    found = SimpleNamespace(
+        store=store, boards=BOARDS, board=BOARDS.get, wiring=lambda board: board.id, config={"root_gb": 8}, read=read
+    )
+    monkeypatch.setattr(info, "_told", lambda proxy, boards, records: {board.id: "told" for board in boards})
+    monkeypatch.setattr(info, "board_fields", lambda board, record, now, wiring: {"id": board.id, "wired": wiring})
+    monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
+    monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
+    monkeypatch.setattr(info, "images_of", lambda proxy: ["image"])
+    monkeypatch.setattr(info, "unclaimed", lambda proxy, name: [SimpleNamespace(instance=name)])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "boards", "claims"),
+    [
+        ({}, [0, 1, 3], ["eve-1", "bob"]),
+        ({"ids": [3, 1]}, [3, 1], ["bob"]),
+        ({"ids": []}, [], []),
+        ({"instance": "eve"}, [0], ["eve-1"]),
+        ({"instance": "eve-1"}, [0], ["eve-1"]),
+        ({"instance": "nobody"}, [], []),
+        ({"ids": [1, 3], "instance": "eve"}, [], []),
+    ],
+)
+def test_which_boards_are_meant(node, given, boards, claims):
+    """Lost: the board or the instance that was asked for; or those of all others, with it."""
+    found = info.information(node, **given)
+    assert [board["id"] for board in found["boards"]] == boards
+    assert [claim for _board, _record, claim in found["claims"]] == claims
+    assert all(board is BOARDS[int(record.split()[1])] for board, record, _claim in found["claims"])
+    assert node.read == [{*boards, *(claim.board for claim in CLAIMS if claim.instance in claims)}]
+    assert found["unclaimed"] == ([{"instance": given["instance"]}] if "instance" in given else [])
+
+
+def test_the_rest_of_what_is_known(node):
+    """Lost: what roots are promised, which images there are, what happened to a board."""
+    found = info.information(node, ids=[1], events=1)
+    event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
+    assert found == dict(
+        boards=[{"id": 1, "wired": 1, "events": [event]}],
+        claims=[],
+        roots={"promised": 1, "root_gb": 8},
+        images=["image"],
+        unclaimed=[],
+        pdu_errors={},
+    )
+    assert info.information(node, ids=[1])["boards"][0]["events"] == []
+
+
+@pytest.mark.parametrize("events", [-1, 10001])
+def test_no_other_number_of_events_than_is_named(node, events):
+    with pytest.raises(BadInput, match=f"events: is {events}: give 0 to 10000"):
+        info.information(node, events=events)
+    assert info.information(node, events=10000)["boards"][0]["events"]
+
+
+def test_why_a_board_is_noted(monkeypatch):
+    """Lost: why nobody gets a board, why one is not switched, or that the record of its claim is gone."""
+    asked = []
+    feeds = SimpleNamespace(doubt=lambda board, claim: {0: "doubt", 1: None}.get(board.id))
+    monkeypatch.setattr(info, "Feeds", lambda proxy: feeds)
+    monkeypatch.setattr(info, "somebodys", lambda proxy, board, record: "somebody's" if board.id == 3 else None)
+    monkeypatch.setattr(
+        info, "told_of_record", lambda proxy, board, record, lost: asked.append(lost) or ("lost" if board.id else None)
+    )
+    node = SimpleNamespace(store=SimpleNamespace(lost=lambda: [SimpleNamespace(board=1), SimpleNamespace(board=7)]))
+    records = {0: Record(0, claim=EVE), 1: Record(1, claim=EVE), 3: Record(3)}
+
+    def notes():
+        return {number: record.note for number, record in info._told(node, BOARDS.values(), records).items()}
+
+    assert notes() == {0: "doubt", 1: "lost", 3: "somebody's; lost"}
+    assert asked == [{1, 7}] * 3
+    records[0] = Record(0, note="its own", claim=EVE)
+    assert notes()[0] == "its own"
+    records[0] = Record(0)
+    assert notes()[0] == ""
+
+    def refuse(*given):
+        raise HeteroError("has no outlet")
+
+    feeds.doubt = refuse
+    assert notes()[1] == "lost"
+    # who may not read the records of claims still sees the boards
+    monkeypatch.setattr(info, "Feeds", refuse)
+    assert notes() == {0: "", 1: "", 3: "somebody's"}

@@ -1,0 +1,173 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who has a container's GPU open, and what is done about it. Real processes are in tests/unit/hypervisors/lxc_gpus."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.hidden_files import Hiding
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
+
+BOX = SimpleNamespace(thing="container ml")
+ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
+HIDING = Hiding(31, "sh", "1 file sent to its socket 5")
+NODES = [SimpleNamespace(number=("c", 195, 0))]
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """What each look finds, the last one for ever; and who was ended."""
+    found, ended = [], []
+    monkeypatch.setattr(gpu_users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
+    monkeypatch.setattr(gpu_users.os, "kill", lambda pid, number: ended.append((pid, number)))
+    return found, ended
+
+
+@pytest.fixture
+def hides(monkeypatch):
+    """What each look for hidden files finds, the last one for ever."""
+    found = []
+    monkeypatch.setattr(gpu_users, "pids_in", lambda cgroup: [31])
+
+    def look(pids, paths):
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    monkeypatch.setattr(gpu_users.hidden_files, "hiding", look)
+    monkeypatch.setattr(gpu_users, "Deadline", lambda seconds: Deadline(2))
+    return found
+
+
+class Deadline:
+    """One that has passed after so many naps."""
+
+    seconds = 0.5
+
+    def __init__(self, naps):
+        self.left = naps
+
+    @property
+    def passed(self):
+        return self.left <= 0
+
+    def nap(self):
+        self.left -= 1
+
+
+def test_words_of_the_option():
+    """Lost: what playbooks write for on_holders."""
+    assert (gpu_users.FAIL, gpu_users.WAIT, gpu_users.KILL) == ("fail", "wait", "kill")
+
+
+def test_each_process_is_found_once(monkeypatch):
+    """Lost: a process with two GPUs, told twice; or one of a cgroup below the container's."""
+    asked = []
+    monkeypatch.setattr(gpu_users.members, "pids_below", lambda paths: paths)
+    monkeypatch.setattr(
+        gpu_users.processes, "holders", lambda *words: asked.append(words) or {"a": [TWO, ONE], "b": [ONE], "c": []}
+    )
+    cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=None)
+    assert gpu_users.users(cgroup, [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
+    assert asked == [(["a"], "paths", ["/v1"])]
+    cgroup.v2 = SimpleNamespace(path="/v2")
+    assert gpu_users.pids_in(cgroup) == ["/v1", "/v2"]
+
+
+def test_what_is_open_is_refused_with_who_has_it(looks):
+    """Lost: whose program to end; one that nobody has open is taken back."""
+    found, _ended = looks
+    found[:] = [[TWO, ONE], []]
+    with pytest.raises(Refused, match="has GPU nodes open: pid 30 sh, pid 9 python3: end them") as refused:
+        gpu_users.refuse_users(BOX, None, [])
+    assert refused.value.facts["holders"] == [dict(pid=9, command="python3"), dict(pid=30, command="sh")]
+    gpu_users.refuse_users(BOX, None, [])
+
+
+@pytest.mark.parametrize(
+    ("how", "each", "naps", "error", "ended"),
+    [
+        ("fail", [[]], 0, None, []),
+        ("fail", [[ONE], []], 9, Refused, []),
+        ("wait", [[ONE], [TWO], []], 9, None, []),
+        ("wait", [[ONE]], 3, TimedOut, []),
+        ("wait", [[ONE], []], 0, TimedOut, []),
+        ("kill", [[ONE, TWO], [TWO], []], 9, None, [9, 30, 30]),
+        ("kill", [[ONE]], 0, TimedOut, [9]),
+    ],
+)
+def test_they_let_go_or_it_is_said(looks, how, each, naps, error, ended):
+    """Lost: a GPU that goes to the next tenant while a program has it; or a program that nobody said should end."""
+    found, killed = looks
+    found[:] = each
+    wanted = sorted({one for some in each for one in some}, key=lambda one: one.pid)
+    deadline = Deadline(naps)
+    if error is None:
+        shown = [dict(pid=one.pid, command=one.command) for one in wanted]
+        assert gpu_users.let_go(BOX, None, [], how, deadline) == shown
+        assert deadline.left == naps - (len(each) - 1), "it naps between two looks"
+    else:
+        with pytest.raises(error, match="is denied its GPU, and still has it open") as said:
+            gpu_users.let_go(BOX, None, [], how, deadline)
+        assert said.value.facts["holders"]
+    assert killed == [(pid, 9) for pid in ended]
+
+
+def test_one_that_ended_by_itself_is_ended(monkeypatch):
+    """Lost: a GPU's taking back, for a process that was quicker."""
+
+    def gone(pid, number):
+        raise ProcessLookupError
+
+    monkeypatch.setattr(gpu_users.os, "kill", gone)
+    assert gpu_users._kill(9) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "naps", "error"),
+    [("fail", 9, Refused), ("wait", 0, TimedOut), ("wait", 2, TimedOut), ("kill", 2, TimedOut)],
+)
+def test_who_may_have_it_is_waited_for_and_not_ended(looks, hides, how, naps, error):
+    """Lost: a GPU that goes to the next tenant while the last one has it in a socket; or a program, on a guess."""
+    found, killed = looks
+    found[:] = [[]]
+    hides[:] = [[HIDING]]
+    with pytest.raises(error, match=r"is denied its GPU, and may still have it open.*: pid 31 sh \(1 file") as said:
+        gpu_users.let_go(BOX, None, NODES, how, Deadline(naps))
+    assert said.value.facts["holders"] == [dict(pid=31, command="sh")]
+    assert "end those processes, or stop the container, and run this again" in str(said.value)
+    assert killed == []
+    with pytest.raises(Refused, match=r"may have GPU nodes open: pid 31 sh \(1 file sent to its socket 5\)"):
+        gpu_users.refuse_users(BOX, None, NODES)
+    # no node is closed, so that nobody can keep one
+    gpu_users.refuse_users(BOX, None, [])
+
+
+@pytest.mark.parametrize(
+    ("open_by", "hidden_by", "seen"),
+    [
+        ([[]], [[HIDING], [HIDING], []], ([], [])),
+        ([[]], [[], [HIDING]], ([], [HIDING])),
+        ([[], [ONE]], [[]], ([ONE], [])),
+        ([[], [ONE]], [[HIDING]], ([ONE], [])),
+        ([[]], [[]], ([], [])),
+    ],
+    ids=["read in a moment", "back in a socket", "received meanwhile", "received then", "nothing"],
+)
+def test_what_goes_to_and_fro_is_seen(looks, hides, open_by, hidden_by, seen):
+    """Lost: a GPU that is in no place while each is looked at; or its taking back, for a message that is on its way."""
+    looks[0][:] = open_by
+    hides[:] = hidden_by
+    assert gpu_users.look(None, NODES) == seen
+
+
+def test_who_has_it_open_is_named_before_who_may(looks, hides):
+    """Lost: which of a container's programs to end first."""
+    looks[0][:] = [[ONE]]
+    hides[:] = [[HIDING]]
+    with pytest.raises(Refused, match="has GPU nodes open: pid 9 python3: end them"):
+        gpu_users.refuse_users(BOX, None, NODES)

@@ -1,0 +1,52 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the tests of a file are: tests/unit mirrors the house and the plugins."""
+
+from __future__ import annotations
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+
+UNIT = ROOT / "tests" / "unit"
+HOUSE = ROOT / "plugins" / "module_utils" / "_hetero"
+#: Folders of tests that are not of one room, and what is in them.
+WHOLE = {
+    "awx": "job templates, surveys and credentials of AWX",
+    "documents": "pages against the code",
+    "gpu_races": "several calls about the same GPUs, and calls that are killed",
+    "instances/guests": "whole verbs on guests",
+    "mutation": "the mutants' own tools",
+    "parity": "flavors as Nova itself reads them",
+    "plays": "playbooks as users run them",
+    "properties": "what holds for any input",
+    "secrets": "whole calls, looked through for what must not be said",
+    "sweep": "whole verbs, killed at each point",
+    "verbs": "whole verbs on boards",
+}
+
+
+def is_mirrored(folder):
+    """Whether there is a room, a folder of plugins, or a single file of that name."""
+    return (HOUSE / folder).is_dir() or (HOUSE / f"{folder}.py").is_file() or (ROOT / "plugins" / folder).is_dir()
+
+
+def test_each_folder_of_tests_is_of_a_room():
+    """Lost: the afternoon of a reader who looks for the tests of a file."""
+    folders = {path.parent.relative_to(UNIT).as_posix() for path in UNIT.rglob("test_*.py")}
+    assert [folder for folder in sorted(folders) if not is_mirrored(folder) and folder not in WHOLE] == []
+    assert sorted(set(WHOLE) - folders) == []
+
+
+def test_the_tests_of_a_file_are_in_its_room():
+    """Lost: the same, where a file moved and the tests that have its name did not."""
+    homes = {}
+    for path in HOUSE.rglob("*.py"):
+        homes.setdefault(f"test_{path.stem}", set()).add(path.parent.relative_to(HOUSE).as_posix())
+    away = []
+    for test in UNIT.rglob("test_*.py"):
+        folder = test.parent.relative_to(UNIT).as_posix()
+        its = homes.get(test.stem, set())
+        of_plugins = (ROOT / "plugins" / folder).is_dir()
+        if its and not of_plugins and folder not in WHOLE and not any(folder.startswith(home) for home in its):
+            away.append(f"{folder}/{test.name} of {sorted(its)}")
+    assert away == []

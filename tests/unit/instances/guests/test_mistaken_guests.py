@@ -1,0 +1,98 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guests that libvirt or the host mistakes for another or for none: by a name that is another's UUID or number, by an
+answer of libvirt's that is not true, by a file that is gone. If these fail, a disk that somebody works on is removed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD
+from ansible_collections.hetero.compute.tests.unit.instances.guests.conftest import KG1
+
+GONE = "ml-9/domain.xml: is gone, and ml-9 has run: nothing is made in its place"
+BARE = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
+
+
+@pytest.fixture
+def kept(site):
+    """ml-9 runs, and has written something to its disk."""
+    site.provision("ml-9")
+    with (site.folder / "guests-files/ml-9/disk.raw").open("ab") as disk:
+        disk.write(b"ml-9's own")
+    return site
+
+
+def is_kept(site):
+    disk = site.folder / "guests-files/ml-9/disk.raw"
+    return disk.exists() and disk.read_bytes().endswith(b"ml-9's own")
+
+
+@pytest.mark.parametrize("name", ["17", "uuid"])
+def test_a_guest_is_not_called_as_virsh_calls_another(kept, name):
+    """Lost: a guest, ended and undefined, by who called theirs by its UUID, or by its number."""
+    libvirt = Libvirt(Deadline(30.0))
+    if name == "uuid":
+        name = guests.uuid_of("ml-9", libvirt)
+    with pytest.raises(BadInput, match="virsh takes it for a domain's number or UUID: choose another name"):
+        kept.provision(name, flavor=BARE)
+    assert [one["instance"] for one in kept.info()["instances"]] == ["ml-9"]
+    with pytest.raises(BadInput, match="virsh takes it"):
+        libvirt.domain(name).stop()
+    assert libvirt.domain("ml-9").active
+    assert is_kept(kept)
+
+
+@pytest.mark.parametrize("verb", ["absent", "rebuilt"])
+def test_a_guest_that_libvirt_does_not_list_and_that_runs_keeps_its_disk(kept, verb):
+    """Lost: the word that a guest runs on, without a claim, at an address and with a card that are given to others."""
+    (kept.folder / "forgot").touch()
+    said = kept.do(verb, "ml-9", **({"fresh": True} if verb == "rebuilt" else {}))
+    assert said["failed"], said
+    assert "ml-9.xml: by this file of libvirt's it runs, and libvirt lists no such domain: restart" in said["msg"]
+    assert is_kept(kept)
+    assert kept.table() == {CARD: "domain:ml-9"}
+    (kept.folder / "forgot").unlink()
+    assert not kept.do("absent", "ml-9").get("failed")
+    assert (kept.table(), kept.files("ml-9")) == ({}, [])
+
+
+@pytest.mark.parametrize("gone", ["ml-9/domain.xml", "."])
+def test_a_guest_whose_files_are_gone_is_not_made_anew(kept, gone):
+    """Lost: a disk, by a start, for the file beside it that says that it is whole; or that it is not mounted."""
+    kept.do("stopped", "ml-9")
+    folder = kept.folder / "guests-files"
+    (folder / gone).rename(kept.folder / "away")
+    for verb, check in [(verb, check) for verb in ("running", "rebooted", "stopped") for check in (True, False)]:
+        said = kept.do(verb, "ml-9", check=check)
+        assert said["failed"], said
+        assert f"{GONE}: put it back (is its file system mounted?)" in said["msg"]
+    assert kept.info()["instances"][0]["state"] in ("stopped", "error")
+    if gone == ".":
+        assert not folder.exists()
+    (kept.folder / "away").rename(folder / gone)
+    assert not kept.do("running", "ml-9").get("failed")
+    assert is_kept(kept)
+
+
+def test_a_guest_whose_files_are_gone_is_made_anew_by_its_tenants_word(kept):
+    """Lost: an instance for ever, where nobody has its files any more."""
+    kept.do("stopped", "ml-9")
+    (kept.folder / "guests-files").rename(kept.folder / "away")
+    assert kept.do("rebuilt", "ml-9")["failed"]
+    assert kept.do("rebuilt", "ml-9", fresh=True)["instances"][0]["state"] == "running"
+    assert not is_kept(kept)
+
+
+def test_a_domain_whose_name_has_a_space_is_no_other(site):
+    """Lost: an instance's name, and the end of its lease, by an operator's copy of its domain."""
+    site.virt.define("ml-9 copy")
+    assert not site.provision("ml-9").get("failed")
+    assert not site.do("absent", "ml-9").get("failed")
+    assert site.virt.domain("ml-9 copy").defined

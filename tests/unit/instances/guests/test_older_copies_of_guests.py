@@ -1,0 +1,62 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""As tests/unit/instances/test_older_copies_of_hosts.py, on a host of guests."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.tests.unit.instances.guests.conftest import KG1
+
+SMALL = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
+
+
+def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
+    """Lost: a guest, which runs on, although its tenant was told that there is none."""
+    assert site.provision("ml-7", flavor=SMALL)["new"] == ["ml-7"]
+    database = site.folder / "var/lib/hetero/host.db"
+    copy = backups.make(str(database))
+    assert site.provision("ml-8", flavor=SMALL)["new"] == ["ml-8"]
+    folder = site.folder / "guests-files/ml-8"
+    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+    with pytest.raises(Refused, match=f"no claim of it is in the database of {THIS_NODE}") as refused:
+        site.do("absent", "ml-8")
+    assert f"and guest {folder} is there" in str(refused.value)
+    (found,) = site.info(instance="ml-8")["unclaimed"]
+    assert (found["instance"], found["name"]) == ("ml-8", "kvm1")
+    assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
+    assert site.do("absent", "ml-7")["instances"][0]["failed"] is False
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
+    """Lost: a guest's disk, by asking for it again: the copy is from the moment of its claim."""
+    database = site.folder / "var/lib/hetero/host.db"
+    with site.host() as host:
+        present(host, site.wish("ml-8", flavor=SMALL), Change())
+    copy = backups.make(str(database))
+    assert not site.do("running", "ml-8").get("failed")
+    folder = site.folder / "guests-files/ml-8"
+    if not runs:
+        site.do("stopped", "ml-8")
+        (folder / "console.log").write_text("login:")
+    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+    for verb in ("running", "absent", "rebuilt"):
+        result = site.do(verb, "ml-8")
+        assert result["failed"]
+        assert f"guest {folder} has run, and the database of {THIS_NODE}, which may be older" in result["msg"]
+        assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before

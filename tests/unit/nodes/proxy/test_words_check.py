@@ -1,0 +1,93 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Words of a plan that are none, or secrets. If these fail, one hides the next, which costs another set-up; or the
+secrets of PDUs lie in a file that everybody on the proxy reads.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.entries_check import Entry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import PDU
+from ansible_collections.hetero.compute.tests.unit.nodes.proxy.test_preflight import said
+
+WHERE = "in tftp_proxy_pdu_credentials, pdu-a, and nowhere else"
+#: What the set-up's user wrote → the key that it should be among the credentials.
+SETTINGS = {
+    "password": "password",
+    "passwd": "password",
+    "pass": "password",
+    "PassPhrase": "password",
+    "secret": "password",
+    "token": "password",
+    "auth_password": "password",
+    "admin-pwd": "password",
+    "user": "username",
+    "login": "username",
+    "snmp_community": "community",
+    "priv": "privacy_password",
+    "priv_password": "privacy_password",
+    "pasword": "password",
+}
+OPTIONS = {
+    "password": "password",
+    "passwd": "password",
+    "login": "username",
+    "community": "community",
+    "snmp_priv_passwd": "privacy_password",
+    "passwd_script": "passwd_script",
+    "snmp_priv_passwd_script": "snmp_priv_passwd_script",
+    "password_script": "password_script",
+    "api_token": "api_token",
+}
+
+
+def defects(settings):
+    found = Findings()
+    words_check.pdu("pdu-a", Entry({"host": "h", **settings}), found)
+    return [str(defect) for defect in found.defects if "stands " in str(defect)]
+
+
+@pytest.mark.parametrize(("word", "meant"), SETTINGS.items())
+def test_a_secret_among_the_settings_is_refused_with_its_place(word, meant):
+    """Lost: the password of a PDU, to each account of the proxy, and to each log of a dry run with --diff."""
+    (defect,) = defects({"driver": "apc", word: "VERY-PRIVATE"})
+    assert f'"{word}" stands among its settings' in defect
+    assert defect.endswith(f"give {meant} {WHERE}")
+    assert "VERY-PRIVATE" not in defect
+
+
+@pytest.mark.parametrize(("word", "meant"), OPTIONS.items())
+def test_a_secret_among_an_agents_options_is_refused_with_its_place(word, meant):
+    """Lost: the same, by the one setting that any agent's option may stand in."""
+    (defect,) = defects({"driver": "fence", "agent": "fence_apc", "agent_options": {"ssl": 1, word: "VERY-PRIVATE"}})
+    assert f'"{word}" stands in its agent_options' in defect
+    assert defect.endswith(f"give {meant} {WHERE}")
+    assert "VERY-PRIVATE" not in defect
+
+
+def test_settings_that_are_no_secrets_stay():
+    """Lost: a set-up that ran for years."""
+    options = "lanplus cipher power_wait port_as_ip ssl ssl_insecure login_timeout cmd_prompt snmp_auth_prot "
+    options += "snmp_sec_level identity_file shell_timeout retry_on method hexadecimal_kek disable_http_check privlvl"
+    site = dict.fromkeys(("rack", "passes", "users", "bypass", "compass", "private_network", "keys"), "x")
+    known = {key: "x" for key in PDU.keys if key not in ("agent_options", "driver")}
+    found = defects({**known, **site, "driver": "fence", "agent_options": dict.fromkeys(options.split(), 1)})
+    assert found == []
+
+
+def test_a_misspelt_driver_hides_no_misspelt_credential():
+    """Lost: a set-up for each. A driver that is like none has credentials of its own."""
+    keys = {"pdu-a": ["username", "pasword"]}
+    defects, _notes = said(pdus={"pdu-a": {"driver": "apcc", "host": "h"}}, credential_keys=keys)
+    assert defects == [
+        'tftp_proxy_pdus, pdu-a: no such driver: "apcc": write apc',
+        'tftp_proxy_pdu_credentials, pdu-a: unknown key "pasword": write password',
+    ]
+    defects, _notes = said(pdus={"pdu-a": {"driver": "ziggurat", "host": "h"}}, credential_keys=keys)
+    assert len(defects) == 1
+    assert "no such driver" in defects[0]

@@ -1,0 +1,76 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at all nodes, as Schedule and plan are called without the filter, which test_scheduling.py goes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import BOARDS, IN_USE, Verdict
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Refusal, Schedule, plan
+from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import TP64, board, claim, proxy, schedule
+
+FLAVOR = dict(name="any", memory_mb=1)
+
+
+def verdict(name, owner="p1", room=1, most=1, **more):
+    return Verdict(owner, BOARDS, name, room=room, most=most, **more)
+
+
+def busy(number):
+    return verdict(f"board{number}", room=0, busy=(f"running i-{number}",), brief=IN_USE)
+
+
+def test_one_instance_is_asked_for_and_all_or_nothing():
+    """Lost: the instance of a caller that says no number, on an owner that has room for one."""
+    one = Schedule(FLAVOR, [verdict("board0")])
+    assert (one.enough, one.possible, one.shares()) == (True, True, [("p1", 1)])
+    two = Schedule(FLAVOR, [verdict("board0"), verdict("board1")], count=3)
+    assert (two.enough, two.possible) == (False, False)
+
+
+@pytest.mark.parametrize(("most", "possible"), [(0, False), (1, True), (2, True)])
+def test_part_of_a_request_is_waited_for_while_any_of_it_could_be(most, possible):
+    """Lost: the part that would come free; or a wait without end."""
+    some = Schedule(FLAVOR, [verdict("board0", room=0, most=most)], count=5, partial=True)
+    assert (some.enough, some.possible) == (False, possible)
+
+
+@pytest.mark.parametrize(("never", "head"), [(True, "1 of 2 nodes"), (False, "no node")])
+def test_after_a_race_was_lost_no_number_of_free_nodes_is_told(never, head):
+    """Lost: trust in an answer that says that nodes are free, and gives none; what is unfit loses no race."""
+    refused = {("p1", "board0"): Refusal(["no"], never)}
+    one = Schedule(FLAVOR, [verdict("board0"), verdict("board1")], 2, refused=refused)
+    assert one.text("bob", 2).splitlines()[0].endswith(f": {head}.")
+
+
+def test_what_the_nodes_do_that_could_serve_it():
+    """Lost: whom one waits for: the line tells who refused from who is free, and leaves out who never serves."""
+    found = [verdict("board0"), verdict("board1"), busy(2), verdict("board3", never=("has no disk",))]
+    one = Schedule(FLAVOR, found, refused={("p1", "board1"): Refusal(["running eve"])})
+    assert one.waiting() == "board0 free, board1 refused, board2 in use"
+
+
+@pytest.mark.parametrize("many", [4, 5])
+def test_who_uses_what_is_told_of_four_nodes(many):
+    """Lost: with whom to talk about a board; of more the list would be longer than anybody reads."""
+    lines = Schedule(FLAVOR, [busy(number) for number in range(many)]).text("bob", 1).splitlines()[1:]
+    assert lines == ([f"  board{n}: running i-{n}" for n in range(4)] if many == 4 else ["  5 boards: in use"])
+
+
+def test_only_several_instances_have_numbers():
+    """Lost: an instance, as an owner is asked for number 1 of a request that has no numbers; or the second of two."""
+    node = proxy("p1", *map(board, range(4)))
+    assert schedule([node], TP64, name="lab")["visits"] == [dict(item="p1", kind="board", numbers=[])]
+    assert schedule([node], TP64, name="lab-1")["visits"] == [dict(item="p1", kind="board", numbers=[])]
+    both = schedule([node], TP64, name="lab", count=2)["visits"]
+    assert both == [dict(item="p1", kind="board", numbers=[1, 2])]
+    held = dict(node, claims=[claim("lab-2", "lab")])
+    assert schedule([held], TP64, name="lab", count=2, owner="jo")["visits"] == [
+        dict(item="p1", kind="board", numbers=[2, 1])
+    ]
+    one = Schedule(FLAVOR, [verdict("board0")])
+    for theirs, request in ((claim("lab-1", "lab-1"), "lab-1"), (claim("lab-2", "lab"), "lab")):
+        alone = dict(node, claims=[theirs])
+        assert plan(one, [alone], request, 1, "jo")["visits"] == [dict(item="p1", kind="board", numbers=[])]
