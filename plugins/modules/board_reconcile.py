@@ -205,7 +205,7 @@ SPEC = PROXY + ArgumentSpec(
 
 
 def work(params, check):
-    lost = said_if_lost(params)
+    lost = said_if_lost(params, check)
     boardless = bool(params["forget"] or params["remove"])
     with Proxy(params, create=not check, lost=bool(lost), boardless=boardless) as proxy:
         words = params["adopt"], params["forget"], params["remove"]

@@ -141,7 +141,8 @@ SPEC = GPU_HOST + ArgumentSpec(
 
 def work(params, check):
     repair, change = params["repair"], Change(check or not params["repair"])
-    lost, config = said_if_lost(params["config"], params["state_db"], params["lxcpath"]), config_here(params["config"])
+    lost = said_if_lost(params["config"], params["state_db"], params["lxcpath"], change.check)
+    config = config_here(params["config"])
     mends = bool(lost) and repair and not check
     if mends and os.path.exists(params["config"]):
         # Guests may have cards here, and instances be known: that is for host_reconcile to write down, first.

@@ -109,7 +109,7 @@ SPEC = HOST + ArgumentSpec(dict(timeout=dict(type="float", default=30)))
 
 
 def work(params, check):
-    lost = said_if_lost(params["config"])
+    lost = said_if_lost(params["config"], check=check)
     config = config_here(params["config"])
     if lost and not check:
         begin(config)

@@ -40,19 +40,20 @@ def must_not_be_lost(database: str, signs: Callable[[], tuple[Sequence[str], str
         raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
 
 
-def said_if_lost(database: str, check: Callable[[], object], begun: str) -> str | None:
+def said_if_lost(database: str, look: Callable[[], object], begun: str, check: bool = False) -> str | None:
     """What reconcile says of a database that it makes anew; None where it is there.
 
-    :param check: raises where it is lost.
+    :param look: raises where it is lost.
     :param begun: what is not known in the new one.
+    :param check: nothing is made in this run.
     :raises HeteroError: it is lost, and a copy is there, which knows what the node itself does not tell.
     """
     try:
-        check()
+        look()
     except HeteroError as error:
         if copies(database):
             raise
-        return f"{database}: {error.what}: an empty one is begun; {begun}"
+        return f"{database}: {error.what}: an empty one {'would be' if check else 'is'} begun; {begun}"
     return None
 
 

@@ -64,18 +64,19 @@ def must_not_be_lost_here(path=CONFIG, database=None, lxcpath=None):
         must_not_be_lost(config, lxcpath)
 
 
-def said_if_lost(path=CONFIG, database=None, lxcpath=None):
+def said_if_lost(path=CONFIG, database=None, lxcpath=None, check=False):
     """What reconcile says of a database that it makes anew; None where it is there.
 
     :param path: the host's configuration.
     :param database: as of must_not_be_lost_here.
     :param lxcpath: as of must_not_be_lost.
+    :param check: nothing is made in this run.
     :raises HeteroError: it is lost, and a copy is there, which knows whose the instances are.
     """
     config = config_here(path)
     if not _is_the_hosts(database, config):
         return None
-    said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config, lxcpath), BEGUN)
+    said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config, lxcpath), BEGUN, check)
     if said is None and os.path.exists(mark_of(config)):
         return f"{state_db(config)}: {_unfinished(config)}: this run goes on with it"
     return said

@@ -116,6 +116,7 @@ def test_what_reconcile_says_of_a_database_that_it_makes_anew(node, database):
     said = lost_database.said_if_lost(params)
     assert said.startswith(f"{database}: is not there, ")
     assert said.endswith(f": an empty one is begun; {lost_database.BEGUN}")
+    assert f": an empty one would be begun; {lost_database.BEGUN}" in lost_database.said_if_lost(params, check=True)
 
 
 def test_the_newest_copy_in_which_somebody_has_a_board(node, database):

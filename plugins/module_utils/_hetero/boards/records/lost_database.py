@@ -71,14 +71,15 @@ def must_name_boards(path, claims, database, state_folder):
         raise HeteroError(what, path, NO_BOARDS)
 
 
-def said_if_lost(params):
+def said_if_lost(params, check=False):
     """What reconcile says of a database that it makes anew; None where it is there.
 
     :param params: the module's `config` and `state_db`.
+    :param check: nothing is made in this run.
     :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards out of use, events).
     """
     database, folder = params["state_db"], read_config(params["config"])["state_folder"]
-    return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN)
+    return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN, check)
 
 
 def way_by_copy(proxy, board):

@@ -334,7 +334,10 @@ def _unclaimed(proxy, board, deadline, change):
             raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
         whose = left_by(proxy, board, record)
         if whose:
-            remedy = f"have {play('reconcile')} adopt it, or clean the board by its own module"
+            remedy = (
+                f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
+                "modules tilera_boot with state=stopped, then board_image with state=absent"
+            )
             raise Refused(whose, board.name, remedy)
         if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
             remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"

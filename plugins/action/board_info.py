@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The same, and prints the lines of its result; meta/runtime.yml says for which modules."""
+"""Runs a module and prints the lines of its result: this one, and those that name it (meta/runtime.yml)."""
 
 from __future__ import annotations
 
