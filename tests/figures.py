@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The house in figures, a column for each revision: `.venv/bin/python tests/figures.py [REVISION …]`, else the last.
 
-
 Lines are all lines of a file; a function's are from its `def` to its end. A function has types where each parameter but
 `self` and `cls`, and what it returns, has an annotation; one without parameters needs none. A room is a folder right
 below the house; rooms stand in a circle where each can be reached from the other by imports.

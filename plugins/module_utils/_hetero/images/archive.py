@@ -70,7 +70,7 @@ def unpack(path: str | int, folder: str, limit: int, progress: Callable[[int], N
 def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None) -> None:
     previous, offset, told = None, -1, 0
     with _reading(previous):
-        tar = tarfile.TarFile(fileobj=cast("IO[bytes]", blocks), errors="surrogateescape")
+        tar = tarfile.TarFile(fileobj=cast(IO[bytes], blocks), errors="surrogateescape")
     while True:
         with _reading(previous):
             member = tar.next()
@@ -126,7 +126,7 @@ def _target(member: tarfile.TarInfo) -> list[str]:
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     with _reading(member.name):
-        source = cast("IO[bytes]", tar.extractfile(member))  # of a file there is one
+        source = cast(IO[bytes], tar.extractfile(member))  # of a file there is one
     left = member.size
     while left:
         with _reading(member.name):

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
+
 HERE = Path(__file__).parent
-COLLECTIONS = HERE.parents[2] / "build" if (HERE.parents[2] / "build").exists() else HERE.parents[5]
 NULL, GPU, OTHER = "c 1:3 rw", "c 195:0 rw", "c 195:1 rw"
 #: What Debian's common.conf allows, as far as it matters here.
 RULES = ("c *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 136:* rwm")

@@ -23,7 +23,7 @@ from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu im
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_ssh import EmulatedSsh
 
 
-def run(*argv, seconds=40):
+def run(*argv, seconds=120):
     """(exit code, all that it said)."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=False)
     return done.returncode, done.stdout + done.stderr

@@ -57,7 +57,7 @@ def settle(container: Container, pid: int, host: Host = HERE) -> None:
         v1 = cgroup.v1
         if v1 is not None:
             for rule in granted:
-                if not v1.may(*cast("Tuple[str, int, int, str]", rule)):
+                if not v1.may(*cast(Tuple[str, int, int, str], rule)):
                     v1.allow(rule)
     if any(cgroup.verdict(rule) != "allowed" for rule in granted):
         _later(container)

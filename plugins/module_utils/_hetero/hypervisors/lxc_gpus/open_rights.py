@@ -202,7 +202,7 @@ def may_open(cgroup: DeviceCgroup | View, node: DeviceNode) -> bool:
 
 def known(node: DeviceNode) -> tuple[str, int, int]:
     """The number of a node whose driver is loaded."""
-    return cast("Tuple[str, int, int]", node.number)
+    return cast(Tuple[str, int, int], node.number)
 
 
 def allows_unknown(cgroup: DeviceCgroup | View) -> bool:
