@@ -62,23 +62,15 @@ def room_of(path, house):
 
 
 def imports(tree, path, house):
-    """Rooms that a file takes something from."""
+    """Rooms that a file takes something from; module_utils names its own by dots."""
     folder = path[len(house) :].split("/")[:-1]
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom):
             continue
-        names = (node.module or "").split(".") if node.module else []
-        if node.level:
-            base = folder[: len(folder) - (node.level - 1)]
-            if node.level - 1 > len(folder):
-                continue
-            names = [*base, *names] or [alias.name for alias in node.names]
-        elif ".".join(names).startswith("ansible_collections.hetero.compute.plugins.module_utils."):
-            names = names[5:]
-        else:
-            continue
-        if names:
-            yield names[0]
+        up = node.level - 1
+        if 0 <= up <= len(folder):
+            names = [*folder[: len(folder) - up], *(node.module or "").split(".")]
+            yield from filter(None, [names[0]] if names[0] else [alias.name for alias in node.names])
 
 
 def in_circles(graph):

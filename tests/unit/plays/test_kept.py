@@ -64,3 +64,19 @@ def test_an_instance_that_ran_keeps_its_root_and_its_board(tmp_path, stall):
         assert (rc, changed(output)) == (0, 0), output
     finally:
         proxy.remove()
+
+
+@pytest.mark.parametrize(("owner", "shown"), [("ann", " -e owner=ann brings"), ("x;id", " brings")])
+def test_the_way_back_is_as_it_was_asked_and_runs_nothing(tmp_path, owner, shown):
+    """Lost: the start that is pasted, which is refused as another's; or a shell, to an owner of words that it obeys."""
+    tmp_path.chmod(0o755)
+    proxy = Proxy(tmp_path / "p1", 1)
+    plays = Playbooks(tmp_path, ["p1"])
+    try:
+        rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, owner=owner)
+        assert rc == 0, output
+        rc, output = plays.play("stop_instance", instance="jackie", owner=owner)
+        assert rc == 0, output
+        assert f"hetero.compute.start_instance -e instance=jackie{shown} it up" in output
+    finally:
+        proxy.remove()

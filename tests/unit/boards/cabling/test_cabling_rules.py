@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cabling check makes of what it sees, rule by rule. Whole checks are in tests/unit/drivers/boot."""
+"""What a cabling check makes of what it sees, rule by rule. Whole checks: test_cabling.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whom a board's root is made for, and when not, case by case. Whole roots are in tests/unit/images."""
+"""Whom a board's root is made for, and when not, case by case. Whole roots are in tests/unit/roots."""
 
 from __future__ import annotations
 

@@ -135,6 +135,18 @@ def test_folders_that_the_table_knows_are_looked_at_too(host, monkeypatch):
     assert asked == [(["/lxc", "/srv/with#sign"], host.found.gpus)]
 
 
+def test_what_it_keeps_stays_its_own_though_its_file_is_written_anew(host):
+    """Lost: a GPU that nobody took back, after the next restart: its container's file lost the id in the meantime."""
+    box = host.box("ml", 7)
+    host.attach(box, 2)
+    first, second = host.store.allocations()
+    host.keys.pop("ml")
+    attachment.take_back(host.site, box, "/lxc/ml#id", [first], host.site.gpus_of([first]), "fail", Change(), None)
+    assert [gpu["address"] for gpu in host.files["ml"].gpus] == [second.address]
+    assert host.store.allocations() == [second]
+    assert SHARED.path in host.open["ml"]
+
+
 # ---- restarted, or failed, on the way
 
 
@@ -153,7 +165,7 @@ def test_a_container_that_is_restarted_is_served_three_times(host, verb, pids, t
     def ask():
         if verb == "attach":
             return attachment.bring_up(host.site, box, rows, rows, change)
-        return attachment.take_back(host.site, box, rows, [ONE], "fail", change, None)
+        return attachment.take_back(host.site, box, "/lxc/ml#id", rows, [ONE], "fail", change, None)
 
     if times:
         assert ask()["pid"] == last

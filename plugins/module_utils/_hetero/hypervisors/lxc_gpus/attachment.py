@@ -129,7 +129,7 @@ def attach(
             with change.step("prove"):
                 done.update(_isolation(site, container, {row.address for row in [*before, *rows]}, done["pid"]))
         except HeteroError as error:
-            _give_up(site, container, [row for row in rows if row.address not in had], change, deadline, error)
+            _give_up(site, container, holder, [row for row in rows if row.address not in had], change, deadline, error)
             raise
         finish(site, container, rows, change, done["pid"])
         return _result(site, container, holder, rows, done, change, libraries=[vars(library) for library in inside])
@@ -161,7 +161,7 @@ def detach(
             kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
             nodes = closing_nodes(site.found, gpus, rows, kept)
             gpu_users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
-        done = take_back(site, container, rows, gpus, on_holders, change, deadline)
+        done = take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
         left = [row for row in before if row not in rows]
         _note_gpus(container, change, before, left)
         return _result(site, container, holder, left, done, change)
@@ -199,13 +199,13 @@ def finish(site: Site, container: Container, rows: Iterable[Allocation], change:
 
 
 def _give_up(
-    site: Site, container: Container, fresh: Rows, change: Change, deadline: Deadline, error: HeteroError
+    site: Site, container: Container, holder: str, fresh: Rows, change: Change, deadline: Deadline, error: HeteroError
 ) -> None:
     """Take back what this call allocated and could not hand over."""
     if change.check or not fresh:
         return
     try:
-        take_back(site, container, fresh, site.gpus_of(fresh), gpu_users.FAIL, change, deadline)
+        take_back(site, container, holder, fresh, site.gpus_of(fresh), gpu_users.FAIL, change, deadline)
     except HeteroError as second:
         remedy = "have module hetero.compute.gpu_reconcile mend it (repair: true)"
         raise HeteroError(f"{error}; taking that back: {second}", container.thing, remedy) from error
@@ -256,14 +256,19 @@ def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
 def take_back(
     site: Site,
     container: Container,
+    holder: str,
     rows: Rows,
     gpus: Sequence[Gpu],
     how: str,
     change: Change,
     deadline: Deadline,
 ) -> Result:
-    """Close, persist, have it let go, and free; dict of `proofs`, `holders` and `pid`."""
-    store, holder = site.store, open_rights.key_or_path(container)
+    """Close, persist, have it let go, and free; dict of `proofs`, `holders` and `pid`.
+
+    :param holder: the container's key as the caller found it; its file may be written anew meanwhile, and whom it names
+        then has none of what this one keeps.
+    """
+    store = site.store
     with store.transaction(dry=change.check):
         for row in rows:
             store.grant(replace(row, state=DETACHING))

@@ -183,7 +183,7 @@ def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
 
         def mend(row: Allocation = row) -> None:
             gpus = site.gpus_of([row])
-            take_back(site, container, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
+            take_back(site, container, holder, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
 
         text = "its detaching was cut short, or waits for its processes"
         look.note("being taken back", text, container, row.address, "taken back", mend)
