@@ -232,8 +232,8 @@ def test_a_hang_ends_at_the_deadline(emulated, place):
 @pytest.mark.parametrize("dialect", ["menu", "cli"])
 def test_logged_off_when_idle(emulated, dialect):
     """Without it, a batch that waits for slow relays would find its session gone and its outlets in error."""
-    pdu = emulated(dialect=dialect, idle=0.3)
-    deadline = Deadline(10)
+    pdu = emulated(dialect=dialect, idle=2)  # a login on a busy machine is quicker
+    deadline = Deadline(60)
     with session("pdu-t", pdu.settings, pdu.secrets, deadline, str(pdu.folder)) as opened:
         opened.status()
         assert until(lambda: pdu.screens > 0)  # counted at the end of a session
