@@ -117,7 +117,7 @@ def test_each_playbook_looks_at_the_words_that_it_takes(playbook):
     taken = options(playbook) & set(REQUEST["_word_problems"])
     # where an inventory sets a default, what a playbook takes besides is looked at, too
     besides = {"wipe", "wipe_verify"}
-    # whose board is meant is asked only where one is (tasks/node.yml)
+    # whose board is meant is asked only where one is
     besides |= {"proxy"} if playbook == "console" else set()
     assert all(words - besides == taken - besides for words in looked or [set()]), (looked, taken)
 

@@ -1,0 +1,59 @@
+#!/usr/bin/python
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action plugin of the same name; it calls the node's own module."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_info
+short_description: Ask proxy nodes and compute hosts what they have, by one task
+version_added: 0.1.0
+description:
+  - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play asks
+    all of them side by side.
+  - This is an action plugin. What it takes besides O(node) goes to that module.
+extends_documentation_fragment:
+  - hetero.compute.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  node:
+    description: What the node is, V(proxy) or V(host).
+    type: str
+    choices: [proxy, host]
+    required: true
+  instance:
+    description: Only what is of this instance, or of the request of this name.
+    type: str
+  events:
+    description: How many of its newest events each board or instance comes with.
+    type: int
+    default: 0
+seealso:
+  - module: hetero.compute.board_info
+  - module: hetero.compute.host_info
+author:
+  - hetero.compute contributors (@hetero-compute)
+"""
+
+EXAMPLES = r"""
+- name: Ask every node side by side
+  hetero.compute.node_info:
+    node: "{{ 'proxy' if inventory_hostname in groups['proxies'] else 'host' }}"
+  register: asked
+"""
+
+RETURN = r"""
+claims:
+  description: Who has what there.
+  returned: success
+  type: list
+  elements: dict
+"""
