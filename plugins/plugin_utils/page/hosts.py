@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance_states
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
 from ..snapshots import devices
-from .html import Html, join, tag
-from .timeline import is_seconds
+from .rack import Cell
+from .text import since
 
 #: State of a container → how the page shows it (keys of rack.LOOKS); any other is an error.
 LOOKS = {
@@ -28,6 +27,15 @@ LOOKS = {
 SAID = {"free": "free", "running": "in use", "error": "not to be given"}
 
 
+class Card(NamedTuple):
+    """A host with its GPUs; `why` says why it serves none of them."""
+
+    name: str
+    said: str
+    why: Any
+    cells: list[Cell]
+
+
 def containers(hosts: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The instances of GPU hosts in the words that the page has for boards."""
     return [
@@ -37,20 +45,17 @@ def containers(hosts: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def strips(hosts: Mapping[str, dict[str, Any]]) -> Html | None:
-    """A card for each host that answered, with its GPUs; nothing where there is none."""
-    cards = [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
-    return (
-        join(
-            tag("h2", "KVM and GPU hosts" if any(seen.get("devices") for seen in hosts.values()) else "GPU hosts"),
-            cards,
-        )
-        if cards
-        else None
-    )
+def title(hosts: Mapping[str, dict[str, Any]]) -> str:
+    """The heading over the hosts' cards."""
+    return "KVM and GPU hosts" if any(seen.get("devices") for seen in hosts.values()) else "GPU hosts"
 
 
-def _card(name: str, seen: dict[str, Any]) -> Html:
+def cards(hosts: Mapping[str, dict[str, Any]]) -> list[Card]:
+    """A card for each host that answered, with its GPUs."""
+    return [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
+
+
+def _card(name: str, seen: dict[str, Any]) -> Card:
     gpus = devices(seen)
     free = sum(1 for gpu in gpus if _look(gpu) == "free")
     left = ", ".join(
@@ -58,10 +63,7 @@ def _card(name: str, seen: dict[str, Any]) -> Html:
     )
     thing = "device" if seen.get("devices") else "GPU"
     said = f"{len(gpus)} {thing}{'' if len(gpus) == 1 else 's'}, {free} free{f'; free: {left}' if left else ''}"
-    head = tag("div", tag("h3", name), tag("span", said, class_="soft"), class_="head")
-    why = tag("p", seen["unsupported"], class_="soft") if seen.get("unsupported") else None
-    cells = tag("ul", [_cell(gpu) for gpu in gpus], class_="outlets")
-    return tag("section", head, why, cells if gpus else None, class_="card rack")
+    return Card(name, said, seen.get("unsupported"), [_cell(gpu) for gpu in gpus])
 
 
 def _look(gpu: dict[str, Any]) -> str:
@@ -70,17 +72,17 @@ def _look(gpu: dict[str, Any]) -> str:
     return "running" if gpu.get("holder") else "free"
 
 
-def _cell(gpu: dict[str, Any]) -> Html:
+def _cell(gpu: dict[str, Any]) -> Cell:
     name = _look(gpu)
     why = gpu.get("unsupported") or gpu.get("why_unhealthy")
     more = [f"{what}: {gpu[what]}" for what in ("model", "uuid", "driver", "numa_node", "holder") if gpu.get(what)]
-    return tag(
-        "li",
-        tag("b", gpu.get("address")),
-        tag("span", gpu.get("holder") or why or "-", class_="who"),
-        tag("small", f"{gpu.get('arch') or 'unknown'} · {SAID[name]}"),
-        class_=name,
-        title="\n".join([str(gpu.get("address")), *more]),
+    return Cell(
+        look=name,
+        name=gpu.get("address"),
+        outlet=None,
+        who=gpu.get("holder") or why or "-",
+        state=f"{gpu.get('arch') or 'unknown'} · {SAID[name]}",
+        more="\n".join([str(gpu.get("address")), *more]),
     )
 
 
@@ -94,5 +96,5 @@ def to_look_at(hosts: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, str, 
                 yield name, "error", gpu.get("address"), gpu.get("unsupported") or gpu.get("why_unhealthy")
         for one in seen["instances"]:
             if one.get("state") not in LOOKS:
-                since = f" {age(one['since_seconds'])}" if is_seconds(one.get("since_seconds")) else ""
-                yield name, f"{one.get('state')}{since}", one.get("instance"), one.get("note")
+                span = since(one.get("since_seconds"))
+                yield name, f"{one.get('state')}{f' {span}' if span else ''}", one.get("instance"), one.get("note")

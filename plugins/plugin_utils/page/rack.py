@@ -9,13 +9,11 @@ Which states there are is known to module_utils/_hetero/site/board_states.py; he
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, NamedTuple, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
-from .html import Html, tag
-from .timeline import is_seconds
+from .text import since
 
 #: How a board is shown → its states; what is in none of them is shown as an error, for nobody can use it.
 LOOKS = {
@@ -29,6 +27,41 @@ LOOKS = {
 NO_PDU = "no PDU"
 
 
+class Tile(NamedTuple):
+    """A number of boards that are shown alike (a key of LOOKS, or "all")."""
+
+    look: str
+    said: str
+    number: int
+
+
+class Cell(NamedTuple):
+    """A board in its outlet, or a GPU in its host; `more` is what has no room in a cell."""
+
+    look: str
+    name: Any
+    outlet: Any
+    who: Any
+    state: str
+    more: str
+
+
+class Strip(NamedTuple):
+    """A PDU, and its boards in the order of its outlets."""
+
+    pdu: str
+    said: str
+    cells: list[Cell]
+
+
+class Rack(NamedTuple):
+    """A proxy node with its PDUs."""
+
+    name: str
+    said: str
+    strips: list[Strip]
+
+
 def look(board: dict[str, Any]) -> str:
     """A key of LOOKS. A board that is off and claimed waits for its boot; a container brings its own."""
     if "look" in board:
@@ -37,6 +70,13 @@ def look(board: dict[str, Any]) -> str:
         if board.get("state") in own:
             return "booting" if name == "free" and board.get("instance") else name
     return "error"
+
+
+def place(board: dict[str, Any], several: bool) -> Any:
+    """Where an instance is: its host, or its board, with the proxy's name where there are several proxies."""
+    if "node" in board:
+        return board["node"]
+    return f"{board['proxy']} {board.get('name')}" if several else board.get("name")
 
 
 def counted(boards: Iterable[dict[str, Any]]) -> dict[str, int]:
@@ -54,54 +94,43 @@ def in_words(boards: Sequence[dict[str, Any]]) -> str:
 
 
 def natural(text: object) -> list[tuple[int, int, str]]:
-    """Sorts outlet 10 behind outlet 9."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"[0-9]+|[^0-9]+", str(text))]
+    """Sorts outlet 10 behind outlet 9. Digits are 0 to 9: int() does not take all that Unicode calls so."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", str(text))
+    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
 
 
-def tiles(boards: Sequence[dict[str, Any]]) -> Html:
+def tiles(boards: Sequence[dict[str, Any]]) -> list[Tile]:
     """How many boards there are of each kind, and in all."""
-    rows = [("all", "boards", len(boards))]
-    rows += [(name, LOOKS[name][0], number) for name, number in counted(boards).items()]
-    return tag(
-        "ul",
-        [
-            tag("li", tag("b", number), shown, class_=f"card {name}{'' if number else ' none'}")
-            for name, shown, number in rows
-        ],
-        class_="tiles",
-    )
+    rows = [Tile("all", "boards", len(boards))]
+    return rows + [Tile(name, LOOKS[name][0], number) for name, number in counted(boards).items()]
 
 
-def rack(name: str, boards: Sequence[dict[str, Any]]) -> Html:
+def rack(name: str, boards: Sequence[dict[str, Any]]) -> Rack:
     """A proxy node with its PDUs, each with its boards in the order of its outlets."""
     pdus: dict[str, list[dict[str, Any]]] = {}
     for board in boards:
         pdus.setdefault(board.get("pdu") or NO_PDU, []).append(board)
-    strips = [_strip(pdu, pdus[pdu]) for pdu in sorted(pdus, key=lambda pdu: (pdu == NO_PDU, natural(pdu)))]
-    head = tag("div", tag("h3", name), tag("span", in_words(boards), class_="soft"), class_="head")
-    return tag("section", head, strips, class_="card rack")
+    ordered = sorted(pdus, key=lambda pdu: (pdu == NO_PDU, natural(pdu)))
+    return Rack(name, in_words(boards), [_strip(pdu, pdus[pdu]) for pdu in ordered])
 
 
-def _strip(pdu: str, boards: Sequence[dict[str, Any]]) -> Html:
+def _strip(pdu: str, boards: Sequence[dict[str, Any]]) -> Strip:
     boards = sorted(boards, key=lambda board: (natural(board.get("outlet") or ""), natural(board.get("id"))))
     count = f"{len(boards)} outlet{'' if len(boards) == 1 else 's'}" if pdu != NO_PDU else in_words(boards)
-    cells = tag("ul", [_cell(board) for board in boards], class_="outlets")
-    return tag("div", tag("div", pdu, tag("small", count, class_="soft")), cells, class_="pdu")
+    return Strip(pdu, count, [_cell(board) for board in boards])
 
 
-def _cell(board: dict[str, Any]) -> Html:
-    name, since = look(board), board.get("since_seconds")
-    shown, own = LOOKS[name]
-    state = "free" if name == "free" else board.get("state")
-    span = f" · {age(since)}" if is_seconds(since) and name != "free" else ""
-    return tag(
-        "li",
-        tag("b", board.get("name")),
-        tag("span", board.get("outlet"), class_="no") if board.get("outlet") else None,
-        tag("span", board.get("instance") or ("-" if name == "free" else board.get("note") or "-"), class_="who"),
-        tag("small", f"{state}{span}"),
-        class_=name,
-        title=_more(board),
+def _cell(board: dict[str, Any]) -> Cell:
+    name = look(board)
+    free = name == "free"
+    span = None if free else since(board.get("since_seconds"))
+    return Cell(
+        look=name,
+        name=board.get("name"),
+        outlet=board.get("outlet"),
+        who=board.get("instance") or ("-" if free else board.get("note") or "-"),
+        state=f"{'free' if free else board.get('state')}{f' · {span}' if span else ''}",
+        more=_more(board),
     )
 
 

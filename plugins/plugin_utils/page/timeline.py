@@ -1,21 +1,17 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot of an instance as a picture: an SVG bar with a piece for each phase, from the board's events.
+"""The boot of an instance as a picture: a bar with a piece for each phase, from the board's events.
 
 The seconds of event `power` are what switching took; those of the others count from power on
-(boards/boot/boot_progress.py).
+(boards/boot/boot_progress.py). How a bar is drawn is templates/boot.html.j2's.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, Iterable, List, Tuple
+from typing import Any, Iterable, List, NamedTuple, Tuple
 
-from .html import Html, tag
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
+from .text import is_seconds
 
 #: A boot: its phases, as their events name them, each with its seconds.
 Boot = List[Tuple[Any, float]]
@@ -23,15 +19,38 @@ Boot = List[Tuple[Any, float]]
 BEGINS, ENDS = "power", "running"
 #: Phases that have a colour of their own; those of other boot drivers share one.
 COLOURED = ("power", "tftp", "nfs", "running")
+#: Of a bar, in CSS pixels.
 WIDTH, HEIGHT = 380, 20
+#: Pixels that a piece has at least: what was done at once is seen, too.
+NARROWEST = 1.5
 #: A letter of the bar's type is about this wide.
 LETTER = 5.8
 #: Gridlines on a bar, at most.
 LINES = 6
 
 
-def is_seconds(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+class Piece(NamedTuple):
+    """A phase on a bar. `left` and `width` are pixels, as SVG has them."""
+
+    kind: str
+    said: str
+    left: str
+    width: str
+
+
+class Mark(NamedTuple):
+    """A word on a bar or above it; its middle is `place`, in pixels."""
+
+    text: Any
+    place: str
+
+
+class Bar(NamedTuple):
+    """A boot in words, for who cannot see the picture; its pieces, and the names of those that have room for one."""
+
+    said: str
+    pieces: list[Piece]
+    names: list[Mark]
 
 
 def last_boot(events: Iterable[dict[str, Any]], instance: str) -> Boot:
@@ -55,21 +74,25 @@ def last_boot(events: Iterable[dict[str, Any]], instance: str) -> Boot:
 
 
 class Scale:
-    """Seconds as places on all bars of a page: power on is at the same place, switching lies left of it."""
+    """Seconds as places on all bars of a page: power on is at the same place, switching lies left of it.
+
+    `width` and `height` are a bar's, in pixels; `marks` are gridlines at round numbers of seconds since power on.
+    """
+
+    width, height = WIDTH, HEIGHT
 
     def __init__(self, boots: Iterable[Boot]) -> None:
         boots = [boot for boot in boots if boot]
         self.before = max((boot[0][1] for boot in boots), default=0.0)
         self.after = max((boot[-1][1] for boot in boots), default=0.0)
         self._unit = WIDTH / max(self.before + self.after, 0.001)
+        self.marks = [Mark(f"{line:g}", f"{self.at(line):.1f}") for line in self._lines()]
 
     def at(self, seconds: float) -> float:
         """The place of a moment, in seconds since power on."""
         return (self.before + seconds) * self._unit
 
-    @property
-    def lines(self) -> list[float]:
-        """Round numbers of seconds since power on for gridlines."""
+    def _lines(self) -> list[float]:
         sizes = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
         size = next((size for size in sizes if self.after <= size * LINES), self.after / LINES)
         # A number at the very edge would be cut off.
@@ -77,7 +100,7 @@ class Scale:
 
 
 def words(boot: Boot) -> str:
-    """The boot in words, for who cannot see the picture."""
+    """The boot in words: each phase with its seconds."""
     return " · ".join(f"{phase} {seconds:.1f}" for phase, seconds in boot) + " s"
 
 
@@ -90,24 +113,13 @@ def pieces(boot: Boot) -> list[tuple[str, float, float]]:
     return found
 
 
-def picture(boot: Boot, scale: Scale) -> Html:
+def bar(boot: Boot, scale: Scale) -> Bar:
     """The bar of a boot."""
-    bars, texts = [], []
+    shown, names = [], []
     for phase, start, end in pieces(boot):
         left, width = scale.at(start), scale.at(end) - scale.at(start)
         kind = phase if phase in COLOURED else "other"
-        box = tag("rect", x=f"{left:.1f}", y=0, width=f"{max(width, 1.5):.1f}", height=HEIGHT, class_=f"p-{kind}")
-        bars.append(tag("g", tag("title", f"{phase}: {end - start:.1f} s"), box))
+        shown.append(Piece(kind, f"{phase}: {end - start:.1f} s", f"{left:.1f}", f"{max(width, NARROWEST):.1f}"))
         if width > (len(str(phase)) + 2) * LETTER:
-            texts.append(tag("text", phase, x=f"{left + width / 2:.1f}", y=14, text_anchor="middle"))
-    places = [f"{scale.at(line):.1f}" for line in scale.lines]
-    grid = [tag("line", x1=place, x2=place, y1=0, y2=HEIGHT) for place in places]
-    size = dict(viewBox=f"0 0 {WIDTH} {HEIGHT}", width=WIDTH, height=HEIGHT)
-    return tag("svg", tag("title", words(boot)), bars, grid, texts, class_="boot", role="img", **size)
-
-
-def axis(scale: Scale) -> Html:
-    """The seconds over the bars."""
-    texts = [tag("text", f"{line:g}", x=f"{scale.at(line):.1f}", y=10, text_anchor="middle") for line in scale.lines]
-    size = dict(viewBox=f"0 0 {WIDTH} 12", width=WIDTH, height=12)
-    return tag("svg", texts, class_="axis", aria_hidden="true", **size)
+            names.append(Mark(phase, f"{left + width / 2:.1f}"))
+    return Bar(words(boot), shown, names)

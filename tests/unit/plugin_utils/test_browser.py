@@ -12,12 +12,14 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
-from ansible_collections.hetero.compute.plugins.plugin_utils.page.style import STYLE
+from ansible_collections.hetero.compute.plugins.plugin_utils.page.jinja import FOLDER
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.browser import measured, screenshot
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.site import lab, room
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import HOSTILE, spoiled
 
 pytestmark = pytest.mark.long
+
+STYLE = (FOLDER / "style.css").read_text()
 
 
 def colour(name, dark):

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import html.parser
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from jinja2 import TemplateSyntaxError, UndefinedError
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
-from ansible_collections.hetero.compute.plugins.plugin_utils.page import timeline
+from ansible_collections.hetero.compute.plugins.plugin_utils.page import rack, timeline
+from ansible_collections.hetero.compute.plugins.plugin_utils.page.jinja import FOLDER, environment, render
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.site import Site, lab
 
 HOSTILE = [
@@ -80,6 +85,58 @@ def test_texts_from_outside_stay_texts(tmp_path, text):
     assert written.count("<style>") == 1
 
 
+@pytest.mark.parametrize("text", [*HOSTILE, CONTROLS])
+def test_every_place_of_every_template_escapes(text):
+    """Each value that a template shows is put through cleaning and escaping, in elements and in attributes."""
+    shown = environment().from_string("<p title=\"{{ value }}\">{{ value }}</p><b title='{{ value }}'></b>")
+    page = Page(shown.render(value=text))
+    assert page.elements == ["p", "b"]
+    assert [name for name, value in page.attributes] == ["title", "title"]
+    assert [value for name, value in page.attributes] == [*page.texts, *page.texts]
+    assert page.texts == [text.replace("\x1b", r"\x1b").replace("\x07", r"\x07").replace("\x00", r"\x00")
+                          .replace("\u202e", r"\u202e").replace("\ud800", r"\ud800")]  # fmt: skip
+
+
+def test_no_template_goes_around_the_escaping():
+    """Autoescape is worth nothing beside one `safe`; an attribute without quotes ends at the first blank."""
+    templates = {path.name: path.read_text() for path in FOLDER.glob("*.j2")}
+    assert "page.html.j2" in templates
+    for name, text in templates.items():
+        assert not re.search(r"\|\s*safe\b|autoescape|Markup|\{%-?\s*(raw|set|filter)\b", text), name
+        assert not re.search(r"=\{[{%]", re.sub(r"\{%.*?%\}", "", text)), name
+        # all that is shown is looked up by its name: no filter, no concatenation, nothing that could be Markup
+        assert all(
+            re.fullmatch(r"[a-z_]+(\.[a-z_]+)*|[a-z_]+\(.*\)", place.strip())
+            for place in re.findall(r"\{\{(.*?)\}\}", text)
+        ), name
+
+
+def test_a_slip_in_a_template_is_an_error_of_its_line(tmp_path):
+    """What is not handed over is no empty cell; and the line that an error names is the template's own."""
+    with pytest.raises(UndefinedError):
+        render("racks.html.j2")
+    source = "<p>\n  <b>1</b>\n\n  {% if %}\n</p>"
+    with pytest.raises(TemplateSyntaxError) as slip:
+        environment().from_string(source)
+    assert slip.value.lineno == 4
+    assert environment().from_string("<p>\n  <b>\n    a\n b</b>\n</p>\n").render() == "<p><b>\n    a\n b</b></p>"
+
+
+def test_the_templates_lie_beside_the_code(tmp_path):
+    """A collection is installed anywhere, and an execution environment's is nobody's working directory."""
+    copy = tmp_path / "ansible_collections" / "hetero" / "compute" / "plugins"
+    for part in ("plugin_utils", "module_utils"):
+        shutil.copytree(FOLDER.parents[2] / part, copy / part)
+    name = "ansible_collections.hetero.compute.plugins.plugin_utils.page.page"
+    program = f"from {name} import status_page; print(status_page({{}}, title='moved')); import {name} as it; print(it)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd="/", env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        check=True, timeout=60,
+    )  # fmt: skip
+    assert "<title>moved</title>" in done.stdout
+    assert str(copy) in done.stdout
+
+
 def test_control_characters_are_shown_as_what_they_are(tmp_path):
     """A console's escape sequences are no reason for a page that cannot be written, or that reads backwards."""
     written = status_page(snapshots([spoiled(lab(tmp_path / "lab").result(), f"a{CONTROLS}\nb"), dict(item="x")]))
@@ -99,7 +156,8 @@ def test_nothing_is_loaded_from_elsewhere(tmp_path):
     """The page is read where there is no way to the net, and tells nobody that it is read."""
     written = status_page(snapshots([lab(tmp_path / "lab").result()]))
     assert not re.search(r"url\(|@import|https?:|<script|<link|<iframe", written)
-    assert 'content="default-src &#x27;none&#x27;;' in written
+    policy = dict(Page(written).attributes[:4])["content"].split("; ")
+    assert policy == ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'"]
 
 
 def test_each_board_is_in_its_outlet(tmp_path):
@@ -134,6 +192,11 @@ def test_outlets_are_numbers(tmp_path):
     assert cells == [str(number) for number in range(1, 13)]
 
 
+def test_not_all_that_is_called_a_digit_is_a_number():
+    """A superscript two in a PDU's name was handed to int(), and there was no page."""
+    assert sorted(["pdu10", "pdu²", "pdu9", "pdu٣"], key=rack.natural) == ["pdu9", "pdu10", "pdu²", "pdu٣"]
+
+
 def event(phase, seconds, instance="jackie"):
     return {"phase": phase, "seconds": seconds, "instance": instance}
 
@@ -166,7 +229,8 @@ def test_the_picture_has_the_seconds_of_the_events():
     """Pieces one after the other, power on at the same place in all bars, a second as wide everywhere."""
     other = [("power", 1.2), ("running", 10.8)]
     scale = timeline.Scale([PHASES, other, []])
-    drawn = timeline.picture(PHASES, scale)
+    boot = environment().get_template("boot.html.j2").module
+    drawn = boot.picture(timeline.bar(PHASES, scale), scale)
     rects = re.findall(r'<rect x="([\d.]+)" y="0" width="([\d.]+)" height="20" class="p-(\w+)">', drawn)
     second = timeline.WIDTH / 12
     wanted = [("power", 0.8, 0.4), ("tftp", 1.2, 2.2), ("nfs", 3.4, 2.3), ("running", 5.7, 0.9)]

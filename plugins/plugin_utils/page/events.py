@@ -1,0 +1,49 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happened last."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+from .rack import place
+from .text import Moment, Text, cell_text, is_seconds, moment
+
+#: Events on the page; all of them are in the JSON.
+MOST_EVENTS = 40
+
+
+class Event(NamedTuple):
+    """An event of a node; `seconds` is empty where it has none."""
+
+    time: Moment
+    node: Any
+    instance: Any
+    phase: Any
+    text: Text
+    seconds: str
+
+
+def recent(nodes: Sequence[dict[str, Any]], several: bool) -> list[Event]:
+    """The newest events, the newest first.
+
+    :param nodes: boards, each with its `proxy`, and containers as hosts.containers has them.
+    :param several: whether there are several proxies.
+    """
+    found = [(event, node) for node in nodes for event in node.get("events") or ()]
+    found = [pair for pair in found if is_seconds(pair[0].get("time"))]
+    found.sort(key=lambda pair: (pair[0]["time"], str(pair[0].get("id")).zfill(20)), reverse=True)
+    return [_event(event, node, several) for event, node in found[:MOST_EVENTS]]
+
+
+def _event(event: dict[str, Any], node: dict[str, Any], several: bool) -> Event:
+    seconds = event.get("seconds")
+    return Event(
+        time=moment(event["time"]),
+        node=place(node, several),
+        instance=event.get("instance") or "-",
+        phase=event.get("phase"),
+        text=cell_text(event.get("text")),
+        seconds=f"{seconds:.1f}" if is_seconds(seconds) else "",
+    )
