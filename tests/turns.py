@@ -5,14 +5,13 @@
 
 `make test-all` runs all of them: a case whose day it is not is marked `long`, or `another_day`, which stage `mutants`
 runs, too. The day is told at the head of pytest's output; with HETERO_DAY set to it the same cases are run again.
+What marks tests imports pytest, and nothing else does: tests/run reads this file where there is none.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import date
-
-import pytest
 
 #: Days since 31 December of the year before 1; one for all processes of a run, past midnight as well (tests/run).
 DAY = int(os.environ.get("HETERO_DAY") or date.today().toordinal())
@@ -25,6 +24,8 @@ def todays(cases, days, day=DAY):
 
 def in_turns(cases, days):
     """Parameters: today's are run by `make test`, the others by `make test-all` only."""
+    import pytest
+
     today = range(len(cases))[DAY % days :: days]
     return [
         case if number in today else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)
@@ -33,6 +34,8 @@ def in_turns(cases, days):
 
 def mark_other_days(items, days=3, least=4):
     """Of each test that has `least` cases or more, those of today are left; the others are marked `another_day`."""
+    import pytest
+
     cases = {}
     for item in items:
         if not item.get_closest_marker("long"):
@@ -46,6 +49,8 @@ def mark_other_days(items, days=3, least=4):
 
 def mark_all_but_todays(items, days=3):
     """Of all these tests together, today's are left; the others are marked `long`."""
+    import pytest
+
     items = [item for item in items if not item.get_closest_marker("long")]
     for item in set(items) - set(todays(items, days)):
         item.add_marker(pytest.mark.long)
@@ -53,4 +58,6 @@ def mark_all_but_todays(items, days=3):
 
 def turn(number, days):
     """Marks a test whose day is every `days`-th, and is it when `number` is what is left of the day divided by that."""
+    import pytest
+
     return (lambda test: test) if DAY % days == number else pytest.mark.long

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from runner import plan
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import PAGES, ROOT, blocks, guide, session
 
@@ -63,9 +64,7 @@ def test_playbooks_and_their_options(text):
 @pytest.mark.parametrize("text", pages())
 def test_targets_of_make(text):
     targets = set(re.findall(r"^([\w%-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    stages = set(re.findall(r'^    "([\w-]+)": ', (ROOT / "tests" / "run").read_text(), re.MULTILINE))
-    stages |= {stage.partition("-")[0] for stage in stages} | {"STAGE"}
-    stages |= {"molecule", *(f"molecule-{path.name}" for path in (ROOT / "molecule").iterdir())}
+    stages = {*plan.STAGES, *plan.GROUPS, "STAGE"}
     for target in re.findall(r"(?:^ *(?:[#$] )?|`)make ([a-z][\w-]*)", text, re.MULTILINE):
         known = target in targets or (target.startswith("test-") and target[5:] in stages)
         assert known, f"make {target}"

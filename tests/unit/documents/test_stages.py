@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
+from runner import lanes, plan, pytest_runs, said, tools
+from runner.places import environment
+from runner.tools import StageFailed
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
@@ -37,12 +41,7 @@ def test_long(tmp_path):
 
 @pytest.fixture
 def stage(tmp_path, monkeypatch):
-    """A folder with that test, and tests/run as a module: `passed()` runs it as a stage does."""
-    loader = importlib.machinery.SourceFileLoader("stages", str(ROOT / "tests" / "run"))
-    spec = importlib.util.spec_from_loader("stages", loader)
-    stages = importlib.util.module_from_spec(spec)
-    monkeypatch.syspath_prepend(str(ROOT / "tests"))
-    loader.exec_module(stages)
+    """A folder with that test: `passed()` runs it as a stage does."""
     below = tmp_path / "stage"
     below.mkdir()
     (below / "pytest.ini").write_text("[pytest]\n")
@@ -50,14 +49,13 @@ def stage(tmp_path, monkeypatch):
     (below / "other.py").write_text("def test_other(tmp_path): pass\n")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    env = stages.environment(PYTEST_DEBUG_TEMPROOT=str(tmp_path / "temporary"), PYTEST_ADDOPTS="")
+    env = environment(PYTEST_DEBUG_TEMPROOT=str(tmp_path / "temporary"), PYTEST_ADDOPTS="")
 
     def passed():
         with open(tmp_path / "log", "w+") as log:
-            return stages.pytest(log, [str(below)], run=(sys.executable, "-m"), env=env)
+            return pytest_runs.pytest(log, [str(below)], run=(sys.executable, "-m"), env=env)
 
-    passed.stages, passed.env = stages, env
-    passed.failed = stages.StageFailed
+    passed.env = env
     passed.below = below
     passed.folder = lambda: Path((below / "folder").read_text())
     return passed
@@ -73,7 +71,7 @@ def test_what_a_failed_test_left_stays_and_no_other(stage):
     """Lost: what a person needs to see why a test failed; or gigabytes of those that passed beside it."""
     (stage.below / "red").write_text("")
     (stage.below / "test_green.py").write_text("def test_green(tmp_path): (tmp_path / 'large').touch()\n")
-    with pytest.raises(stage.failed):
+    with pytest.raises(StageFailed):
         stage()
     assert stage.folder().is_dir()
     assert list(stage.folder().parent.glob("test_green*")) == []
@@ -94,21 +92,104 @@ def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
     assert str(stage.folder()) not in Path("/proc/self/mountinfo").read_text()
 
 
+def test_the_stages_need_nothing_installed():
+    """Lost: make test-gpu on a machine with a GPU and without a network, where pytest is not to be had."""
+    words = [sys.executable, "-S", ROOT / "tests" / "run", "no-such-stage"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("no such stage: no-such-stage; there are: ruff types ")
+    assert "Traceback" not in done.stderr
+
+
+BUSY = "import time\nwhile time.process_time() < 1.0: pass\n"
+#: Its busy grandchild outlives its parent; it waits until somebody has taken notice of the grandchild's end.
+LEAVES = """
+import os, time
+told, telling = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.write(telling, str(os.getpid()).encode())
+        while time.process_time() < 1.0: pass
+    os._exit(0)
+os.wait()
+grandchild = os.read(told, 20).decode()
+while os.path.exists(f"/proc/{grandchild}"): time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("program", [BUSY, LEAVES])
+def test_what_a_tool_starts_is_counted(tmp_path, program):
+    """Lost: what a lab's machines cost, which are nobody's children, in the table of what makes the tests slow."""
+    with open(tmp_path / "log", "w+") as log:
+        assert tools.tool(log, [sys.executable, "-c", f"{program}\nprint('done')"], cwd=tmp_path) == "done\n"
+    assert 0.9 < tools.SPENT[str(tmp_path / "log")] < 3
+
+
+def test_a_tool_that_fails_or_hangs_fails_its_stage(tmp_path):
+    """Lost: a tool that was killed, or one that hangs for ever, taken for one that passed."""
+    with open(tmp_path / "log", "w+") as log:
+        for program, why in (
+            ("raise SystemExit(3)", "ended with 3"),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", f"ended with -{signal.SIGKILL:d}"),
+        ):
+            with pytest.raises(StageFailed, match=why):
+                tools.tool(log, [sys.executable, "-c", program], cwd=tmp_path)
+        with pytest.raises(StageFailed, match="cannot-be ended with 1"):
+            tools.tool(log, ["/cannot-be"], cwd=tmp_path)
+        began = time.monotonic()
+        hanging = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
+        with pytest.raises(StageFailed, match="ran longer than 1 s"):
+            tools.tool(log, [sys.executable, "-c", hanging], cwd=tmp_path, limit=1)
+        assert 1 <= time.monotonic() - began < 20
+    pid = (tmp_path / "log").read_text().splitlines()[-1]
+    # one that was killed may still be in the table of processes, without a command line
+    assert hanging not in (Path(f"/proc/{pid}/cmdline").read_text() if Path(f"/proc/{pid}").exists() else "")
+
+
+def test_the_table_of_costs(tmp_path, monkeypatch, capsys):
+    """Lost: which stage to look at when the tests take too long."""
+    monkeypatch.setattr(said, "LOGS", tmp_path)
+    monkeypatch.setattr(lanes, "LOGS", tmp_path)
+    monkeypatch.setattr(lanes, "ROOT", tmp_path)
+    monkeypatch.setattr(lanes, "COSTS", {})
+
+    def works(log):
+        tools.tool(log, [sys.executable, "-c", BUSY], cwd=tmp_path)
+        return "1 test"
+
+    def fails(log):
+        raise StageFailed("nothing tested")
+
+    monkeypatch.setattr(lanes, "STAGES", {"fails": fails, "works": works})
+    assert sorted(lanes.run_stages(["fails", "works"])) == [False, True]
+    said.write_costs(["fails", "works"], lanes.COSTS, 2.0)
+    head, *rows, end = (tmp_path / "test-costs.log").read_text().splitlines()
+    assert head.split()[2:] == ["tests/run", "fails", "works", "seconds", "processor", "share"]
+    assert [row.split()[0] for row in rows] == ["works", "fails", "together"]
+    assert [row.split()[-1] for row in rows[:2]] == ["100%", "0%"]
+    assert 0.9 < float(rows[2].split()[2]) < 3
+    assert end == ""
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("test    works                    1 test") for line in printed)
+    assert any(
+        line.startswith("test    fails                    FAILED: nothing tested (test-fails.log)") for line in printed
+    )
+
+
 def test_no_two_test_files_have_one_name():
     """Lost: all tests of one of both: pytest takes them for the same where their folders are no packages."""
     names = [path.name for path in (ROOT / "tests" / "unit").rglob("test_*.py")]
     assert {name for name in names if names.count(name) > 1} == set()
 
 
-def test_each_scenario_has_its_day(stage):
+def test_each_scenario_has_its_day():
     """Lost: a kind of board or host that no day's run tries, and is found broken by who has one."""
-    stages = stage.stages
-    days = range(739942, 739942 + len(stages.TURNS))
+    days = range(739942, 739942 + len(plan.TURNS))
     scenarios = {f"molecule-{path.parent.name}" for path in (ROOT / "molecule").glob("*/molecule.yml")}
-    tried = [scenarios - stages.RARE - stages.not_today(day) for day in days]
-    assert set().union(*tried) == scenarios - stages.RARE
+    tried = [scenarios - plan.RARE - plan.not_today(day) for day in days]
+    assert set().union(*tried) == scenarios - plan.RARE
     assert all(tried), "each day has one"
-    assert stages.not_today(days[0]) == stages.not_today(days[0] + len(days))
+    assert plan.not_today(days[0]) == plan.not_today(days[0] + len(days))
 
 
 CASES = """

@@ -1,0 +1,66 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stages run, a few beside each other: each with its log, whether it passed, and what it cost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+
+from runner.places import LOGS, ROOT
+from runner.plan import STAGES, USED
+from runner.said import report, telling
+from runner.tools import RUNNING, SPENT, StageFailed
+
+#: So many stages are run beside each other: each waits for half of its time, so four keep two cores busy, and who
+#: waits for something still gets it in time.
+LANES = 4
+
+
+#: {stage: (seconds, seconds of the processor)}
+COSTS = {}
+
+
+def run_stage(name):
+    """True when it passed."""
+    path = LOGS / f"test-{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with path.open("w", encoding="utf-8") as log:
+        try:
+            summary = STAGES[name](log)
+        except StageFailed as failure:
+            log.flush()
+            print(telling(path.read_text(errors="replace")))
+            report(name, f"FAILED: {failure} ({path.relative_to(ROOT)})", began)
+            return False
+        finally:
+            COSTS[name] = (time.monotonic() - began, SPENT[log.name])
+    report(name, summary, began)
+    return True
+
+
+def run_stages(names):
+    """Whether each passed, in the order in which they ended."""
+    waiting, running, results = list(names), {}, []
+    with ThreadPoolExecutor(LANES) as lanes:
+        try:
+            while waiting or running:
+                for name in list(waiting):
+                    used = set().union(*(USED.get(other, ()) for other in running.values()))
+                    if len(running) < LANES and not used & USED.get(name, set()):
+                        running[lanes.submit(run_stage, name)] = name
+                        waiting.remove(name)
+                for stage in wait(running, return_when=FIRST_COMPLETED).done:
+                    results.append(stage.result())
+                    del running[stage]
+        finally:
+            # after Ctrl-C
+            for pid in list(RUNNING):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+    return results

@@ -1,0 +1,72 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`tests/run STAGE...`: which stages are meant, that they leave nothing behind, and whether all of it passed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from runner.lanes import COSTS, run_stages
+from runner.leftovers import traces
+from runner.places import BUILD, ROOT
+from runner.plan import CONTAINED, GROUPS, RARE, SCENARIOS, STAGES, not_today
+from runner.said import report, write_costs
+from runner.watched import adopt
+from turns import DAY
+
+
+def main(words):
+    """The exit code: 0 when all has passed and nothing is left behind.
+
+    :param words: stages or groups of them; none for today's, `--all` for all.
+    """
+    # which cases have their turn (tests/turns.py): the same ones in all processes, past midnight as well
+    os.environ["HETERO_DAY"] = str(DAY)
+    os.environ["HETERO_BUILDS"] = tempfile.mkdtemp(prefix="hetero-builds-")
+    atexit.register(shutil.rmtree, os.environ["HETERO_BUILDS"], ignore_errors=True)
+    tree, began = tested() if words in ([], ["--all"]) else None, time.monotonic()
+    names = chosen(words)
+    # what a stage leaves running becomes our child, and so is seen at the end
+    adopt()
+    before = traces()
+    results = run_stages(names)
+    for name in [] if words else sorted(not_today(DAY)):
+        report(name, "not its day")
+    left = sorted(traces() - before)
+    report("leftovers", f"FAILED: {', '.join(left)}" if left else "none")
+    results.append(not left)
+    passed = sum(results)
+    write_costs(words, COSTS, time.monotonic() - began)
+    print(f"{passed} passed, {len(results) - passed} failed")
+    if tree and all(results) and tree == tested():
+        (BUILD / "tests-passed").write_text(f"{tree}\n")
+    return 0 if all(results) else 1
+
+
+def chosen(names):
+    """The stages that are meant by the words of a command line."""
+    if names == ["--all"]:
+        names = [name for name in STAGES if name not in CONTAINED]
+    names = names or [name for name in STAGES if name not in RARE | not_today(DAY)]
+    names = [stage for name in names for stage in GROUPS.get(name, [name])]
+    unknown = [name for name in names if name not in STAGES]
+    if unknown or not SCENARIOS:
+        sys.exit(f"no such stage: {' '.join(unknown)}; there are: {' '.join([*STAGES, *GROUPS])}")
+    return names
+
+
+def tested():
+    """What is tested, as git names it; None where something is not committed. tools/release asks for it."""
+    said = []
+    for words in (["status", "--porcelain"], ["rev-parse", "HEAD^{tree}"]):
+        argv = ["git", "-c", "safe.directory=*", *words]
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        said.append(done.stdout.strip() if done.returncode == 0 else None)
+    return said[1] if said[0] == "" else None

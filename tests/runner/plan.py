@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which stages there are, in which order they begin, which of them are run when, and which not beside each other."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+from runner.places import ROOT
+from runner.stages.ansible_tests import ansible_unit, sanity, sanity_everywhere
+from runner.stages.house import docs, layers, ruff, types
+from runner.stages.labs import attack, e2e, gpu, scenario, versions
+from runner.stages.published import lint, lint_everywhere, package
+from runner.stages.units import long, mutants, unit_code, unit_processes
+from turns import todays
+
+SCENARIOS = sorted(ROOT.glob("molecule/*/molecule.yml"))
+#: Scenarios of `make test-all` only, the longest first: guests in a host that is a machine under emulation itself; and
+#: what stage e2e does on its own lab as well (a login, an idempotent second run, a reboot: test_drift; an end that
+#: leaves nothing: test_verbs).
+RARE_SCENARIOS = ["molecule-whole", "molecule-kvm_guests", "molecule-default"]
+MOLECULE = {f"molecule-{path.parent.name}": functools.partial(scenario, name=path.parent.name) for path in SCENARIOS}
+# In the order in which they are begun: what says at once that something is wrong, then the longest.
+STAGES = {
+    "ruff": ruff,
+    "types": types,
+    "layers": layers,
+    "docs": docs,
+    "long": long,
+    **{name: MOLECULE.pop(name) for name in RARE_SCENARIOS},
+    "versions": versions,
+    "gpu": gpu,
+    "unit-code": unit_code,
+    "mutants": mutants,
+    "e2e": e2e,
+    "attack": attack,
+    "unit-processes": unit_processes,
+    "molecule-pci_passthrough": MOLECULE.pop("molecule-pci_passthrough"),
+    "sanity": sanity,
+    **MOLECULE,
+    "sanity-everywhere": sanity_everywhere,
+    "ansible-unit": ansible_unit,
+    "lint": lint,
+    "lint-everywhere": lint_everywhere,
+    "package": package,
+}
+#: Stages of `make test-all` only.
+RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere", *RARE_SCENARIOS}
+#: Stages that take turns, a group a day, each about as long as the others: a kind of board or host on a lab of its own
+#: takes minutes, and what all kinds share is tried on the labs of e2e and attack every day.
+TURNS = [
+    ["molecule-pci_passthrough"],
+    ["molecule-disk"],
+    ["molecule-tilera", "molecule-tftp_proxy"],
+    ["molecule-uboot", "molecule-gpu_lxc"],
+]
+#: Stages whose tests are all among those of another one, which is what `make test-all` runs of the two.
+CONTAINED = {"unit-code": "mutants", "sanity": "sanity-everywhere", "lint": "lint-everywhere"}
+#: One name for several stages.
+GROUPS = {
+    group: [name for name in STAGES if name.startswith(f"{group}-") and name not in RARE]
+    for group in ("unit", "molecule")
+}
+#: What only one stage at a time may use.
+USED = {
+    "unit-code": {"addresses of guests"},
+    "mutants": {"addresses of guests"},
+    "sanity": {"copy for ansible-test"},
+    "sanity-everywhere": {"copy for ansible-test"},
+    "ansible-unit": {"copy for ansible-test"},
+    "e2e": {"lab build/lab/e2e"},
+    "attack": {"lab build/lab/attack"},
+    "long": {"addresses of guests", "lab build/lab/e2e", "lab build/lab/attack"},
+    **{f"molecule-{name}": {"an emulated host"} for name in ("whole", "kvm_guests", "pci_passthrough")},
+}
+
+
+def not_today(day):
+    """Stages that have their turn on another day."""
+    return set(itertools.chain(*TURNS)) - set(*todays(TURNS, len(TURNS), day))
