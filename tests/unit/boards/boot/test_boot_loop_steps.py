@@ -14,7 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, boot_progress
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import (
+    boot_loop,
+    boot_progress,
+    power_marks,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
@@ -194,10 +198,23 @@ def test_an_answer_and_the_steps_before_it_are_heard(loop, answer):
 # ---- power
 
 
+def marked(did):
+    """In place of power_marks.begins; a list has what it does."""
+
+    @contextmanager
+    def begins(_proxy, _board):
+        did.append("clock read")
+        yield
+        did.append("marked")
+
+    return begins
+
+
 @pytest.mark.parametrize("over", [False, True])
-def test_a_board_is_switched_on(loop, over):
+def test_a_board_is_switched_on(loop, monkeypatch, over):
     """Lost: where its console's part begins; or a board that may not boot gets power all the same."""
     work = Work()
+    monkeypatch.setattr(power_marks, "begins", marked(work.did))
     one = loop(work)
     boot = one.boots[0]
     boot.kinds, boot.tries = {TFTP: 1.0}, 1
@@ -209,7 +226,8 @@ def test_a_board_is_switched_on(loop, over):
         assert work.did == []
         return
     switch = (0, "switch", "pdu-a outlet 5 is to be switched on")
-    assert work.did == ["before boot", "console", ("→", "booting"), switch, ("ask", "5", "on")]
+    marks = ["clock read", switch, "marked"]
+    assert work.did == ["before boot", "console", ("→", "booting"), *marks, ("ask", "5", "on")]
 
 
 @pytest.mark.parametrize(

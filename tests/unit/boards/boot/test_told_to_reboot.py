@@ -11,7 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots, soft_reboot
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import (
+    power_marks,
+    reboots,
+    soft_reboot,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
@@ -100,6 +104,18 @@ def test_which_boards_are_told(loop, monkeypatch, how, stage, outlet, told):
     assert got == ["told" if told else "power"]
 
 
+def marked(did):
+    """In place of power_marks.begins; a list has what it does."""
+
+    @contextmanager
+    def begins(_proxy, _board):
+        did.append("clock read")
+        yield
+        did.append("marked")
+
+    return begins
+
+
 @pytest.mark.parametrize("how", ["auto", "soft"])
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("obstacle", [None, "it cannot"])
@@ -109,6 +125,7 @@ def test_a_board_is_told(loop, monkeypatch, how, check, obstacle, failure):
     boot = boot_of()
     monkeypatch.setattr(SoftReboot, "obstacle", lambda self: obstacle)
     monkeypatch.setattr(SoftReboot, "run", lambda self: boot.did.append(("runs", self.seconds)) or failure)
+    monkeypatch.setattr(power_marks, "begins", marked(boot.did))
     one = loop(boot, how, check)
     one._not_told = lambda boot, why: boot.did.append(("not told", why))
     one._tell(boot)
@@ -122,11 +139,12 @@ def test_a_board_is_told(loop, monkeypatch, how, check, obstacle, failure):
         assert boot.did == [("reboot", "would be told by ssh" + ("" if how == "soft" else ", else by power"))]
         assert (boot.work.over, boot.stage) == (True, DECIDING)
         return
-    assert boot.did[:3] == ["forgets", (0, "switch", "is to be told by ssh to reboot"), ("runs", 7.0)]
+    marks = ["clock read", (0, "switch", "is to be told by ssh to reboot"), "marked"]
+    assert boot.did[:5] == ["forgets", *marks, ("runs", 7.0)]
     if failure:
-        assert boot.did[3:] == [("not told", failure)]
+        assert boot.did[5:] == [("not told", failure)]
         return
-    assert boot.did[3:] == [
+    assert boot.did[5:] == [
         "boots anew",
         ("→", "booting"),
         ("reboot", "told by ssh, boot request seen"),

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import used_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import power_marks, used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
@@ -52,6 +53,19 @@ def test_whatever_is_changed_in_it_is_seen(folder, change):
     assert used_root.changed_since(root, began) is True
 
 
+@pytest.fixture
+def marked(tmp_path, monkeypatch):
+    """A folder of a root, whose path is `root` in it, with the mark of a boot that began just now."""
+    folder = tmp_path / "fs_0"
+    folder.mkdir()
+    root = SimpleNamespace(folder=str(folder), path=str(tmp_path / "root"), is_mounted=True)
+    for module in (power_marks, used_root):
+        monkeypatch.setattr(module, "Place", lambda proxy, board: SimpleNamespace(root=root))
+    with power_marks.begins(None, None):
+        pass
+    return folder
+
+
 @pytest.mark.parametrize(
     ("mounted", "when", "disk", "used"),
     [
@@ -65,11 +79,11 @@ def test_whatever_is_changed_in_it_is_seen(folder, change):
         (OSError(5, "I/O"), "now", False, True),
     ],
 )
-def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, mounted, when, disk, used):
+def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, marked, mounted, when, disk, used):
     """Lost: the power of a board whose root is on its own disk, or not mounted by now."""
 
     class Root:
-        path = str(tmp_path)
+        path, folder = str(tmp_path), str(marked)
 
         @property
         def is_mounted(self):
@@ -81,3 +95,54 @@ def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, mounted, 
     work = SimpleNamespace(proxy=None, board=None, from_its_disk=disk)
     time.sleep(0.02)
     assert used_root.used_since(work, time.time() if when == "now" else when) is used
+
+
+WORK = SimpleNamespace(proxy=None, board=None, from_its_disk=False)
+
+
+@pytest.mark.parametrize("step", [0.3, 0.0], ids=["set back", "as it went"])
+def test_a_clock_that_was_set_back_and_has_passed_that_time_since(monkeypatch, tmp_path, marked, step):
+    """Lost: what a tenant wrote, which looks older than the boot that it was written in."""
+    root, now = tmp_path / "root", time.time
+    root.mkdir()
+    time.sleep(0.02)
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda: now() + step)
+        with power_marks.begins(None, None):
+            began = time.time()
+    if step:
+        (root / "thesis.txt").write_text("hers")
+    time.sleep(step + 0.05)
+    assert time.time() > began, "the time of the boot has passed"
+    assert used_root.changed_since(str(root), began) is False, "nothing looks newer than the boot"
+    assert used_root.used_since(WORK, began) is bool(step)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [None, "", "{", "[]", "{}", '{"boot": "another", "apart": %r}', '{"boot": %r, "apart": "NaN"}', '{"boot": 1}'],
+)
+def test_a_mark_that_says_nothing_of_this_boot_vouches_for_nothing(tmp_path, marked, mark):
+    """Lost: the same after a restart of the proxy, or where its mark is lost."""
+    (tmp_path / "root").mkdir()
+    path = marked / power_marks.NAME
+    kept = json.loads(path.read_text())
+    time.sleep(0.02)
+    began = time.time()
+    assert used_root.used_since(WORK, began) is False
+    if mark is None:
+        path.unlink()
+    else:
+        values = {"boot": json.dumps(kept["boot"]), "apart": kept["apart"]}
+        path.write_text(mark.replace('"boot": %r', f'"boot": {values["boot"]}').replace("%r", repr(values["apart"])))
+    assert used_root.used_since(WORK, began) is True
+
+
+def test_a_mark_that_cannot_be_written_stops_no_boot(marked):
+    """Lost: a boot, for want of what only says whether a root was used."""
+    (marked / power_marks.NAME).unlink()
+    (marked / power_marks.NAME).mkdir()
+    (marked / power_marks.NAME / "in the way").write_text("")
+    with power_marks.begins(None, None):
+        pass
+    assert used_root.used_since(WORK, time.time()) is True

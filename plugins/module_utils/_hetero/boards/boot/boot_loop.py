@@ -13,7 +13,7 @@ import threading
 import time
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Iterable
 
@@ -27,6 +27,7 @@ from ..power import last_outlet, power_proof
 from ..power.pdu_loop import PduLoop
 from ..records.board_records import SWITCH, TO_BE
 from ..work import console
+from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
 
@@ -168,7 +169,8 @@ class BootLoop(PduLoop):
 
     def _ask(self, boot: Boot, state: str) -> None:
         # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
-        self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
+        with power_marks.begins(self.proxy, boot.board) if state == "on" else nullcontext():
+            self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
         self._open_line(boot.work.pdu)
         self.lines[boot.work.pdu].ask(boot.work.outlet, state)
 

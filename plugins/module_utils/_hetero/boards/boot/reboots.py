@@ -16,6 +16,7 @@ from ...drivers.boot.driver import FIRMWARE, SYSTEM
 from ...site import board_states
 from ..power.presence import ANOTHERS, is_others
 from ..records.board_records import SWITCH
+from . import power_marks
 from .boot_progress import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
 from .soft_reboot import HARD, SOFT, SoftReboot
 from .starts import Starting
@@ -65,7 +66,8 @@ class Rebooting(Starting):
             return
         boot.stage = ASKED
         boot.forget()
-        self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
+        with power_marks.begins(self.proxy, boot.board):
+            self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
         self._spawn(lambda: self._post(self._on_told, boot, time.monotonic(), soft.run(), time.monotonic()))
 
     def _seen(self, board_id: int, kind: str, name: str, at: float) -> None:

@@ -19,6 +19,7 @@ from ...roots.provision import Place
 from ...site import board_states
 from ..records.board_records import MAY_HAVE_RUN, SWITCH, TO_BE, UNWATCHED
 from .boot_progress import BEGINS, REBOOT
+from .power_marks import was_stepped
 
 if TYPE_CHECKING:
     from ..work.board_work import BoardWork
@@ -62,13 +63,14 @@ def note_if_used(work: BoardWork) -> None:
 def used_since(work: BoardWork, when: float | None) -> bool:
     """Whether a board's root may have been used since a unix time; True where nobody can tell.
 
-    :param when: when its boot began; None where that is not known. The node's clock went back where it is to come.
+    :param when: when its boot began; None where that is not known. The node's clock went back where it is to come, or
+        where it is not as far from the kernel's count as it was then.
     """
     if work.from_its_disk or when is None or when > time.time():
         return True
     try:
         root = Place(work.proxy, work.board).root
-        return not root.is_mounted or changed_since(root.path, when)
+        return not root.is_mounted or was_stepped(root) or changed_since(root.path, when)
     except (OSError, HeteroError):
         return True
 
