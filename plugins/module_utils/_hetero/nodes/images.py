@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..boards.records.claim_records import FOLDER, ClaimRecords
 from ..boards.records.store import Store as BoardStore
 from ..claims.host import config as host
 from ..claims.host.store import Store as HostStore
@@ -61,9 +62,14 @@ class Node:
         self.store.close()
 
     def users(self) -> list[Any]:
-        """Claims, and on a proxy also whose roots are there of whom a database that is older does not know."""
+        """Claims, and on a proxy whose roots or records of claims are there of whom an older database does not know."""
         claims = self.store.claims()
-        return claims + (forgotten(self.state_folder, claims) if isinstance(self.store, BoardStore) else [])
+        if not isinstance(self.store, BoardStore):
+            return claims
+        found = claims + forgotten(self.state_folder, claims)
+        known = {(one.instance, one.image_hash) for one in found}
+        kept = [kept.claim for _path, kept in ClaimRecords(f"{self.state_folder}/{FOLDER}").readable()]
+        return found + [claim for claim in kept if claim.image_hash and (claim.instance, claim.image_hash) not in known]
 
     def listed(self, name: str | None = None) -> list[dict]:
         """All images, or that of one name."""

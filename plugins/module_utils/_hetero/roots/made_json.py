@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The word beside a root (made.json): how it names a claim, and what it said where it was lost or cannot be read, as
-far as the database, the claim's own record and the root itself all bear that out. Reads only.
+far as the claim's own record and the root itself bear that out, and the database, where it knows of anybody there.
+
+Reads only; a root that is not mounted is mounted for as long as its host key is looked at.
 
 A claim that names an image had its root made to the end; a fresh root has a host key that no other has, and an overlay
 is mounted over the files of no other image than that which it was made from.
@@ -14,9 +16,10 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
 from ..images.choice import image_of
-from .roots import MADE, Made, Root
+from .roots import MADE, UNMOUNT_TIME, Made, Root
 
 if TYPE_CHECKING:
     from ..site.boards_file import Board
@@ -72,10 +75,11 @@ def remade(claim: RootClaim) -> Made:
 def why_untold(proxy: RootsNode, root: Root, claim: RootClaim) -> str | None:
     """What of a root without its word does not bear out that it is a claim's, in words; None where all does.
 
-    Of one that is not mounted its host key is not seen.
+    Of one that is not mounted its host key is not seen. A database that knows of nobody there was lost, or is older.
     """
     kept, row = kept_of(proxy, claim), proxy.store.record(claim.board).claim
-    if row is None or not row.is_same(claim) or kept is None or kept.claim.image_hash != claim.image_hash:
+    others = row is not None and not row.is_same(claim)
+    if others or kept is None or kept.claim.image_hash != claim.image_hash:
         return f"no record of {claim.instance}'s claim names the same root as the database"
     if root.older:
         return "it is a root of an older release"
@@ -84,6 +88,25 @@ def why_untold(proxy: RootsNode, root: Root, claim: RootClaim) -> str | None:
     if os.path.isdir(os.path.join(root.folder, MADE)):
         return f"{MADE} is a folder"
     return _otherwise_mounted(proxy, root, kept.claim) if is_seen(root) else None
+
+
+def why_unproven(proxy: RootsNode, root: Root, claim: RootClaim, check: bool) -> str | None:
+    """The same with the host key of a root that is not mounted: it is mounted for that. An overlay is over the files of
+    no other image.
+
+    :param check: nothing is mounted, so that its key is not seen.
+    """
+    why = why_untold(proxy, root, claim)
+    if why is not None or is_seen(root) or check:
+        return why
+    root.take_up_mount()
+    if root.is_mounted:
+        return why_untold(proxy, root, claim)
+    root.mount(image_of(proxy, claim))
+    try:
+        return why_untold(proxy, root, claim)
+    finally:
+        root.unmount(Deadline(UNMOUNT_TIME))
 
 
 def _otherwise_mounted(proxy: RootsNode, root: Root, claim: RootClaim) -> str | None:

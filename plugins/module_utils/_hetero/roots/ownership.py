@@ -20,7 +20,7 @@ from ..core.plays import play
 from ..site.state_folder import OLDER, ROOTS
 from .disk_files import DiskFiles
 from .disk_files import Made as MadeOnDisk
-from .made_json import kept_of, token_of, word_of
+from .made_json import is_unread, kept_of, token_of, why_unproven, word_of
 from .roots import MADE, SOURCE, Made, Root, made_of
 from .used_disks import NOBODY_KNOWS, is_wiped, user_of
 
@@ -125,6 +125,27 @@ def is_of_claim(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
         word = word_of(proxy, board, claim)
         made = word if word and word.whole else None
     return made is not None and (made.claim, made.image) == (token_of(claim), claim.image_hash)
+
+
+def why_not_of(proxy: RootsNode, board: Board, claim: RootClaim, check: bool) -> str | None:
+    """Why what a board boots from is not the root of a claim, by its own record; None where it is.
+
+    Where made.json is lost, what else lies there is to bear it out: it says so itself once the claim is known.
+
+    :param check: nothing is mounted to look at it.
+    """
+    if is_of_claim(proxy, board, claim):
+        return None
+    root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
+    if claim.boot_source == "disk" and disk.made() is None and disk.remade(token_of(claim), claim):
+        return None
+    if claim.boot_source == "disk" or not is_unread(root):
+        return "its root is not there, or is not this claim's"
+    try:
+        why = why_unproven(proxy, root, claim, check)
+    except HeteroError as error:
+        why = str(error)
+    return f"made.json of its root cannot be read, nor be told anew ({why})" if why else None
 
 
 def refuse_unproven(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:

@@ -23,10 +23,10 @@ from ..site.instance import gibibytes
 from ..tftp.board_folder import BoardFiles, remove_entry
 from .disk_files import DiskFiles
 from .machine_identity import parse_key
-from .made_json import is_seen, is_unread, remade, token_of, unread, why_untold
+from .made_json import is_unread, remade, token_of, unread, why_unproven
 from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
 from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
-from .roots import Root
+from .roots import UNMOUNT_TIME, Root
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from .proxy_node import Keeps, Report, RootClaim, RootsNode
     from .roots import Made
 
-#: A file server lets go of an export's files in 2 to 17 ms.
-UNMOUNT_TIME = 10.0
 PHASE = "image"
 NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
@@ -156,7 +154,7 @@ def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -
         prepare_files(place, image, change, restored)
         return restored
     if is_unread(place.root):
-        made = _tell_anew(proxy, place, claim, image, change, restored)
+        made = _tell_anew(proxy, place, claim, change, restored)
     fresh = made is None or not made.whole or made.image != image.hash
     if made is not None:
         refuse_to_replace(proxy, board, claim, fresh, made)
@@ -187,18 +185,14 @@ def _put_word_back(place: Place, claim: RootClaim, change: Change, restored: lis
         place.disk.write(made)
 
 
-def _tell_anew(
-    proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str]
-) -> Made:
+def _tell_anew(proxy: RootsNode, place: Place, claim: RootClaim, change: Change, restored: list[str]) -> Made:
     """made.json of a root that is here, where what lies here proves what it said; that, as it is written.
 
     :raises Refused: it is not proven.
     """
     root = place.root
     refuse_anothers(proxy, place.board, claim)
-    why = why_untold(proxy, root, claim)
-    if why is None and not is_seen(root) and not change.check:
-        why = _looked_into(proxy, root, claim, image)
+    why = why_unproven(proxy, root, claim, change.check)
     if why:
         raise unread(root, place.board, why)
     made = remade(claim)
@@ -207,18 +201,6 @@ def _tell_anew(
         with naming(root.folder):
             root.write(made)
     return made
-
-
-def _looked_into(proxy: RootsNode, root: Root, claim: RootClaim, image: Image) -> str | None:
-    """The same by its host key, once it is mounted; an overlay is over the files of no other image."""
-    root.take_up_mount()
-    if root.is_mounted:
-        return why_untold(proxy, root, claim)
-    root.mount(image)
-    try:
-        return why_untold(proxy, root, claim)
-    finally:
-        root.unmount(Deadline(UNMOUNT_TIME))
 
 
 def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> list[str]:
@@ -296,7 +278,7 @@ def _prepare_root(
     check_image(claim, image, name)
     token = token_of(claim)
     told_anew = claim.image_hash and is_unread(root)
-    made = _tell_anew(proxy, place, claim, image, change, restored) if told_anew else root.made()
+    made = _tell_anew(proxy, place, claim, change, restored) if told_anew else root.made()
     # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
     fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
     fresh = fresh or (root.is_file_lost and not root.is_mounted)

@@ -15,6 +15,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import power_marks, used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
+WORK = SimpleNamespace(proxy=SimpleNamespace(config={}), board=SimpleNamespace(name="board0"), from_its_disk=False)
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -55,15 +57,13 @@ def test_whatever_is_changed_in_it_is_seen(folder, change):
 
 @pytest.fixture
 def marked(tmp_path, monkeypatch):
-    """A folder of a root, whose path is `root` in it, with the mark of a boot that began just now."""
-    folder = tmp_path / "fs_0"
-    folder.mkdir()
-    root = SimpleNamespace(folder=str(folder), path=str(tmp_path / "root"), is_mounted=True)
-    for module in (power_marks, used_root):
-        monkeypatch.setattr(module, "Place", lambda proxy, board: SimpleNamespace(root=root))
-    with power_marks.begins(None, None):
+    """The mark of a boot that began just now, of WORK, whose root is `root`."""
+    root = SimpleNamespace(path=str(tmp_path / "root"), is_mounted=True)
+    monkeypatch.setattr(used_root, "Place", lambda proxy, board: SimpleNamespace(root=root))
+    monkeypatch.setitem(WORK.proxy.config, "run_folder", str(tmp_path / "run"))
+    with power_marks.begins(WORK.proxy, WORK.board):
         pass
-    return folder
+    return tmp_path / "run" / power_marks.FOLDER / "board0.json"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, marked, m
     """Lost: the power of a board whose root is on its own disk, or not mounted by now."""
 
     class Root:
-        path, folder = str(tmp_path), str(marked)
+        path = str(tmp_path)
 
         @property
         def is_mounted(self):
@@ -92,12 +92,9 @@ def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, marked, m
             return mounted
 
     monkeypatch.setattr(used_root, "Place", lambda proxy, board: SimpleNamespace(root=Root()))
-    work = SimpleNamespace(proxy=None, board=None, from_its_disk=disk)
+    work = SimpleNamespace(proxy=WORK.proxy, board=WORK.board, from_its_disk=disk)
     time.sleep(0.02)
     assert used_root.used_since(work, time.time() if when == "now" else when) is used
-
-
-WORK = SimpleNamespace(proxy=None, board=None, from_its_disk=False)
 
 
 @pytest.mark.parametrize("step", [0.3, 0.0], ids=["set back", "as it went"])
@@ -108,7 +105,7 @@ def test_a_clock_that_was_set_back_and_has_passed_that_time_since(monkeypatch, t
     time.sleep(0.02)
     with monkeypatch.context() as ahead:
         ahead.setattr(time, "time", lambda: now() + step)
-        with power_marks.begins(None, None):
+        with power_marks.begins(WORK.proxy, WORK.board):
             began = time.time()
     if step:
         (root / "thesis.txt").write_text("hers")
@@ -125,8 +122,7 @@ def test_a_clock_that_was_set_back_and_has_passed_that_time_since(monkeypatch, t
 def test_a_mark_that_says_nothing_of_this_boot_vouches_for_nothing(tmp_path, marked, mark):
     """Lost: the same after a restart of the proxy, or where its mark is lost."""
     (tmp_path / "root").mkdir()
-    path = marked / power_marks.NAME
-    kept = json.loads(path.read_text())
+    path, kept = marked, json.loads(marked.read_text())
     time.sleep(0.02)
     began = time.time()
     assert used_root.used_since(WORK, began) is False
@@ -140,9 +136,9 @@ def test_a_mark_that_says_nothing_of_this_boot_vouches_for_nothing(tmp_path, mar
 
 def test_a_mark_that_cannot_be_written_stops_no_boot(marked):
     """Lost: a boot, for want of what only says whether a root was used."""
-    (marked / power_marks.NAME).unlink()
-    (marked / power_marks.NAME).mkdir()
-    (marked / power_marks.NAME / "in the way").write_text("")
-    with power_marks.begins(None, None):
+    marked.unlink()
+    marked.parent.rmdir()
+    marked.parent.write_text("in the way")
+    with power_marks.begins(WORK.proxy, WORK.board):
         pass
     assert used_root.used_since(WORK, time.time()) is True

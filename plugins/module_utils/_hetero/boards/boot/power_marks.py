@@ -5,7 +5,8 @@
 
 What a root tells of its use is read by the clock (used_root.py). One that was set back meanwhile makes what a tenant
 wrote look older than the boot, long after it has passed that time again. The kernel counts seconds beside its clock;
-how far the two are apart changes by nothing but a step. So that is written down beside the root before each boot.
+how far the two are apart changes by nothing but a step. So that is written down before each boot, in the folder of what
+is lost with the machine's boot, which the kernel's count is, too.
 """
 
 from __future__ import annotations
@@ -16,19 +17,17 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Iterator
 
-from ...core.errors import BadInput, HeteroError, naming
+from ...core.errors import BadInput, naming
 from ...core.json_file import read_object
 from ...files.whole_file import write_whole
-from ...roots.provision import Place
 from ...site.node_clock import BOOT_ID
 
 if TYPE_CHECKING:
-    from ...roots.roots import Root
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
 
-#: In a root's folder.
-NAME = "powered.json"
+#: Below the run folder, a file a board.
+FOLDER = "powered"
 #: How exactly two clocks are read together (seconds): the kernel answers each in less than a microsecond, and a process
 #: that is interrupted between them reads them again.
 EXACT = 1e-3
@@ -42,24 +41,24 @@ def begins(proxy: Proxy, board: Board) -> Iterator[None]:
 
     Where the mark cannot be written, an older one stays or there is none: either vouches for no more than it did.
     """
-    mark = _here()
+    mark, path = _here(), _path(proxy, board)
     yield
-    with suppress(HeteroError, OSError):
-        folder = Place(proxy, board).root.folder
-        if os.path.isdir(folder):
-            write_whole(os.path.join(folder, NAME), json.dumps(mark), 0o600)
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_whole(path, json.dumps(mark), 0o600)
 
 
-def was_stepped(root: Root) -> bool:
-    """Whether the clock may have been stepped since the newest mark beside a root; True where nobody can tell.
-
-    :raises OSError, HeteroError: what is there cannot be read.
-    """
+def was_stepped(proxy: Proxy, board: Board) -> bool:
+    """Whether the clock may have been stepped since a board's newest mark; True where nobody can tell."""
     try:
-        marked, here = read_object(os.path.join(root.folder, NAME), ""), _here()
+        marked, here = read_object(_path(proxy, board), ""), _here()
         return marked["boot"] != here["boot"] or not abs(float(marked["apart"]) - here["apart"]) <= EXACT
     except (BadInput, KeyError, TypeError, ValueError, OverflowError):
         return True
+
+
+def _path(proxy: Proxy, board: Board) -> str:
+    return os.path.join(proxy.config["run_folder"], FOLDER, f"{board.name}.json")
 
 
 def _here() -> dict[str, Any]:

@@ -70,7 +70,7 @@ def used_since(work: BoardWork, when: float | None) -> bool:
         return True
     try:
         root = Place(work.proxy, work.board).root
-        return not root.is_mounted or was_stepped(root) or changed_since(root.path, when)
+        return not root.is_mounted or was_stepped(work.proxy, work.board) or changed_since(root.path, when)
     except (OSError, HeteroError):
         return True
 

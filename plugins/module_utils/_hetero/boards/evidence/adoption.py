@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
-from ...roots.made_json import is_unread
 from ...roots.ownership import (
     FORGOTTEN,
     forgotten_of,
@@ -27,9 +26,9 @@ from ...roots.ownership import (
     kept_of,
     refuse_anothers,
     unproven,
+    why_not_of,
 )
 from ...roots.provision import made_ready
-from ...roots.roots import Root
 from ...site import board_states
 from ...site.board_states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 from ...site.leases import until
@@ -346,10 +345,7 @@ def _objection(proxy, work, kept):
         return str(error)
     if claim.is_same(row) and not claim.image_hash:
         return None
-    if claim.image_hash and not is_of_claim(proxy, work.board, claim):
-        unread = is_unread(Root(proxy.config["state_folder"], work.board.id))
-        return "made.json of its root cannot be read" if unread else "its root is not there, or is not this claim's"
-    return None
+    return why_not_of(proxy, work.board, claim, work.change.check) if claim.image_hash else None
 
 
 def _moved_here(proxy, claim, elsewhere):

@@ -19,8 +19,7 @@ from ...core.plays import play
 from ...core.printable import brief
 from ...nfs.exports import exporter
 from ...roots.disk_files import DiskFiles
-from ...roots.provision import UNMOUNT_TIME
-from ...roots.roots import Root
+from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
 from .unnamed_boards import told
 

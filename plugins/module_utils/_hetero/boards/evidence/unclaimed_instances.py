@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
+from ...roots.made_json import is_unread
 from ...roots.ownership import UNREADABLE, has_word, of_token, roots_there
 from ...roots.provision import made_ready
+from ...roots.roots import Root
 from ...roots.used_disks import user_of
 from ...site.board_states import POWER_OFF
 from ...site.owners import is_of, number_of
@@ -132,7 +134,9 @@ def _told(proxy, instance, record, root):
 
 def _doubtful(proxy, request, claimed, there):
     """What nobody can tell whose it is, on boards that nobody has by the database."""
-    why = {board: f"{UNREADABLE}: {PUT_BACK}" for board, folder, made in there if not made and has_word(folder)}
+    roots = {board: Root(proxy.config["state_folder"], board) for board, _folder, _made in there}
+    untold = [board for board, folder, made in there if not made and (has_word(folder) or is_unread(roots[board]))]
+    why = dict.fromkeys(untold, f"{UNREADABLE}: {PUT_BACK}")
     for board in proxy.store.kept_boards():
         try:
             proxy.store.kept(board)

@@ -20,7 +20,8 @@ from ...core.locks import lock
 from ...images.choice import image_store
 from ...nfs.exports import exporter
 from ...roots.ownership import refuse_anothers
-from ...roots.provision import UNMOUNT_TIME, Place
+from ...roots.provision import Place
+from ...roots.roots import UNMOUNT_TIME
 from ...site.proxy_config import CONFIG, files_of
 
 VERB = "restore"
