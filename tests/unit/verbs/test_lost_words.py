@@ -144,10 +144,27 @@ def test_what_does_not_bear_it_out_is_named_and_nothing_is_written(jackie, word,
     assert "nor be told anew" in verb(jackie)["msg"]
 
 
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("harm", [other_key, no_key, folder_instead])
+def test_one_that_would_not_start_again_is_not_stopped(jackie, word, harm, check):
+    """Lost: an instance that runs, by a stop that goes through and a start that is refused."""
+    harm(jackie)
+    before = jackie.what_is_there()
+    result = verb(jackie, "stopped", check=check)
+    assert (result["failed"], result["changed"]) == (True, False)
+    assert "board0: jackie would not start again, so it is not stopped: " in result["msg"]
+    assert "nor be told anew: " in result["msg"]
+    assert "bring made.json in it back; or, to have it made anew, rebuild or terminate the instance" in result["msg"]
+    assert jackie.what_is_there() == before
+    if not check:
+        assert not verb(jackie, "absent").get("failed")
+        assert jackie.what_is_there() == jackie.clean()
+
+
 def test_an_unmounted_root_with_anothers_key_is_left_unmounted(jackie, word):
     """Lost: the same, where it takes a mount to see that."""
-    other_key(jackie)
     assert verb(jackie, "stopped")["changed"]
+    other_key(jackie)
     unmounted(jackie)
     # the kernel lets go of a loop device some time after its last mount
     before = dict(jackie.what_is_there(), loops=None)

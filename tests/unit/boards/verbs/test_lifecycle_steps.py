@@ -284,6 +284,7 @@ def test_what_is_stopped_may_be_started_again(monkeypatch, keep, failed, claim, 
     monkeypatch.setattr(lifecycle, "BootDrivers", lambda *given: SimpleNamespace(of=lambda board: None))
     monkeypatch.setattr(lifecycle, "Stopping", lambda *given: SimpleNamespace(run=lambda: None))
     monkeypatch.setattr(lifecycle, "_look_whose", lambda work: None)
+    monkeypatch.setattr(lifecycle, "_must_start_again", lambda work: None)
     work = Work(state=state, claim=claim, failed=failed)
     lifecycle.switch_off(None, [work], Options(keep=keep))
     assert work.did == ([("→", "power off", "stopped")] if kept else [])

@@ -20,7 +20,9 @@ from ...core.plays import play
 from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE
 from ...drivers.boot.driver import NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
+from ...roots.made_json import is_unread, unread, why_untold
 from ...roots.ownership import has_root, is_borne_out, must_never_have_run, unproven
+from ...roots.roots import Root
 from ...site import board_states
 from ...site.instance import must_be_soft_timeout
 from ..boot import soft_reboot
@@ -46,6 +48,7 @@ OUT_OF_USE = (
     f"{play('stop_instance', instance='{name}')}, then {play('start_instance', instance='{name}')} or "
     f"{play('terminate_instance', instance='{name}')}"
 )
+NO_START = "{name} would not start again, so it is not stopped"
 #: Note of a board that is off for as long as its instance's owner likes.
 STOPPED = "stopped"
 
@@ -138,10 +141,23 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
                 work.fail(INSTANCE, error)
         if not work.over:
             _look_whose(work)
+        if not work.over and options.keep:
+            _must_start_again(work)
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
         if options.keep and not work.failed and work.claim and work.state == board_states.SHUTTING_DOWN:
             work.move(board_states.POWER_OFF, STOPPED)
+
+
+def _must_start_again(work: BoardWork) -> None:
+    """Before the power of one that is at work goes: a start refuses a root that nothing bears out to be its own."""
+    if not work.claim or work.state not in (board_states.RUNNING, board_states.BOOTING):
+        return
+    root = Root(work.proxy.config["state_folder"], work.board.id)
+    why = why_untold(work.proxy, root, work.claim) if is_unread(root) else None
+    if why:
+        error = unread(root, work.board, why)
+        refuse(work, f"{NO_START.format(name=work.instance)}: {error.what}", error.remedy, blame=INSTANCE)
 
 
 def _look_whose(work: BoardWork) -> None:
