@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cpio archive of a few small files, in the form that the kernel unpacks an initrd from ("newc").
+"""A cpio archive of a few small files, in the format from which the kernel unpacks an initrd ("newc").
 
-What is put in, and why, is roots/ram.py's.
+roots/ram.py knows what is put in, and why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FOLDER, FILE = stat.S_IFDIR, stat.S_IFREG
 
 
 def archive(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """The bytes of an archive, owned by root.
+    """Return the bytes of an archive whose files belong to root.
 
     :param entries: (path, mode with FOLDER or FILE, content) in order, a folder before what is in it.
     """

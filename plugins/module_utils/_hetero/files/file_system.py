@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File systems in files: a sparse ext4 of a bounded size for one root, and a read-only one with the files of an image.
+"""File systems in files: a sparse ext4 of limited size for one root, and a read-only one with the files of an image.
 
-What a tenant's file handles can name is what lies in its two: an NFS server finds any file of a file system by its
+A tenant's file handles can name all that lies in these two: an NFS server finds any file of a file system by its
 number, whatever folder is exported (open_by_handle_at(2)). So nothing else may ever lie there.
 """
 
@@ -24,40 +24,49 @@ from .mounts import mount_ext4, own_mounts
 from .removal import remove_tree
 from .tree import walk
 
-#: The block size, in which sizes are counted (mke2fs takes a smaller one for small file systems).
+#: Block size in bytes, in which sizes are counted. mke2fs itself would take a smaller one for small file systems.
 BLOCK = 4096
-#: What mke2fs takes to make one of 500 GB is 11 ms with groups packed by 256, 30 ms by 16 (its default).
+#: Seconds for mke2fs. It makes 500 GB in 11 ms with groups packed by 256, and in 30 ms by 16 (its default).
 MAKE_TIME = 60.0
-#: Seconds for e2fsck to replay a journal and correct what it can (1 GiB: 0.1 s).
+#: Seconds for e2fsck to replay a journal and correct what it can (1 GiB took 0.1 s).
 CHECK_TIME = 600.0
-#: fs/ext4/ext4.h: where the superblock begins, its field s_state, and EXT4_ERROR_FS in that.
+#: Offset of the superblock, of its field s_state, and flag EXT4_ERROR_FS of that field (fs/ext4/ext4.h).
 SUPERBLOCK, STATE, ERRORS = 1024, 0x3A, 2
-#: Seconds for an image's files: 155 MB took 0.8 s.
+#: Seconds to write an image's files (155 MB took 0.8 s).
 PACK_TIME = 1800.0
-#: Nothing is written that is zero in a new file; two copies of the superblock, not one in each power of 3, 5 and 7.
+#: For all file systems; -m 0: no blocks are reserved for root.
 MAKE = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", str(BLOCK), "-m", "0"]
-#: A journal: a power cut of this machine must lose no root. 16 MiB of it are enough for one board's writes.
+#: With a journal, because a power cut of this machine must lose no root; 16 MiB are enough for one board's writes.
+#: Parts that are zero in a new file are not written, and there are two copies of the superblock instead of one in each
+#: group that is a power of 3, 5 or 7.
 EMPTY = ["-i", "16384", "-G", "256", "-J", "size=16", "-O", "^resize_inode,sparse_super2"]
 EMPTY += ["-E", "lazy_itable_init=1,lazy_journal_init=1"]
 FILLED = ["-O", "^has_journal,^resize_inode"]
-#: Of a new sparse file no inode table needs to be zeroed; what a tenant removes goes back to the disk.
+#: The inode tables of a new sparse file need no zeroing, and what a tenant removes goes back to the disk.
 OPTIONS = "noinit_itable,discard,errors=remount-ro"
-#: Linux 5.13 and later would read all tables of free blocks at each mount, which is 30 MB of memory for 917 GB.
+#: Linux 5.13 and later would otherwise read all tables of free blocks at each mount: 30 MB of memory for 917 GB.
 UNREAD = f"{OPTIONS},no_prefetch_block_bitmaps"
-#: The smallest that holds its own tables and journal, and something.
+#: Bytes of the smallest file system that has room for its tables, its journal and some files.
 LEAST = 64 << 20
 
 
 def make_empty(path: str) -> None:
-    """Make a file system in a sparse file."""
+    """Make an empty file system in a sparse file.
+
+    :param path: the file, which has its size already.
+    """
     command([*MAKE, *EMPTY, path], path, "check the space there", timeout=MAKE_TIME)
 
 
 def mount_file(path: str, point: str, read_only: bool = False) -> None:
-    """Mount the file system in a file on a folder: no program, device or set-uid file in it counts on this machine."""
+    """Mount the file system in a file on a folder. Its programs, devices and set-uid bits have no effect on this
+    machine.
+
+    :raises HeteroError: it cannot be mounted, or has errors that e2fsck does not correct by itself.
+    """
     with attached(path, read_only) as device:
         if not read_only and has_errors(path):
-            # 1, 2: corrected (e2fsck(8)); what it cannot correct by itself is for a person.
+            # 1 and 2: corrected (e2fsck(8)). What it cannot correct by itself is left to a person.
             remedy = f"look at it: e2fsck {path}, while nothing uses it"
             command(["e2fsck", "-p", device], path, remedy, timeout=CHECK_TIME, ok=(0, 1, 2))
         number = mount_ext4(device, point, "" if read_only else UNREAD, read_only)
@@ -69,9 +78,10 @@ def mount_file(path: str, point: str, read_only: bool = False) -> None:
 
 
 def has_errors(path: str) -> bool:
-    """Whether the kernel found errors in the file system in a file, and writes to it no more until it is checked.
+    """Return whether the kernel found errors in the file system in a file.
 
-    Also of one that is mounted: the kernel writes it down at once. False where there is no such file.
+    The kernel then writes to it no more until it is checked. It notes the errors at once, so that those of a mounted
+    file system are seen too. False if there is no such file.
 
     :raises HeteroError: it cannot be read, or is no file.
     """
@@ -88,9 +98,9 @@ def has_errors(path: str) -> bool:
 
 
 def pack(folder: str, path: str) -> None:
-    """Make a file system that holds just what is in a folder, with owners, modes, times, links and attributes."""
+    """Make a file system with the contents of a folder: owners, modes, times, links and attributes."""
     new = f"{path}.new"
-    remove_tree(new)  # of one that was killed here
+    remove_tree(new)  # left by a process that was killed
     size, files = _extent(folder)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400), "wb") as file:
         file.truncate(size)
@@ -105,9 +115,9 @@ def pack(folder: str, path: str) -> None:
 
 
 def _complete(file: str, folder: str) -> None:
-    """What mke2fs leaves: it adds a folder of its own, and the top belongs to whoever ran it.
+    """Finish a file system of mke2fs, which adds a folder lost+found and gives the top folder to its caller.
 
-    Mounted over the folder itself, where only this process sees it; it is over with this process.
+    It is mounted over the folder itself, where only this process sees it, and unmounted when this process ends.
     """
     own_mounts()
     status = os.stat(folder)
@@ -119,11 +129,11 @@ def _complete(file: str, folder: str) -> None:
 
 
 def _extent(folder: str) -> tuple[int, int]:
-    """(bytes, inodes) that a file system for what is in a folder needs at most; what it does not use takes no space."""
+    """Return (bytes, inodes) that a file system for a folder's contents needs at most. Unused bytes take no space."""
     size, files = 0, 0
     for _parts, status, _where in walk(folder):
         files += 1
-        # One block more for attributes, and one for what finds the others.
+        # One more block for attributes, and one for the blocks that point to others.
         counted = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
         size += 2 * BLOCK + (status.st_size if counted else 0)
     inodes = files + 64

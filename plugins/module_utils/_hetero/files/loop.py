@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file as a block device: loop(4), by the kernel's own calls, so that nothing stays attached whoever is killed when.
+"""Loop devices (loop(4)) by the kernel's own calls, so that nothing stays attached when a process is killed.
 
-What lies in the file is for file_system.py.
+file_system.py knows what lies in the file.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ CONTROL = "/dev/loop-control"
 #: <linux/loop.h>; LOOP_CONFIGURE came with Linux 5.8.
 LOOP_CTL_GET_FREE, LOOP_CONFIGURE = 0x4C82, 0x4C0A
 LO_FLAGS_READ_ONLY, LO_FLAGS_AUTOCLEAR = 1, 4
-#: struct loop_config: fd, block_size; struct loop_info64, of which only lo_flags is set; reserved.
+#: struct loop_config: fd, block_size; struct loop_info64, in which only lo_flags is set; reserved.
 CONFIG = struct.Struct("=II 52x I 64x 64x 32x 16x 64x")
-#: Seconds for the kernel to let go of a file that was unmounted just now (it takes milliseconds).
+#: Seconds for the kernel to release a file that was just unmounted (it takes milliseconds).
 LET_GO = 10.0
 NONE = "load the kernel's loop module, and let a container use /dev/loop-control and block devices 7:*"
-#: Nodes of devices that were made by this process.
+#: Paths of device nodes that this process made.
 MADE: list[str] = []
 
 
 @contextlib.contextmanager
 def attached(path: str, read_only: bool = False) -> Iterator[str]:
-    """The loop device of a file, for the block; a mount that is made in it keeps the device until it is unmounted.
+    """Attach a file to a loop device for the block. A mount that is made in the block keeps the device until it is
+    unmounted.
 
-    A file that is written by one device is attached to no other: two mounts of it would destroy what is in it. The lock
-    that says so is the kernel's, and is over with the device.
+    A file that one device writes is attached to no other: two mounts would destroy its contents. The kernel holds the
+    lock for that and drops it with the device.
+
+    :raises HeteroError: the file cannot be opened, is in use, or no loop device can be had.
     """
     try:
         file = os.open(path, (os.O_RDONLY if read_only else os.O_RDWR) | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -57,10 +60,10 @@ def attached(path: str, read_only: bool = False) -> Iterator[str]:
 
 @contextlib.contextmanager
 def own_nodes() -> Iterator[None]:
-    """Nodes of devices that are made in the block go at its end: who only tries whether there are some leaves none.
+    """Remove the device nodes that the block makes, at its end, so that a mere trial leaves none.
 
-    One whose device another process took first was made here as well. A machine's own /dev is the kernel's, and keeps
-    them. Who opens a node in the moment in which it goes asks for a device once more.
+    Nodes whose device another process took are removed too. On a machine's own /dev the kernel makes the nodes, and
+    keeps them. A process that opens a node at the moment of its removal asks for another device.
     """
     before = len(MADE)
     try:
@@ -86,7 +89,7 @@ def _alone(file: int, path: str) -> None:
 
 
 def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
-    """(descriptor, path) of a loop device that has the file, and loses it with its last user."""
+    """Return (descriptor, path) of a loop device that has the file and loses it with its last user."""
     flags = LO_FLAGS_AUTOCLEAR | (LO_FLAGS_READ_ONLY if read_only else 0)
     deadline = Deadline(LET_GO)
     while True:
@@ -95,7 +98,7 @@ def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
             name = _free_device()
             device = os.open(name, (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC)
         except OSError as error:
-            # one who only tried has taken the node away (own_nodes)
+            # another process has removed the node (own_nodes)
             if name and error.errno == errno.ENOENT and not deadline.passed:
                 continue
             raise HeteroError(f"no loop device can be had ({error.strerror})", path, NONE) from error
@@ -104,7 +107,7 @@ def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
             return device, name
         except OSError as error:
             os.close(device)
-            # Somebody else took it since it was free.
+            # Another process took the device meanwhile.
             if error.errno == errno.EBUSY:
                 continue
             what = f"cannot become a block device ({error.strerror})"
@@ -112,7 +115,7 @@ def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
 
 
 def _free_device() -> str:
-    """The node of a device that is free. The kernel makes any number, their nodes on its own /dev only."""
+    """Return the node of a free device. The kernel makes devices as needed, but their nodes only on its own /dev."""
     control = os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC)
     try:
         number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mount(2) and umount(2), giving an error number where mount(8) has only words, and the table of what is mounted."""
+"""mount(2) and umount(2), which give an error number where mount(8) gives words, and the table of mounts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Iterator
 
 from ..core.errors import BadInput
 
-#: <linux/mount.h>: nobody here may gain rights by a set-uid file or a device node that a tenant made in its root, and
-#: its programs are for its board to run.
+#: <linux/mount.h>. On this machine nobody may gain rights by a set-uid file or a device node in a tenant's root, nor
+#: run its programs.
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REC, MS_SLAVE = 0x4000, 0x80000
 FOR_TENANTS = MS_NOSUID | MS_NODEV | MS_NOEXEC
@@ -27,7 +27,7 @@ CLONE_NEWNS = 0x20000
 
 @dataclass(frozen=True)
 class Mount:
-    """What is mounted at a point, with the options of its file system."""
+    """What is mounted at a point: the type and source of the file system, and its options."""
 
     kind: str
     source: str
@@ -35,26 +35,26 @@ class Mount:
 
     @property
     def lower(self) -> str | None:
-        """An overlay's lower folder, else None."""
+        """The lower folder of an overlay, or None."""
         found = [option.partition("=")[2] for option in self.options if option.startswith("lowerdir=")]
         return _unescape(found[0]) if found else None
 
 
 def mount_overlay(source: str, point: str, options: str) -> int:
-    """Mount an overlay; 0, or the error number."""
+    """Mount an overlay. Return 0 or the error number."""
     return _call("mount", os.fsencode(source), os.fsencode(point), b"overlay", FOR_TENANTS, os.fsencode(options))
 
 
 def mount_ext4(device: str, point: str, options: str, read_only: bool = False) -> int:
-    """Mount the ext4 file system on a device; 0, or the error number."""
+    """Mount the ext4 file system on a device. Return 0 or the error number."""
     flags = FOR_TENANTS | (MS_RDONLY if read_only else 0)
     return _call("mount", os.fsencode(device), os.fsencode(point), b"ext4", flags, os.fsencode(options))
 
 
 def own_mounts() -> None:
-    """Have what this process mounts from now on seen by nobody else, and unmounted when it ends.
+    """Hide this process's further mounts from all others, and have them unmounted when it ends.
 
-    What others unmount meanwhile is unmounted here, too, where / is shared, as systemd has it: a root that is held here
+    What others unmount is unmounted here too if / is shared, as systemd makes it. Otherwise a root that is held here
     could not be mounted again.
     """
     number = _call("unshare", CLONE_NEWNS) or _call("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
@@ -63,17 +63,17 @@ def own_mounts() -> None:
 
 
 def unmount(point: str, detach: bool = False) -> int:
-    """Unmount; 0, or the error number.
+    """Unmount. Return 0 or the error number.
 
-    :param detach: also while somebody looks at it, who is the last then.
+    :param detach: unmount even a point that is in use. Its present users keep it until they are done.
     """
     return _call("umount2", os.fsencode(point), MNT_DETACH if detach else 0)
 
 
 def mounts_below(folder: str) -> dict[str, Mount]:
-    """{mount point: Mount} of a folder and everything below it, as they were mounted, one after another.
+    """Return {mount point: Mount} of a folder and all below it, in the order of mounting.
 
-    Of several at one point it is the last, which is seen.
+    Of several mounts at one point the last counts, which is the one that is seen.
     """
     found: dict[str, Mount] = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
@@ -90,22 +90,24 @@ def mounts_below(folder: str) -> dict[str, Mount]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is, whatever path led there: its file system, and its path in that from the file system's own
-    top. Two paths that bind mounts or links make of one folder are one place.
+    """Where a folder really is: its file system, and its path from the top of that file system.
+
+    Two paths that lead to one folder by bind mounts or links have the same place.
     """
 
     system: str
     path: str
 
     def is_in(self, other: Place) -> bool:
-        """Whether it is that place, or below it."""
+        """Return whether this is the other place or below it."""
         above = other.path.rstrip("/")
         return self.system == other.system and (self.path == other.path or self.path.startswith(f"{above}/"))
 
 
 def place_of(file: int) -> Place:
-    """The place of what is open there.
+    """Return the place of an open file or folder.
 
+    :param file: its descriptor.
     :raises BadInput: it has no path any more.
     """
     path = os.readlink(f"/proc/self/fd/{file}")
@@ -116,12 +118,14 @@ def place_of(file: int) -> Place:
     for number, system, root, point in _places():
         if number == mount:
             return Place(system, os.path.normpath(os.path.join(root, os.path.relpath(path, point))))
-    # this process sees a part of the machine, and not the mount that it begins with
+    # this process sees only a part of the machine, without the mount that the path begins with
     return Place(str(os.fstat(file).st_dev), path)
 
 
 def places_below(folder: str) -> list[Place]:
-    """The places that are seen at a path and below it: its own, and what is mounted there; none where nothing is."""
+    """Return the places that are seen at a path and below it: its own and those of mounts; none if there is no such
+    path.
+    """
     try:
         file = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -135,7 +139,7 @@ def places_below(folder: str) -> list[Place]:
 
 
 def _places() -> Iterator[tuple[str, str, str, str]]:
-    """(id, file system, path in that, mount point) of all that is mounted."""
+    """Yield (id, file system, path in it, mount point) of all mounts."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             # proc(5): id, parent, major:minor, root, mount point
@@ -144,7 +148,7 @@ def _places() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _unescape(text: str) -> str:
-    """Blanks and the like are written as \\040 there."""
+    """Return text of mountinfo, where blanks and some others are written as \\040, as it is."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Paths of folders that may be yet to be made."""
+"""Paths of folders that need not exist yet."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import os
 
 
 def existing(path: str) -> str:
-    """The path, or the folder above it that is there already; of a relative one as it is seen from here."""
-    path = os.path.abspath(path)  # a relative one has no folder above it that is there: "" is above "state"
+    """Return the path, or the nearest folder above it that exists. A relative path is taken from the current folder."""
+    path = os.path.abspath(path)  # "" is above the relative path "state", and does not exist
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path

@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removing folders that somebody else filled: of any depth and size, by two descriptors, through no link.
+"""Remove folders that somebody else filled: of any depth and size, by two descriptors, through no link.
 
-shutil.rmtree calls itself once a level, so that a tenant's 1,500 nested folders end it. Here a folder's subfolders move
-up to the top before the folder goes, and nothing is ever deeper than two levels. A removal that was killed, or that ran
-out of time, is gone on with by the next one.
+shutil.rmtree calls itself once for each level, so a tenant's 1,500 nested folders end it. Here the subfolders of a
+folder move up to the top before the folder goes, so that nothing is ever deeper than two levels. A removal that was
+killed or ran out of time is continued by the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Callable
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, TimedOut
 
-#: Seconds that a caller without a deadline of its own gives: 100,000 files take 2 to 10 s on a disk.
+#: Seconds for a caller without a deadline: 100,000 files take 2 to 10 s on a disk.
 REMOVAL_TIME = 600.0
 #: Entries of a folder that are read at once.
 BATCH = 1000
@@ -32,11 +32,11 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: str, deadline: Deadline | None = None) -> None:
-    """Remove a file, or a folder with all that is in it; nothing there is no error. A link is removed, not followed.
+    """Remove a file, or a folder with all that is in it. A link is removed, not followed. A missing path is no error.
 
-    :param deadline: when to stop; what is left then is removed by the next call.
+    :param deadline: when to stop. The next call removes the rest.
     :raises TimedOut: the deadline passed.
-    :raises HeteroError: something in it cannot be removed, such as a mount point; it is named.
+    :raises HeteroError: something in it cannot be removed, such as a mount point; the error names it.
     """
     deadline = deadline or Deadline(REMOVAL_TIME)
     try:
@@ -57,7 +57,7 @@ def remove_tree(path: str, deadline: Deadline | None = None) -> None:
 
 
 class _Emptying:
-    """Empties the folder open at `top`."""
+    """Empties the folder that is open at `top`."""
 
     def __init__(self, path: str, top: int, deadline: Deadline) -> None:
         self.path = path
@@ -72,12 +72,12 @@ class _Emptying:
             names = _names(self.top)
             if not names:
                 return
-            # On a file system that is full, some folders can go up only when others are gone.
+            # On a full file system some folders can move up only after others are gone.
             if sum(self._gone(name, self.top) or self._remove_folder(name) for name in names) == 0:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _remove_folder(self, name: str) -> bool:
-        """Remove a folder of the top, whose own folders become folders of it; False where nothing could be done."""
+        """Remove a folder of the top after its folders moved up to the top; return False if nothing could be done."""
         here = _open_folder(name, self.top)
         try:
             if _mount_id(here) != self.mount_id:
@@ -93,7 +93,7 @@ class _Emptying:
         return True
 
     def _gone(self, name: str, where: int) -> bool:
-        """Remove what is no folder; False for a folder."""
+        """Remove anything except a folder; return False for a folder."""
         if self.deadline.passed:
             what = f"not all of it is removed after {self.deadline.seconds:g} s ({self.removed} files are)"
             raise TimedOut(what, self.path, "run this again, which goes on with it")
@@ -102,12 +102,12 @@ class _Emptying:
                 return False
             _unlink(name, where)
         except FileNotFoundError:
-            pass  # somebody else removed it
+            pass  # another process removed it
         self.removed += 1
         return True
 
     def _move_up(self, name: str, where: int) -> bool:
-        """Remove an empty folder, or move it to the top; False where the top has no room for its name."""
+        """Remove an empty folder, or move it to the top; return False if the top has no room for its name."""
         while True:
             self.number += 1
             try:
@@ -126,7 +126,7 @@ class _Emptying:
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     return False
-                # A tenant may have used the name; one of the next numbers is free.
+                # A tenant may have used this name; one of the next numbers is free.
                 if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
                     continue
                 if error.errno != errno.EPERM or not _free(name, where):
@@ -134,13 +134,13 @@ class _Emptying:
 
 
 def _names(folder: int) -> list[str]:
-    """Some of the names in a folder; none when it is empty."""
+    """Return some of the names in a folder, none if it is empty."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in islice(entries, BATCH)]
 
 
 def _mount_id(file: int) -> str:
-    """The number of the mount that an open file was reached by (proc(5), fdinfo)."""
+    """Return the id of the mount through which a file was opened (proc(5), fdinfo)."""
     with open(f"/proc/self/fdinfo/{file}", encoding="ascii") as lines:
         return next(line.split()[1] for line in lines if line.startswith("mnt_id:"))
 
@@ -156,7 +156,7 @@ def _unlink(name: str, where: int | None) -> None:
 
 
 def _forced(remove: Callable[..., None], name: str, where: int | None) -> None:
-    """Remove an entry; one whose flags forbid that (chattr +i, +a) loses these first."""
+    """Remove an entry. Flags that forbid it (chattr +i, +a) are cleared first."""
     try:
         remove(name, dir_fd=where)
     except PermissionError:
@@ -166,7 +166,7 @@ def _forced(remove: Callable[..., None], name: str, where: int | None) -> None:
 
 
 def _free(name: str, where: int | None) -> bool:
-    """Clear the flags of a plain file or folder that forbid its removal; whether there were any."""
+    """Clear the flags of a plain file or folder that forbid its removal; return whether there were any."""
     kind = os.stat(name, dir_fd=where, follow_symlinks=False).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         return False
@@ -178,7 +178,7 @@ def _free(name: str, where: int | None) -> bool:
 
 
 def _clear_flags(file: int) -> bool:
-    """Clear the flags that forbid removal, of an open file; whether there were any."""
+    """Clear the flags of an open file that forbid its removal; return whether there were any."""
     try:
         flags = struct.unpack("i", fcntl.ioctl(file, GET_FLAGS, struct.pack("i", 0)))[0]
         if not flags & (IMMUTABLE | APPEND_ONLY):

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Work on the files of a root from inside it, so that no link in an image or of a tenant reaches the proxy's own files.
+"""Work on the files of a root from inside it, so that no link of an image or a tenant reaches the node's own files.
 
-A forked child changes its root there, does the work and answers; reads and writes here also expect named pipes, device
-nodes and huge files where plain small files should be. What is put where is for roots/roots.py.
+A forked child changes its root, does the work and answers. Reads and writes here expect named pipes, device nodes and
+huge files in places where small plain files should be. roots/roots.py knows what is put where.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from ..core.child import in_child
 if TYPE_CHECKING:
     from ..core.deadline import Deadline
 
-#: More than any file that is read here has.
+#: Bytes; no file that is read here has more.
 READ_LIMIT = 1 << 20
-#: What is said of a path that leads to no file that can be read.
+#: Errors of a path that leads to no readable file.
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EACCES)
 
 
 def inside(root: str, work: Callable[[], Any], deadline: Deadline) -> Any:
-    """Run `work()` in a child process whose root is `root`; its answer is of JSON's types.
+    """Run `work()` in a child process whose root is `root`. Return its answer, which consists of JSON's types.
 
-    :raises HeteroError: what the work raised, or that it ended without an answer.
+    :raises HeteroError: `work` raised it, or ended without an answer.
+    :raises TimedOut: the deadline passed.
     """
 
     def there() -> Any:
@@ -41,11 +42,11 @@ def inside(root: str, work: Callable[[], Any], deadline: Deadline) -> Any:
 
 
 def read_file(path: str) -> str | None:
-    """The text of a small plain file, None where there is none or it is something else."""
+    """Return the text of a small plain file, or None for anything else."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
-        # Not blocking, for a pipe that took the file's place in between.
+        # Not blocking, because a pipe may have taken the file's place meanwhile.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in NO_FILE:
@@ -58,7 +59,7 @@ def read_file(path: str) -> str | None:
 
 
 def write_file(path: str, text: str, mode: int) -> None:
-    """Put a plain file there, owned by root; whatever had the name before is replaced, not written through."""
+    """Write a plain file that belongs to root. What had the name before is replaced and not written through."""
     new = f"{path}.hetero-new"
     remove_file(new)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
@@ -78,7 +79,7 @@ def remove_file(path: str) -> None:
 
 
 def make_folder(path: str, mode: int, exact: bool = False) -> None:
-    """A folder of root's; one that is there keeps its mode unless `exact`."""
+    """Make a folder that belongs to root. An existing one keeps its mode unless `exact`."""
     try:
         os.mkdir(path, mode)
     except FileExistsError:

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writing files that somebody else named: a tree below one folder that no name and no link in it leads out of.
+"""Write files that somebody else named into a tree below one folder, which no name and no link in it leads out of.
 
-Knows which kinds of files an image may hold, and copies and hashes a folder under the same rules. Tars are for
-images/archive.py.
+This file knows which kinds of files an image may hold, and copies and hashes folders by the same rules.
+images/archive.py reads tar files.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..core.errors import BadInput, HeteroError
 if TYPE_CHECKING:
     from io import RawIOBase
 
-#: Bytes moved at once.
+#: Bytes that are moved at once.
 CHUNK = 1 << 20
-#: The part of an image whose links a board follows, inside its own root; nobody follows them on the proxy.
+#: The part of an image whose links are followed, and only by a board inside its root; never on the proxy.
 ROOT = "root"
 #: Kinds of files that an image may not hold.
 REFUSED_KINDS = {
@@ -33,20 +33,20 @@ REFUSED_KINDS = {
     stat.S_IFSOCK: "socket",
 }
 REPACK = "leave it out (tar --exclude=…; a board makes its own /dev)"
-#: Errors of a name or a number, not of the disk.
+#: Errors that come from a name or a number and not from the disk.
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP, errno.EMLINK)
-#: Bytes of the longest name, folders included: what a path may have (linux/limits.h: PATH_MAX), less a root's own path.
+#: Bytes of the longest name with its folders: the longest path (linux/limits.h: PATH_MAX) less a root's own path.
 LONGEST = 4096 - 256
 TOO_LONG = "has a name longer than a path can be"
 FLATTEN = "pack it with fewer folders in each other"
 MOVED, LEAVE_IT = "was moved while it was read", "import it when nothing writes to it"
-#: How what is read is opened: through no link, and without waiting for a named pipe's writer.
+#: Flags by which files are opened for reading: through no link, and without waiting for a named pipe's writer.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def parts_of(name: str) -> list[str]:
-    """A name as a list of plain parts; BadInput where it could lead out of the folder."""
+    """Return a name as a list of plain parts; raise BadInput if it could lead out of the folder."""
     if name.startswith("/"):
         raise BadInput("has an absolute name", name, REPACK)
     if "\0" in name:
@@ -60,9 +60,9 @@ def parts_of(name: str) -> list[str]:
 
 
 def check_symlink(parts: list[str], target: str) -> None:
-    """BadInput for a symbolic link that leads out of root/.
+    """Raise BadInput for a symbolic link that leads out of root/.
 
-    An absolute target is fine: it is followed by a board only, and starts at that board's root.
+    An absolute target is allowed: only a board follows it, and from its own root.
     """
     name = "/".join(parts)
     if parts[0] != ROOT or len(parts) == 1:
@@ -79,9 +79,9 @@ def check_symlink(parts: list[str], target: str) -> None:
 
 
 class Tree:
-    """Writes files below one folder and never through a symbolic link: each part of a path is opened without following.
+    """Writes files below one folder. Each part of a path is opened without following symbolic links.
 
-    :param limit: bytes that may be written; a file counts with one block of 4 KiB at least.
+    :param limit: bytes that may be written. A file counts as at least one block of 4 KiB.
     """
 
     def __init__(self, folder: str, limit: int) -> None:
@@ -117,7 +117,7 @@ class Tree:
     def place_file(
         self, parts: list[str], chunks: Iterable[bytes], size: int, mode: int, uid: int, gid: int, mtime: float
     ) -> None:
-        """:param chunks: yields the bytes; blocks of zeros become holes."""
+        """Write a file. `chunks` yields its bytes; chunks of zeros become holes."""
         with self._place(parts, size) as (here, last):
             _clear(parts, here, last)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,7 +125,7 @@ class Tree:
                 for chunk in chunks:
                     _write(file, chunk)
                 file.truncate(file.tell())
-                # Owner before mode: a change of owner takes set-uid away (chown(2)).
+                # Owner before mode: a change of owner clears set-uid (chown(2)).
                 os.fchown(file.fileno(), uid, gid)
                 os.fchmod(file.fileno(), mode)
                 os.utime(file.fileno(), (mtime, mtime))
@@ -139,7 +139,7 @@ class Tree:
             os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
 
     def place_hard_link(self, parts: list[str], target: list[str]) -> None:
-        """:param target: parts of a file that was placed before."""
+        """Make a hard link. `target` are the parts of a file that was placed before."""
         name = "/".join(parts)
         with self._place(parts, 0) as (here, last), self._parent(target) as (there, first):
             try:
@@ -152,20 +152,20 @@ class Tree:
             if parts == target:
                 return
             if stat.S_ISLNK(kind):
-                # The same text may lead elsewhere from its new place.
+                # The same target may lead elsewhere from the new place.
                 check_symlink(parts, os.readlink(first, dir_fd=there))
             _clear(parts, here, last)
             os.link(first, last, src_dir_fd=there, dst_dir_fd=here, follow_symlinks=False)
 
     def finish(self) -> None:
-        """Folders get their times last: files placed in them changed these."""
+        """Set the times of folders, at the end because placing files changes them."""
         for parts, mtime in reversed(self._times):
             with self._blamed(parts), self._parent(parts) as (here, last):
                 os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
 
     @contextmanager
     def _place(self, parts: list[str], size: int) -> Iterator[tuple[int, str]]:
-        """As _parent, counting the size first."""
+        """Yield what _parent does, after the size is counted against the limit."""
         name = "/".join(parts)
         self.written += max(size, 4096)
         if self.written > self.limit:
@@ -176,7 +176,7 @@ class Tree:
 
     @contextmanager
     def _blamed(self, parts: list[str]) -> Iterator[None]:
-        """A name or number that no file can have is the input's fault."""
+        """Raise errors of names or numbers that no file can have as the input's fault."""
         name = "/".join(parts)
         try:
             yield
@@ -189,7 +189,7 @@ class Tree:
 
     @contextmanager
     def _parent(self, parts: list[str]) -> Iterator[tuple[int, str]]:
-        """(descriptor of the folder that holds the last part, last part); missing folders are made."""
+        """Yield (descriptor of the folder with the last part, last part). Missing folders are made."""
         here = os.dup(self._base)
         try:
             for part in parts[:-1]:
@@ -215,7 +215,7 @@ def _open_folder(part: str, where: int) -> int:
 
 
 def _clear(parts: list[str], here: int, last: str) -> None:
-    """Of a name that comes twice the later one counts, as with tar."""
+    """Remove an earlier entry of this name: as in tar, the later one counts."""
     try:
         os.unlink(last, dir_fd=here)
     except FileNotFoundError:
@@ -234,13 +234,13 @@ def _write(file: RawIOBase, chunk: bytes) -> None:
 
 
 def walk(folder: str | int) -> Iterator[tuple[list[str], os.stat_result, int]]:
-    """(parts, stat, descriptor of the folder it lies in) of everything below a folder, in one order everywhere.
+    """Yield (parts, stat, descriptor of the folder that holds it) of all below a folder, always in the same order.
 
-    It goes down and up by descriptors, two at a time, so that no link that somebody puts in the place of a folder is
-    followed, and any depth will do. A descriptor is good until the next is asked for.
+    The walk goes down and up by two descriptors, so that it follows no link that is put in the place of a folder, and
+    works at any depth. A descriptor is valid until the next item.
 
     :param folder: path or descriptor.
-    :raises BadInput: for what an image may not hold.
+    :raises BadInput: the folder holds what an image may not hold.
     """
     here = os.open(".", FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, FOLDER)
     try:
@@ -282,19 +282,19 @@ def walk(folder: str | int) -> Iterator[tuple[list[str], os.stat_result, int]]:
 
 
 def _step(part: str, here: int) -> int:
-    """The folder of that name, in place of the one it is in."""
+    """Open a folder of this name and close the one that it is in."""
     there = _open_folder(part, here)
     os.close(here)
     return there
 
 
 def _names(folder: int) -> list[str]:
-    """Names in a folder, the first one last."""
+    """Return the names in a folder, sorted backwards."""
     return sorted(os.listdir(folder), reverse=True)
 
 
 def _content(parts: list[str], where: int, status: os.stat_result) -> Iterator[bytes]:
-    """The bytes of a file that the walk came by."""
+    """Yield the bytes of a file that the walk reached."""
     file = os.open(parts[-1], FILE, dir_fd=where)
     try:
         if not os.path.samestat(os.fstat(file), status):
@@ -305,7 +305,7 @@ def _content(parts: list[str], where: int, status: os.stat_result) -> Iterator[b
 
 
 def _chunks(file: int) -> Iterator[bytes]:
-    """The bytes of what is open there, from the first."""
+    """Yield the bytes of an open file from its beginning."""
     os.lseek(file, 0, os.SEEK_SET)
     chunk = os.read(file, CHUNK)
     while chunk:
@@ -314,10 +314,7 @@ def _chunks(file: int) -> Iterator[bytes]:
 
 
 def file_hash(path: str | int, name: str | None = None) -> str:
-    """sha256 of a file, in hex.
-
-    :param path: path, or descriptor of a file that people know by `name`.
-    """
+    """Return the sha256 of a file in hex. `path` is its path, or a descriptor of a file that errors call `name`."""
     digest = hashlib.sha256()
     try:
         file = os.dup(path) if isinstance(path, int) else os.open(path, FILE)
@@ -332,7 +329,8 @@ def file_hash(path: str | int, name: str | None = None) -> str:
 
 
 def folder_hash(folder: str | int) -> str:
-    """sha256 over names, modes, owners and contents of a folder, in hex; times and the folder itself do not count.
+    """Return the sha256 over a folder's names, modes, owners and contents in hex; times and the folder itself do not
+    count.
 
     :param folder: path or descriptor.
     """
@@ -355,9 +353,11 @@ def folder_hash(folder: str | int) -> str:
 
 
 def copy_folder(source: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
-    """Copy a folder into an empty one with owners, modes, times and hard links; same rules as for an archive.
+    """Copy a folder into an empty one with owners, modes, times and hard links, by the rules for archives.
 
     :param source: path or descriptor.
+    :param limit: bytes that may be written.
+    :param progress: is called with the bytes written so far.
     """
     first: dict[tuple[int, int], list[str]] = {}
     told = 0
@@ -384,7 +384,7 @@ def copy_folder(source: str | int, folder: str, limit: int, progress: Callable[[
 
 @contextmanager
 def _reading(folder: str | int, what: str = "cannot be read") -> Iterator[None]:
-    """Errors with the path of what is at fault in the folder, as people know it.
+    """Raise errors of the block with the path of the file in the folder that they are about.
 
     :param folder: path or descriptor.
     """

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file that is there as a whole or not at all, also after a power cut. What is in it is its writer's business."""
+"""Files that are written completely or not at all, also at a power cut. Their writers know what is in them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 
 
 def write_whole(path: str, data: bytes | str, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
-    """Have `data`, bytes or text, in the file, in one step: whoever reads it has what was there or what is to be there.
+    """Replace a file's content by `data` in one step: a reader gets the old content or the new one.
 
-    It is written beside it, as `.NAME.THREAD~`, a name that no server or tool here reads; what writers that were
-    killed have left there is removed.
+    The data are first written beside the file as `.NAME.THREAD~`, a name that no server or tool reads. Such files of
+    writers that were killed are removed.
 
-    :param owner: (user id, group id); without it the file is its writer's.
-    :raises OSError: of the folder, the disk, or a permission.
+    :param owner: (user id, group id); by default the file belongs to its writer.
+    :raises OSError: of the folder, the disk or a permission.
     """
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
@@ -43,7 +43,10 @@ def write_whole(path: str, data: bytes | str, mode: int = 0o644, owner: tuple[in
 
 
 def as_before(path: str, mode: int) -> dict[str, Any]:
-    """A file's mode and owner as arguments for write_whole(), or `mode`; only root can give files away."""
+    """Return a file's mode and owner as arguments for write_whole(), or just `mode` for a new one.
+
+    Only root sets an owner.
+    """
     try:
         seen = os.stat(path)
     except FileNotFoundError:
@@ -53,7 +56,7 @@ def as_before(path: str, mode: int) -> dict[str, Any]:
 
 
 def remove_left(path: str) -> None:
-    """Remove what writers of this file that were killed have left beside it."""
+    """Remove what killed writers of this file left beside it."""
     folder, name = os.path.split(path)
     for entry in os.listdir(folder):
         left = re.fullmatch(rf"\.{re.escape(name)}\.([0-9]+)~", entry)
@@ -63,7 +66,7 @@ def remove_left(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Have it survive a power cut which names are in the folder."""
+    """Write the names in a folder to the disk, so that they survive a power cut."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
