@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The states of a board and the ways between them.
+"""The states of a board and the transitions between them.
 
-The first four are the blueprint's (Nova's bare-metal driver for Tilera), the others ours.
+The first four are those of Nova's former bare-metal driver for Tilera boards; the others are the collection's own.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ SHUTTING_DOWN = "shutting down"
 ERROR = "error"
 MAINTENANCE = "maintenance"
 
-#: Note of a board that is recorded as off because it was seen off.
+#: Note of a board that is recorded as off because its outlet was seen off.
 FOUND_OFF = "found off"
 
-#: state → states it may go to. Staying in a state is always allowed (a rerun of the same verb).
+#: State → states that may follow. A board may always stay in its state (the same verb again).
 TRANSITIONS = {
     POWER_OFF: {BOOTING, MAINTENANCE, ERROR},
     BOOTING: {RUNNING, ERROR, SHUTTING_DOWN},
     RUNNING: {BOOTING, SHUTTING_DOWN, ERROR},
     SHUTTING_DOWN: {POWER_OFF, ERROR},
-    # To running by reconcile only, where the board proves its key.
+    # RUNNING only by reconcile, if the board proves its key.
     ERROR: {SHUTTING_DOWN, MAINTENANCE, RUNNING},
     MAINTENANCE: {SHUTTING_DOWN, POWER_OFF},
 }
 
 
 def why_not_free(state: str, note: str, instance: str | None, since: float, claimed: float) -> str | None:
-    """Why a board cannot be claimed, in words; None for a free one.
+    """Return in words why a board cannot be claimed, or None if it is free.
 
     :param since: seconds that it has been in this state.
-    :param claimed: seconds since the claim, where an `instance` has it.
+    :param claimed: seconds since the claim, if an `instance` has it.
     """
     if state in (ERROR, MAINTENANCE):
         return f"{state}: {note}" if note else state

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boards file (`tilera_boards`): what each board is. Reads both spellings, names every defect, writes it back.
+"""The boards file (`tilera_boards`), which says what each board is: reads both spellings, names all defects, writes it.
 
-What a board does just now (state, claim, power) is no business of this file: see boards/records/store.py.
+boards/records/store.py knows what a board does at present (state, claim, power).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..files.encoding import foreign_encoding
 from ..files.whole_file import as_before, write_whole
 
 WHOLE_NUMBERS = ("id", "vcpus", "memory_mb", "local_gb", "memory_mb_used", "local_gb_used")
-#: The columns of a board, in the file's order; cpu_info is JSON and takes the rest of the board's text.
+#: The columns of a board in the file's order. cpu_info is JSON and takes the rest of the board's text.
 COLUMNS = ("id", "ip", "mac", *WHOLE_NUMBERS[1:], "hypervisor_type", "hypervisor_version", "cpu_info")
-#: Columns of which each board needs a value of its own.
+#: Columns whose values must differ between boards.
 UNIQUE = ("id", "ip", "mac")
 
 HEADER = "# " + " ".join(COLUMNS) + "\n"
-#: Where the writer breaks cpu_info: 78 characters and " \" make 80, and give the blueprint's sample its own lines.
+#: Characters after which the writer breaks cpu_info: with " \" a line has 80, as in the files that sites have.
 WIDTH = 78
-#: Defects that an error's text lists; `defects` holds all (a binary file has one in each line).
+#: Defects that an error's text lists; `defects` has all (a binary file has one in each line).
 SHOWN = 100
 #: (source, line, column, reason).
 Defect = Tuple[str, int, int, str]
@@ -41,7 +41,7 @@ _MAC = re.compile(r"[0-9A-F]{2}(?:(?::[0-9A-F]{2}){5}|(?:-[0-9A-F]{2}){5}|(?:[0-
 _GRID = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})Grid", re.IGNORECASE)
 _CORES = re.compile(r"[1-9][0-9]{0,8}")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-#: First bytes of addresses that no host has (RFC 6890), but multicast, and why.
+#: First bytes of addresses that no host has (RFC 6890), except multicast, and their use.
 _NO_HOSTS = {
     "0": "this network",
     "127": "loopback",
@@ -49,14 +49,16 @@ _NO_HOSTS = {
     **{str(first): "reserved, or broadcast" for first in range(240, 256)},
 }
 _NO_CARDS = {"0" * 12: "none", "f" * 12: "broadcast"}
-#: JSON up to and with a comma outside its strings: the places where a line may be broken.
+#: A piece of JSON up to and with a comma outside its strings, after which a line may be broken.
 _PIECE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+,?')
 
 
 def geometry(cpu_info: Mapping[str, Any]) -> str | None:
-    """Rows and columns of cores as `8x8`: cpu_info's own key, else its `AxBGrid` feature, else a square count of cores.
+    """Return the grid of cores as `8x8` (rows x columns).
 
-    :returns: None where none of the three says so, whatever the types in cpu_info are.
+    It is cpu_info's own key `geometry`, else its feature `AxBGrid`, else the root of a square number of cores.
+
+    :returns: None if none of the three says so, whatever types cpu_info has.
     """
     if isinstance(cpu_info.get("geometry"), str):
         return cpu_info["geometry"]
@@ -76,7 +78,7 @@ def geometry(cpu_info: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Board:
-    """One board as its file describes it; `mac` in lower case with colons, `line` where it begins."""
+    """One board as its file describes it. `mac` is in lower case with colons, `line` is its first line in the file."""
 
     id: int
     ip: str
@@ -103,7 +105,7 @@ class Board:
 
     @property
     def geometry(self) -> str | None:
-        """Rows and columns of cores ("8x8"), or None where cpu_info does not tell."""
+        """The grid of cores ("8x8"), or None if cpu_info does not say it."""
         return geometry(self.cpu_info)
 
     @property
@@ -113,9 +115,9 @@ class Board:
 
 
 class BoardsFileError(BadInput):
-    """Everything that is wrong with a boards file: `defects` is a list of (source, line, column, reason).
+    """All that is wrong with a boards file. `defects` is a list of (source, line, column, reason).
 
-    Line and column count from 1; both are 0 where the file could not be read at all.
+    Lines and columns count from 1. Both are 0 if the file could not be read.
     """
 
     def __init__(self, defects: list[Defect]) -> None:
@@ -138,10 +140,10 @@ class BoardsFileError(BadInput):
 
 
 class _Entry:
-    """A board's text: its physical lines without their backslashes, and the way from a place in it back to the file."""
+    """A board's text: its lines in the file without their backslashes, and the way from an offset back to the file."""
 
     def __init__(self, lines: list[tuple[int, str]], dangling: bool) -> None:
-        #: The last line ends in a backslash, and the file after it.
+        #: Whether the file ends with a backslash, which announces one more line.
         self.dangling = dangling
         self._numbers = [number for number, _text in lines]
         self._starts = []
@@ -149,17 +151,17 @@ class _Entry:
         for _number, text in lines:
             self._starts.append(start)
             start += len(text) + 1
-        # A line break is white space to JSON and between columns, so a place in the joined text is easily mapped back.
+        # A line break is white space both to JSON and between columns, so an offset in the joined text is easy to map.
         self.text = "\n".join(text for _number, text in lines)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """(line, column) of an offset in the text."""
+        """Return (line, column) in the file of an offset in the text."""
         index = bisect_right(self._starts, offset) - 1
         return self._numbers[index], offset - self._starts[index] + 1
 
 
 def _entries(text: str) -> Iterator[_Entry]:
-    """Cut a file's text into boards, dropping blank lines and comments (which never go on over a backslash)."""
+    """Cut a file's text into boards. Blank lines are dropped, and comments, which a backslash does not continue."""
     lines = []
     last = text.count("\n") + 1
     for number, line in enumerate(text.split("\n"), 1):
@@ -169,7 +171,7 @@ def _entries(text: str) -> Iterator[_Entry]:
         if stripped.endswith("\\"):
             lines.append((number, stripped[:-1]))
             continue
-        # What follows the last line break is no line: a backslash before it announces nothing.
+        # The text after the last line break is no line, so a backslash before it announces nothing.
         if number != last or stripped:
             lines.append((number, stripped))
             if any(part.strip() for _number, part in lines):
@@ -180,12 +182,12 @@ def _entries(text: str) -> Iterator[_Entry]:
 
 
 def _shown(text: str) -> str:
-    """A token for an error: short, and without bytes that a terminal would obey or refuse."""
+    """Return a token for an error: short, and without bytes that a terminal would obey or refuse."""
     return ascii(text if len(text) <= 60 else text[:60] + "...")
 
 
 def _load_cpu_info(text: str) -> tuple[Any, str | None, int]:
-    """(cpu_info, None, 0), or (None, reason, offset of what is wrong)."""
+    """Return (cpu_info, None, 0), or (None, reason, offset of the mistake)."""
     try:
         cpu_info = loads(text)
     except json.JSONDecodeError as error:
@@ -198,7 +200,7 @@ def _load_cpu_info(text: str) -> tuple[Any, str | None, int]:
 
 
 def _whole_number(text: str) -> tuple[int, None] | tuple[None, str]:
-    """(number, None) or (None, reason). 15 digits are what every JSON reader keeps exactly."""
+    """Return (number, None) or (None, reason). Every JSON reader keeps 15 digits exactly."""
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text), None
     if re.fullmatch(r"-[0-9.]+", text):
@@ -223,7 +225,7 @@ def _mac(text: str) -> tuple[str, None] | tuple[None, str]:
     if not _MAC.fullmatch(text):
         return None, f"is not a MAC address: {_shown(text)}"
     digits = re.sub("[:-]", "", text).lower()
-    # The lowest bit of the first byte is that of groups (IEEE 802).
+    # The lowest bit of the first byte marks group addresses (IEEE 802).
     why = _NO_CARDS.get(digits) or ("multicast" if int(digits[1], 16) & 1 else None)
     return (None, f"is no board's MAC: {text} ({why})") if why else (_with_colons(digits), None)
 
@@ -232,7 +234,7 @@ def _with_colons(digits: str) -> str:
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
-#: Column → its check, which returns (value, None) or (None, reason); a column that is not here may be any text.
+#: Column → its check, which returns (value, None) or (None, reason). Other columns may be any text.
 _CHECKS: dict[str, Callable[[str], tuple[Any, str | None]]] = {
     **dict.fromkeys(WHOLE_NUMBERS, _whole_number),
     "ip": _address,
@@ -241,7 +243,8 @@ _CHECKS: dict[str, Callable[[str], tuple[Any, str | None]]] = {
 
 
 def _split(entry: _Entry) -> tuple[list[re.Match[str]], int, str | None]:
-    """The tokens of the first ten columns and where cpu_info starts; or the offset and reason of a wrong count."""
+    """Return the tokens of the first ten columns and where cpu_info starts, or the offset and reason of a wrong count.
+    """
     tokens = []
     start = None
     for token in _TOKEN.finditer(entry.text):
@@ -276,7 +279,7 @@ class _Reader:
         self.defects.append((self.source, place[0], place[1], reason))
 
     def encoding(self, text: str) -> None:
-        """Report each line's first byte that was no UTF-8 (`read` hands such bytes on as lone surrogates), or is 0."""
+        """Report the first byte of each line that is 0 or no UTF-8. `read` hands such bytes on as lone surrogates."""
         if not _NO_TEXT.search(text):
             return
         for number, line in enumerate(text.split("\n"), 1):
@@ -320,13 +323,13 @@ class _Reader:
 
 
 def parse(text: str, source: str = "boards file") -> list[Board]:
-    """The boards of a file's text, in its order.
+    """Return the boards of a file's text, in its order.
 
-    :param source: what the defects call the file.
-    :raises BoardsFileError: with every defect of the text.
+    :param source: the name of the file in defects.
+    :raises BoardsFileError: with all defects of the text.
     """
     text = text[1:] if text.startswith("\ufeff") else text
-    # Lines end as in any of the three ways; else a file of old Macs would be one line, and a comment if it begins so.
+    # All three kinds of line ends count. Otherwise a file with bare CRs would be one line, and perhaps one comment.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     reader = _Reader(source)
     reader.encoding(text)
@@ -338,7 +341,10 @@ def parse(text: str, source: str = "boards file") -> list[Board]:
 
 
 def read(path: str | os.PathLike[str]) -> list[Board]:
-    """The boards of the file at `path`; BoardsFileError where it cannot be read, or with every defect."""
+    """Return the boards of the file at `path`.
+
+    :raises BoardsFileError: it cannot be read; or with all its defects.
+    """
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -351,7 +357,7 @@ def read(path: str | os.PathLike[str]) -> list[Board]:
 
 
 def _broken(text: str) -> list[str]:
-    """JSON text in lines of at most WIDTH characters where its commas allow it."""
+    """Return JSON text in lines of at most WIDTH characters where its commas allow it."""
     lines = [""]
     for piece in _PIECE.findall(text):
         if lines[-1] and len(lines[-1]) + len(piece) > WIDTH:
@@ -361,9 +367,9 @@ def _broken(text: str) -> list[str]:
 
 
 def render(boards: Iterable[Board], one_line: bool = False) -> str:
-    """The text of a boards file, which `parse` reads back as the same boards.
+    """Return the text of a boards file, which `parse` reads as the same boards.
 
-    :param one_line: one line a board, as Nova's reader took it, instead of the sample's spelling with backslashes.
+    :param one_line: write each board in one line, as Nova's reader needs it, instead of several with backslashes.
     """
     text = [HEADER]
     for board in boards:
@@ -377,9 +383,9 @@ def render(boards: Iterable[Board], one_line: bool = False) -> str:
 
 
 def write(path: str, boards: Iterable[Board], one_line: bool = False) -> None:
-    """Replace the file at `path` in one step, keeping its mode and owner; a reader sees the old file or the new one.
+    """Replace the file at `path` in one step and keep its mode and owner. A reader sees the old file or the new one.
 
-    :raises BoardsFileError: the boards would make a file with defects; nothing was written.
+    :raises BoardsFileError: the boards would make a file with defects. Nothing was written.
     """
     text = render(boards, one_line)
     parse(text, str(path))

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of an instance whatever it runs on: its name, its key, how long it has been and how long it may stay."""
+"""What instances of all kinds have in common: their names, keys, ages and the time that is left to them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 from ..core.errors import BadInput
 from ..core.printable import brief
 
-#: An instance becomes a host name: the letters of one DNS label (RFC 1123), lower case.
+#: An instance's name becomes a host name: one DNS label (RFC 1123) in lower case.
 INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-#: The controller, and the groups that each inventory has.
+#: Names that Ansible uses itself: the controller, and the groups that each inventory has.
 WORDS_OF_ANSIBLE = ("localhost", "all", "ungrouped")
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
-#: What a rebuild says that has nothing to do.
+#: Message of a rebuild that has nothing to do.
 NOTHING_TO_REBUILD = (
     "nothing to rebuild: {name} has image {image} {hash:.12} and this key: give another image= or key=, or fresh=true, "
     "each of which costs what is in its root"
 )
-#: Longest wait for an instance that was told to reboot or to end (seconds). Its lock is held, and what it says is
-#: listened to, for as long; a board at 300 MHz takes a minute to end its services.
+#: Longest time in seconds to wait for an instance that was told to reboot or to end. Its lock is held and its console
+#: is read meanwhile; a board at 300 MHz takes a minute to end its services.
 MOST_SOFT_TIMEOUT = 600
 
 
 def valid_instance(name: Any) -> str:
-    """`name`, or BadInput where it is no instance name."""
+    """Return `name`; raise BadInput if it is no instance name."""
     if not isinstance(name, str) or not INSTANCE.fullmatch(name):
         raise BadInput(
             "is no instance name",
@@ -39,22 +39,22 @@ def valid_instance(name: Any) -> str:
 
 
 def must_be_free_word(name: str) -> None:
-    """BadInput for what Ansible calls by that name, in place of which an instance would be taken, or taken for it.
+    """Raise BadInput for a name that Ansible uses itself, because plays would confuse the two.
 
-    Names of hosts and groups of the inventory are for the play to refuse: nodes do not know it.
+    The play refuses names of hosts and groups of the inventory, which nodes do not know.
     """
     if name in WORDS_OF_ANSIBLE:
         raise BadInput("is a word of Ansible's, and no name for an instance", name, "name it otherwise")
 
 
 def must_be_soft_timeout(seconds: float) -> None:
-    """BadInput for a time that is none, or longer than a reboot may keep others waiting."""
+    """Raise BadInput for a number of seconds below 1, or longer than a reboot may keep others waiting."""
     if not 1 <= seconds <= MOST_SOFT_TIMEOUT:
         raise BadInput(f"is {seconds:g}", "soft_timeout", f"give 1 to {MOST_SOFT_TIMEOUT} seconds")
 
 
 def age(seconds: float) -> str:
-    """A time span as people say it: 41 s, 2 min, 1 h, 3 d."""
+    """Return a time span as people say it: 41 s, 2 min, 1 h, 3 d."""
     seconds = max(0, int(seconds))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -63,15 +63,18 @@ def age(seconds: float) -> str:
 
 
 def left(seconds: float) -> str:
-    """What is left of a lease: "3 h left", or "over since 2 min"."""
+    """Return what is left of a lease: "3 h left", or "over since 2 min".
+
+    :param seconds: until its end; negative after it.
+    """
     if seconds <= 0:
         return f"over since {age(-seconds)}"
-    # Three hours are three hours, not 2.99 and so two, right after they were given.
+    # Right after three hours were given, 2.99 hours are left, which is to be said as 3 and not as 2.
     return f"{age(seconds if seconds < 60 else seconds + 59)} left"
 
 
 def key_body(text: str) -> list[tuple[str, str]] | list[str]:
-    """The keys in a text as (type, base64) pairs; comments and options do not make another key."""
+    """Return the keys in a text as (type, base64) pairs. Comments and options do not make another key."""
     keys = []
     for line in text.splitlines():
         words = line.split()
@@ -83,6 +86,6 @@ def key_body(text: str) -> list[tuple[str, str]] | list[str]:
 
 
 def gibibytes(size: float) -> str:
-    """Bytes for people."""
+    """Return a number of bytes for people."""
     gigabytes = size / (1 << 30)
     return f"{gigabytes:.1f} GiB" if gigabytes < 10 else f"{gigabytes:.0f} GiB"

@@ -1,27 +1,27 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The states of an instance on a compute host, as its claim records them, and the ways between them. Who brings it
-from one to another is compute_host/lifecycle.py's business.
+"""The states of an instance on a compute host, as its claim records them, and the transitions between them.
+compute_host/lifecycle.py brings instances from one to another.
 """
 
 from __future__ import annotations
 
-#: Of an instance of which nothing is there yet.
+#: Nothing of the instance exists yet.
 CLAIMED = "claimed"
 #: Its container or guest is being made for the first time, so nobody can have anything in it.
 BUILDING = "building"
-#: Likewise, but it had one before, and keeps its claim whatever happens.
+#: Its container or guest is being made anew. It keeps its claim whatever happens.
 REBUILDING = "rebuilding"
 STARTING = "starting"
 RUNNING = "running"
 STOPPING = "shutting down"
 STOPPED = "stopped"
-#: A person has to look; the claim and its devices stay its owner's.
+#: A person has to look. The claim and its devices stay with their owner.
 ERROR = "error"
 
-#: state → states it may go to. Staying in a state is always allowed. What never ran ends where it fails, and
-#: in no error; what runs is never built for the first time again.
+#: State → states that may follow. An instance may always stay in its state. One that never ran has no state ERROR: it
+#: ends where it fails. One that ran is never BUILDING again.
 TRANSITIONS = {
     CLAIMED: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED},
     BUILDING: {REBUILDING, RUNNING, STOPPING, STOPPED},
@@ -33,12 +33,12 @@ TRANSITIONS = {
     ERROR: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED},
 }
 
-#: What is made anew where it is not there: nobody has it yet, or its tenant asked for that, or for its end.
+#: States in which a missing instance is made anew: nobody has had it yet, or its tenant asked for that or for its end.
 MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, STOPPING)
-#: What never ran: there is nothing in it that a failure could cost somebody.
+#: States of an instance that never ran: a failure can cost nobody anything.
 NEVER_RAN = (CLAIMED, BUILDING)
 
 
 def ways_from(state: str) -> set[str]:
-    """The states that a claim may go to from this one; any of them from one that no release of ours has written."""
+    """Return the states that may follow a claim's state; all of them if no release wrote that state."""
     return TRANSITIONS.get(state, set(TRANSITIONS))

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds of instances there are, and what each is called wherever one is named: one line here for a new one.
+"""The kinds of instances, and what each is called in all places. A new kind is one line here.
 
-Who does a kind's verbs is known to instances/kinds/registry.py.
+instances/kinds/registry.py knows which code does a kind's verbs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 class Kind:
     """What an instance runs in.
 
-    :param name: as requests name it: option `kind` of module instance.
-    :param several: of more than one, in what people read.
-    :param nodes: what the machines are called that have some, in answers of the scheduler.
-    :param row: what such a node is called in column KIND of the status table.
-    :param option: the option of module instance that it alone has; None where there is none.
-    :param hypervisor: the word for it in a flavor's `hypervisor`; None of a kind that flavors mean which name none.
-    :param section: its section of host.json, and its kind in a host's claims; None of one that is on no host.
-    :param disks: the setting in that section that says where its instances have their disks.
+    :param name: its name in requests (option `kind` of module instance).
+    :param several: its plural in texts for people.
+    :param nodes: what the scheduler's answers call the machines that have instances of this kind.
+    :param row: what column KIND of the status table says of such a machine.
+    :param option: the option of module instance that only this kind has, or None.
+    :param hypervisor: its word in a flavor's `hypervisor`; None for the kind that flavors without that word mean.
+    :param section: its section in host.json, and its kind in a host's claims; None for a kind that is on no host.
+    :param disks: the setting in that section with the folder of its instances' disks.
     """
 
     name: str
@@ -39,9 +39,9 @@ BOARD = Kind("board", "boards", "boards", "board", option="board")
 CONTAINER = Kind("container", "containers", "GPU hosts", "gpu", None, "LXC", "lxc", "lxcpath")
 GUEST = Kind("guest", "guests", "KVM hosts", "kvm", "devices", "KVM", "kvm", "guests_folder")
 
-#: All of them, by name.
+#: All kinds by name.
 KINDS = {kind.name: kind for kind in (BOARD, CONTAINER, GUEST)}
-#: Those of compute hosts, by their section.
+#: The kinds of compute hosts by their section.
 OF_HOSTS = {kind.section: kind for kind in KINDS.values() if kind.section}
-#: The same, by the word of a flavor.
+#: The kinds of compute hosts by their word in a flavor.
 BY_HYPERVISOR = {kind.hypervisor: kind for kind in OF_HOSTS.values() if kind.hypervisor}

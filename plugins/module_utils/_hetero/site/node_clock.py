@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node's clock held against the seconds that its kernel counted since the clock was believed last.
+"""A node's clock, compared with the seconds that its kernel counted since the clock was last believed.
 
-Leases end by the clock, and with them boards, guests and data; a clock jumps: a battery that is dead, a wrong time
-server, a slip of the hand. So nothing ends by a jump: what is over by the clock alone is held until the clock is set
-right, or an operator says that it is. What was believed last, by the reaper or when a lease was given, lies in a file
-beside the node's database. Where that is lost, the clock is held against the newest that the database says.
+Leases end by the clock, and with them boards, guests and data; but a clock jumps because of an empty battery, a wrong
+time server or a typing mistake. So nothing ends by a jump: a lease that is over only by the clock is held until the
+clock is set right, or an operator says that it is right. The reaper, and each new lease, write the time that they
+believed into a file beside the node's database. If that file is lost, the newest time in the database takes its place.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from ..core.kernel_clock import synchronised
 from ..files.whole_file import write_whole
 from .instance import age
 
-#: What a clock may be stepped by between two turns of the reaper and be believed (seconds): what time servers correct,
-#: and a reboot that leaves it to a clock without a battery for that long.
+#: Seconds by which a clock may be stepped between two turns of the reaper and still be believed: corrections by time
+#: servers, and a reboot that a clock without battery does not count.
 SLACK = 300.0
-#: How long a machine may have been off (seconds): a long weekend. Nobody but its clock counted that time, so it counts
-#: only once a time server has set the clock (core/kernel_clock.py).
+#: Seconds that a machine may have been off: a long weekend. Only the clock itself counted them, so they count only
+#: after a time server has set the clock (core/kernel_clock.py).
 OFF = 4 * 86400.0
-#: How often it is written down that the clock is believed (seconds): this and a reboot are to be less than SLACK.
+#: Seconds between two notes that the clock is believed. This and a reboot together are to be less than SLACK.
 KEEP = 60.0
-#: One line, another one after each boot (random(4)).
+#: A file of one line that differs after each boot (random(4)).
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-#: Of the first process of this machine or container.
+#: The first process of this machine or container.
 FIRST = "/proc/1/stat"
-#: In place of a boot: that time was read of the database, and nobody counted since.
+#: The boot of a mark whose time was read from the database, so that nobody counted since.
 UNCOUNTED = ""
 BY_WORD = "--clock-is-right"
 HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
 UNSET = ", and no time server has set it since the boot"
-#: An operator's word ends what is over by it.
+#: An operator's word also ends leases that are over by the clock.
 FIRST_EXTEND = ", once what is to stay has been extended"
-#: What is done about a lease that is over by a clock which jumped.
+#: What is done about a lease that is over only by a clock that jumped.
 HOLD = f"nothing ends by a jump: {HOW}{FIRST_EXTEND}"
-#: What is said of one that is extended meanwhile, which that word would end else.
+#: What is said of a lease that is extended meanwhile, which the operator's word would otherwise end.
 LATE = "; {fault}: it ends too late once that is set"
 
 
 class DatedStore(Protocol):
-    """The database of a node, as far as its clock asks for it: a ClaimsStore."""
+    """What a clock needs of a node's database (a ClaimsStore)."""
 
     @property
     def path(self) -> str: ...
@@ -59,9 +59,9 @@ class DatedStore(Protocol):
 
 @dataclass(frozen=True)
 class Mark:
-    """A clock that was believed: what it showed, in which boot, and the seconds that the kernel had counted in it.
+    """A clock that was believed: the time that it showed, the boot, and the kernel's seconds of that boot.
 
-    Where no such mark was kept, the time of the newest that the database says, in boot UNCOUNTED.
+    If no mark was kept, its time is the newest in the database and its boot UNCOUNTED.
     """
 
     time: float
@@ -71,15 +71,16 @@ class Mark:
 
 @dataclass(frozen=True)
 class Clock:
-    """What a node's clock shows, and what the kernel's count makes of the one that was believed last.
+    """What a node's clock shows, and what the kernel's count says of it.
 
-    :param path: where the mark lies.
-    :param now: what it shows (unix seconds).
-    :param counted: what it is at least by the kernel's count; None where nothing is known of any time before.
-    :param latest: the latest that is believed.
+    :param path: of the mark's file.
+    :param now: what the clock shows (unix seconds).
+    :param counted: the earliest time that it can be by the kernel's count; None if no earlier time is known.
+    :param latest: the latest time that is believed.
     :param here: the mark of this moment.
-    :param mark: the one that it is held against; None where there is none.
-    :param unset: time was not counted that the machine may have been off: no time server has set the clock since.
+    :param mark: the mark with which the clock is compared, or None.
+    :param unset: whether the machine may have been off for an uncounted time and no time server has set the clock
+        since.
     """
 
     path: str
@@ -92,22 +93,22 @@ class Clock:
 
     @property
     def ahead(self) -> bool:
-        """Whether it went forward by more than can be told from a wrong clock."""
+        """Whether the clock went forward more than a right clock can."""
         return self.now > self.latest
 
     @property
     def behind(self) -> bool:
-        """Whether it shows a time that was long over."""
+        """Whether the clock shows a time that had passed before."""
         return self.counted is not None and self.now < self.counted - SLACK
 
     @property
     def sure(self) -> float:
-        """The time that it is at least: what ends then is over."""
+        """The earliest time that it can be now. What ended by then is over."""
         return min(self.now, self.counted) if self.ahead else self.now
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it, in words; None for one that is believed."""
+        """What is wrong with the clock in words, or None if it is believed."""
         if not self.ahead and not self.behind:
             return None
         unset = UNSET if self.unset else ""
@@ -120,33 +121,33 @@ class Clock:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it was written down a short time ago that it is believed."""
+        """Whether it was noted a short time ago that the clock is believed."""
         mark, here = self.mark, self.here
         return bool(mark and mark.boot == here.boot and 0 <= here.counted - mark.counted < KEEP)
 
 
 def path_of(database: str) -> str:
-    """Where the mark of the node with this database lies."""
+    """Return the path of the mark of the node with this database."""
     return f"{os.path.splitext(os.path.abspath(database))[0]}.clock"
 
 
 def look(store: DatedStore, verb: str) -> Clock:
-    """The clock of a node.
+    """Return the clock of a node.
 
-    :param store: the node's.
-    :param verb: of `hetero`, with which an operator says that it is right.
-    :raises HeteroError: what was believed last cannot be read.
+    :param store: the node's database.
+    :param verb: the verb of `hetero` by which an operator says that the clock is right.
+    :raises HeteroError: the mark cannot be read.
     """
     path, here = path_of(store.path), _here()
     mark = _read(path, verb)
     if mark is None:
         newest = store.newest_time()
         if newest is None:
-            return Clock(path, here.time, None, here.time, here, None)  # nothing is there that could end
+            return Clock(path, here.time, None, here.time, here, None)  # nothing exists that could end
         mark = Mark(newest, UNCOUNTED, 0.0)
-    # a container that was started again has the boot of its machine, and counts anew
+    # a container that was started again has the boot of its machine, and a count of its own
     same = mark.boot == here.boot and mark.counted <= here.counted
-    # of another boot: it was on for as long as it counts now, at least
+    # of another boot: the machine was on at least as long as it counts now
     since = here.counted - mark.counted if same else here.counted if mark.boot != UNCOUNTED else 0.0
     unset = not (same or synchronised())
     counted = mark.time + since
@@ -154,9 +155,9 @@ def look(store: DatedStore, verb: str) -> Clock:
 
 
 def keep(clock: Clock, say: Callable[[str], object] = lambda _text: None) -> None:
-    """Write down that a clock is believed, if it is; else what it is held against, before wrong times come after it.
+    """Write down that a clock is believed. If it is not, write down the mark, before wrong times get into the database.
 
-    :param say: called with a text where that cannot be written: on a disk that is full leases end all the same.
+    :param say: is called with a text if that cannot be written. Leases also end when the disk is full.
     """
     first = clock.ahead and clock.mark.boot == UNCOUNTED and not os.path.lexists(clock.path)
     wanted = first or not (clock.fault or clock.is_kept)
@@ -168,16 +169,16 @@ def keep(clock: Clock, say: Callable[[str], object] = lambda _text: None) -> Non
 
 
 def set_right(database: str) -> None:
-    """An operator's word that the clock is right now."""
+    """Note an operator's word that the clock is right now."""
     _write(path_of(database), _here())
 
 
 def begin_lease(store: DatedStore, verb: str, dry: bool) -> None:
-    """The clock is believed for a lease that begins now, and held against this moment where nothing else is kept.
+    """Check the clock for a lease that begins now, and write this moment down if no mark is kept.
 
-    :param dry: nothing is written.
-    :raises Refused: the lease would be over as soon as the clock is set, or last too long.
-    :raises HeteroError: what was believed last cannot be read.
+    :param dry: write nothing.
+    :raises Refused: the lease would be over as soon as the clock is set, or would last too long.
+    :raises HeteroError: the mark cannot be read.
     """
     clock = _believed(store, verb, dry)
     if _runs_ahead(clock):
@@ -186,8 +187,12 @@ def begin_lease(store: DatedStore, verb: str, dry: bool) -> None:
 
 
 def extend_lease(store: DatedStore, verb: str, dry: bool) -> str:
-    """The same for one that is extended, which is not refused by a clock that is ahead: an operator who says that it is
-    right has extended before what is to stay. What is to be said of its end then; empty where there is nothing.
+    """Check the clock for a lease that is extended; otherwise as begin_lease.
+
+    A clock that is ahead does not refuse it, because an operator extends what is to stay before saying that the clock
+    is right.
+
+    :returns: what to say of the lease's end, or "".
     """
     clock = _believed(store, verb, dry)
     return LATE.format(fault=clock.fault) if _runs_ahead(clock) else ""
@@ -203,8 +208,10 @@ def _believed(store: DatedStore, verb: str, dry: bool) -> Clock:
 
 
 def _runs_ahead(clock: Clock) -> bool:
-    """Whether a clock is known to be ahead. One that a time server keeps is right, for a lease: the kernel forgets that
-    when it is set by hand, and nothing is lost by a lease that is too long.
+    """Return whether a clock is known to be ahead.
+
+    For a lease, one that a time server keeps is right: the kernel forgets the server when the clock is set by hand, and
+    a lease that is too long loses nothing.
     """
     return bool(clock.ahead and not synchronised())
 
@@ -216,9 +223,10 @@ def _here() -> Mark:
 
 
 def began() -> float:
-    """When this boot began, in seconds of the kernel's count: a container has boots of its own, and no such count.
+    """Return when this boot began, in seconds of the kernel's count. A container has boots of its own, but no such
+    count.
 
-    The start of process 1 is its 22nd field, in ticks (proc_pid_stat(5)).
+    The start of process 1 is field 22 of its stat file, in ticks (proc_pid_stat(5)).
     """
     with naming(FIRST), open(FIRST, encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()

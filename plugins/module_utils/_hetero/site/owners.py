@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who holds what of a request, when several owners were asked for it. Claims of one instance on two owners come from
-two plays that asked at once, or from one that was killed: the oldest stays.
+"""Which owner (node) holds which instances of a request, after several owners were asked.
 
-The owners' clocks decide, so they keep one time (NTP); of equal ones the first owner by name has it.
+Two owners have claims of one instance after two plays asked at once, or one was killed: the oldest claim stays. The
+owners' clocks decide, so they must be synchronised (NTP). Of equal times the first owner by name has it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..core.errors import BadInput, Refused
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
-#: Names that an answer tells one by one.
+#: Number of names that an answer lists.
 TOLD = 4
 OTHER_NAME = "choose another name"
 
-#: A claim as modules tell it; and what board_info and host_info answer, with the owner of it as `item`.
+#: A claim as modules return it; and a result of board_info or host_info, with its owner as `item`.
 Claim = Mapping[str, Any]
 Result = Mapping[str, Any]
 
 
 class MadeClaim(Protocol):
-    """A claim as a store has it."""
+    """A claim as a store holds it."""
 
     @property
     def instance(self) -> str: ...
@@ -39,14 +39,14 @@ class MadeClaim(Protocol):
 
 
 def names_of(request: str, count: int, numbers: Container[int] = ()) -> list[str]:
-    """The instances of a request: NAME, or of several NAME-1 … NAME-N, and of those the ones of `numbers`."""
+    """Return the instances of a request: NAME, or NAME-1 … NAME-N, and of these only those of `numbers`, if given."""
     if count == 1:
         return [request]
     return [f"{request}-{number}" for number in range(1, count + 1) if not numbers or number in numbers]
 
 
 def must_be_numbers(numbers: Iterable[int], count: int) -> None:
-    """BadInput for numbers that no instance of the request has."""
+    """Raise BadInput for numbers that no instance of the request has."""
     wrong = [number for number in numbers if not 1 <= number <= count or count == 1]
     if wrong:
         what = f"has {', '.join(map(str, wrong))}, and the instances are {'one' if count == 1 else f'1 to {count}'}"
@@ -54,16 +54,17 @@ def must_be_numbers(numbers: Iterable[int], count: int) -> None:
 
 
 def is_of(claim: Claim, request: str, numbers: Collection[int] = ()) -> bool:
-    """Whether a claim is of a request, or is the instance itself; of several only those of `numbers`."""
+    """Return whether a claim belongs to a request, or is the instance of that name; only those of `numbers`, if given.
+    """
     if request == claim["instance"]:
         return True
     return request == claim["request"] and (not numbers or number_of(claim["instance"], request) in numbers)
 
 
 def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
-    """Refused where a claim is none of those that were looked up: its name was claimed anew since.
+    """Raise Refused if a claim is none of those that were looked up before, so that its name was claimed anew since.
 
-    :param created: when these were made; none asks for nothing.
+    :param created: the times of those claims (unix seconds); without any nothing is checked.
     """
     if created and claim.created not in created:
         what = f"was given back meanwhile, and claimed anew by {claim.owner}"
@@ -71,13 +72,14 @@ def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
 
 
 def number_of(instance: str, request: str) -> int | None:
-    """N of an instance NAME-N of a request NAME; None of another."""
+    """Return N of the instance NAME-N of request NAME, or None for another instance."""
     tail = instance[len(request) + 1 :] if instance.startswith(f"{request}-") else ""
     return int(tail) if tail.isdigit() else None
 
 
 def refuse_taken(claims: Iterable[Claim], request: str, instances: Iterable[str], owner: str) -> None:
-    """Refused where a name that is asked for is another owner's, of an instance or of a request: verbs take either."""
+    """Raise Refused if another owner has a name that is asked for, as an instance or as a request: verbs take either.
+    """
     for claim in claims:
         name = shared_name(claim, {request, *instances})
         if name and claim["owner"] != owner:
@@ -85,9 +87,9 @@ def refuse_taken(claims: Iterable[Claim], request: str, instances: Iterable[str]
 
 
 def mixed(claims: Collection[Claim], request: str, instances: list[str]) -> tuple[str, str, str] | None:
-    """(name, what, remedy) where a name is to be one instance and several at once; None where it is not.
+    """Return (name, what, remedy) if a name would be one instance and several at once, else None.
 
-    Verbs take a name for either, so that who ends the one by it would end the others, too.
+    Verbs take a name for either, so ending the one by its name would end the others too.
 
     :param claims: all of one owner, as dicts.
     """
@@ -111,7 +113,7 @@ def mixed(claims: Collection[Claim], request: str, instances: list[str]) -> tupl
 
 
 def refuse_mixed(claims: Collection[Claim], request: str, instances: list[str]) -> None:
-    """Refused where `mixed` says that a name would be one instance and several."""
+    """Raise Refused if `mixed` finds a name that would be one instance and several."""
     found = mixed(claims, request, instances)
     if found:
         name, what, remedy = found
@@ -119,14 +121,16 @@ def refuse_mixed(claims: Collection[Claim], request: str, instances: list[str]) 
 
 
 def shared_name(claim: Claim, names: Container[str]) -> str | None:
-    """The name of a claim's instance or request that is among `names`; None where none of them is."""
+    """Return the name of a claim's instance or request that is among `names`, or None."""
     return next((claim[key] for key in ("instance", "request") if claim[key] in names), None)
 
 
 def taken(results: Iterable[Result], request: str, count: int, owner: str) -> list[dict[str, str]]:
-    """Whose the names of a request are, where they are another's and were before any claim of `owner` for them.
+    """Return which names of a request belong to others, and did so before `owner` had any claim of them.
 
-    :returns: dicts: name, owner, item (the node that has it).
+    :param results: as of `holders`.
+    :param owner: who asks.
+    :returns: dicts of name, owner, item (the node that has it).
     """
     names = {request, *names_of(request, count)}
     found = []
@@ -141,7 +145,7 @@ def taken(results: Iterable[Result], request: str, count: int, owner: str) -> li
 
 
 def as_text(others: list[dict[str, str]]) -> str:
-    """What `taken` found, for who asked."""
+    """Return what `taken` found, in words."""
     told = ", ".join(f"{one['name']}: belongs to {one['owner']} ({one['item']})" for one in others[:TOLD])
     more = f" and {len(others) - TOLD} more" if len(others) > TOLD else ""
     return f"{told}{more}: {OTHER_NAME}"
@@ -154,14 +158,16 @@ def holders(
     owner: str | None = None,
     keep: Container[str] | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(parts, surplus): which owner holds which instances of a request, what was made ready first, then the oldest.
+    """Return (parts, surplus): which node holds which instances of a request.
 
-    :param results: of board_info and host_info, each with its owner as `item`.
-    :param count: only NAME, or NAME-1 … NAME-N, whatever they were asked for as; None: the instance of that name and
-        all of a request of that name.
-    :param owner: who asks. What is theirs and was not made ready is surplus where an older claim has its name, or
-        where `keep` is given and does not name it.
-    :returns: lists of dicts: item, kind, claims, boards (their ids), numbers (none where it is NAME itself).
+    Instances that were made ready come first, then the oldest.
+
+    :param results: of board_info and host_info, each with its node as `item`.
+    :param count: look for NAME or NAME-1 … NAME-N, whatever request they belong to; None: for the instance of that name
+        and all of the request of that name.
+    :param owner: who asks. Their claims that were not made ready are surplus if an older claim has the name, or if
+        `keep` is given and does not have it.
+    :returns: lists of dicts of item, kind, claims, boards (their ids), numbers (none for NAME itself).
     """
     names = None if count is None else set(names_of(request, count))
     found = []
@@ -182,10 +188,10 @@ def holders(
 
 
 def twice(results: Iterable[Result], request: str, owner: str | None = None) -> list[str]:
-    """Instances that several nodes have made, as texts: a verb cannot know which one is meant.
+    """Return as texts the instances that several nodes have made: a verb cannot know which one is meant.
 
-    :param results: as of `holders`. A node that the inventory has by two names has each instance once.
-    :param owner: only what is this owner's; None for all.
+    :param results: as of `holders`. A node that the inventory has under two names counts once.
+    :param owner: only this owner's instances; None for all.
     """
     found: dict[str, dict[tuple[float, str, str], str]] = {}
     for result in results:
@@ -203,11 +209,11 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
 
 
 def unclaimed(results: Collection[Result], names: Container[str] | None = None) -> list[str]:
-    """What is there of instances that no node has a claim of, as texts; NODE may have been given an older database.
+    """Return as texts what exists of instances of which no node has a claim. An older database may have been restored.
 
-    :param results: as of `holders`; each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
-        instance that it has a claim of itself counts: its claim is the older one.
-    :param names: only of these instances; None for all.
+    :param results: as of `holders`. Each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
+        instance that it has a claim of itself counts too, because that claim is the older one.
+    :param names: only these instances; None for all.
     """
     has = {(claim["instance"], str(result["item"])) for result in results for claim in result["claims"]}
     told = []
@@ -219,7 +225,10 @@ def unclaimed(results: Collection[Result], names: Container[str] | None = None) 
 
 
 def notes(results: Iterable[Result]) -> list[str]:
-    """What lies there that is no instance's, and is to be looked at, as texts; `results` as of `unclaimed`."""
+    """Return as texts what lies on nodes, belongs to no instance and should be looked at.
+
+    :param results: as of `unclaimed`.
+    """
     return [f"{one['name']} on {item}: {one['text']}" for item, one in _unclaimed(results, harmless=True)]
 
 

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The proxy node's configuration file and the PDUs' credentials beside it, as role tftp_proxy writes them.
+"""The proxy node's configuration file, and beside it the PDUs' credentials, as role tftp_proxy writes them.
 
-JSON because the system's Python has no YAML. Which boards there are is the boards file's business.
+They are JSON because the system's Python has no YAML. The boards file says which boards there are.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from ..core.typed_keys import (
     whole,
 )
 
-#: The options that are secrets; a user name is none.
+#: Options that are secrets. The user name is none.
 SECRETS = ("password", "community", "privacy_password")
 
-#: Where role tftp_proxy writes it.
+#: Where role tftp_proxy writes the configuration.
 CONFIG = "/etc/hetero/proxy.json"
 SET_UP = f"run {play('proxy')}"
 
 _SECONDS = Key(number(0, 86400))
-#: How driver fake plays a board's boot (drivers/boot/fake.py).
+#: How driver `fake` plays a board's boot (drivers/boot/fake.py).
 _PLAYED = Record(
     {
         **dict.fromkeys(("tftp", "nfs", "running"), _SECONDS),
@@ -67,7 +67,7 @@ def _disks(value: Any) -> Any:
     return value if right or value == [] else None
 
 
-#: One of `pdus`. Which words a driver knows it says itself, with the PDU's name.
+#: One entry of `pdus`. The driver itself knows which words it takes.
 PDU = Record(
     {
         "driver": Key(TEXT),
@@ -88,7 +88,7 @@ PDU = Record(
         "path": Key(PATH),
     }
 )
-#: One of `boards`: what the boards file does not tell.
+#: One entry of `boards`: what the boards file does not say.
 WIRE = Record(
     {
         "pdu": Key(TEXT),
@@ -106,7 +106,7 @@ WIRE = Record(
         "fake": Key(_PLAYED),
     }
 )
-#: proxy.json.
+#: The contents of proxy.json.
 FILE = Record(
     {
         "server": Key(ADDRESS, ""),
@@ -129,26 +129,26 @@ FILE = Record(
         "wipe": Key(Record({"method": Key(TEXT), "verify": Key(TEXT), "samples": Key(whole())}), {}),
     }
 )
-#: What proxy.json may leave out.
+#: The value of each setting that proxy.json leaves out.
 DEFAULTS = FILE.defaults()
-#: credentials.json: PDU → option → secret, which no mistake shows; filter credential_mistakes looks first.
+#: credentials.json: PDU → option → secret, which no mistake shows. Filter credential_mistakes looks first.
 _CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)
 CREDENTIALS = TableOf(_CREDENTIAL, secret=True)
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong."""
+    """Return the configuration with its defaults; raise BadInput if it is missing or wrong."""
     return read_file(path, FILE, SET_UP)
 
 
 def tenants_paths(config: Mapping[str, Any]) -> list[str]:
-    """Paths that tenants write, or in which files of ours hold what boards said: no image is taken from there."""
+    """Return paths that tenants write to, or whose files hold what boards said. No image is imported from there."""
     consoles = [wire["console"] for wire in config["boards"].values() if wire.get("console")]
     return [config["state_folder"], config["run_folder"], config["tftp_root"], *consoles]
 
 
 def files_of(path: str) -> dict[str, str]:
-    """A module's `config`, `boards_file` and `state_db`, for a command that knows only the configuration."""
+    """Return the parameters `config`, `boards_file` and `state_db` for a command that only knows the configuration."""
     config = read_config(path)
     return dict(
         config=path,
@@ -158,11 +158,14 @@ def files_of(path: str) -> dict[str, str]:
 
 
 def pdu(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """(settings, secrets) of a PDU; without a credentials file there are none. BadInput names the PDUs there are."""
+    """Return (settings, secrets) of a PDU; without a credentials file it has no secrets.
+
+    BadInput names the known PDUs.
+    """
     if name not in config["pdus"]:
         known = ", ".join(sorted(config["pdus"])) or "none"
         raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
-    # A driver that cannot ask the PDU which outlets it has (fence, command) reads those that feed boards.
+    # A driver that cannot ask the PDU which outlets it has (fence, command) takes those that feed boards.
     wired = [wire["outlet"] for wire in config["boards"].values() if wire.get("pdu") == name and "outlet" in wire]
     settings = dict({"outlets": wired} if wired else {}, **config["pdus"][name])
     if settings.get("transport") == "ssh":
@@ -173,7 +176,7 @@ def pdu(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str,
 
 
 def _secrets(path: str, name: str) -> dict[str, str]:
-    """The secrets of one PDU. What is wrong with another's keeps nobody from this one."""
+    """Return the secrets of one PDU. Mistakes in those of another do not matter."""
     if not os.path.exists(path):
         return {}
     mistakes: list[HeteroError] = []
