@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The interface of an NFS server to the rest: exports by id, each for one client. One server is one file behind it."""
+"""The interface of an NFS server: exports by id, each for one client. Each server is one file that implements it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from ..core.command import command
 from ..core.errors import HeteroError
 from ..files.whole_file import remove_left
 
-#: Ports of which a board may have so many connections at a time only, all of them together (filter.nft.j2): the port
-#: mapper's, NFS' own and mountd's.
+#: Ports to which a board may have only so many connections at a time, all ports together (filter.nft.j2): of the port
+#: mapper, NFS and mountd.
 PORTS = (111, 2049, 20048)
-#: The connections of these ports with an address; nobody goes on by them.
+#: Ends all connections of these ports with an address.
 LET_GO = ["ss", "--kill", "--no-header", "--tcp", "--numeric"]
 LET_GO += [f"( {' or '.join(f'sport = :{port}' for port in PORTS)} )", "and", "dst"]
 
 
 def let_go(address: str) -> None:
-    """End a client's connections to the NFS server; where that fails they end in minutes, when nothing is heard."""
+    """End a client's connections to the NFS server.
+
+    If that fails, they end in minutes, when nothing is heard of the client.
+    """
     with suppress(HeteroError):
         command([*LET_GO, address], "ss")
 
 
 @dataclass(frozen=True)
 class Export:
-    """A folder given to clients: `pseudo` is the name they mount, `clients` their addresses."""
+    """A folder given to clients. `pseudo` is the name that they mount, `clients` are their addresses."""
 
     id: int
     path: str
@@ -40,20 +43,20 @@ class Export:
 
 
 class Exporter(ABC):
-    """An NFS server. What it says it exports is read from the server itself, never from a file.
+    """An NFS server. Its exports are read from the server itself and never from a file.
 
-    :param restore_folder: holds what brings the exports back when the server starts again, one file each.
+    :param restore_folder: holds one file for each export, from which it comes back when the server starts again.
     """
 
     name = ""
-    #: Whether boards can keep access control lists on it.
+    #: Whether boards can use access control lists on it.
     acls = True
 
     def __init__(self, restore_folder: str) -> None:
         self.restore_folder = restore_folder
 
     def mounted_as(self, board_id: int, path: str) -> str:
-        """The name by which a board mounts its root, which lies at `path`; it goes into the boot entry."""
+        """Return the name by which a board mounts its root at `path`. It goes into the boot entry."""
         return f"/tftpboot/fs_{board_id}"
 
     @abstractmethod
@@ -62,30 +65,30 @@ class Exporter(ABC):
 
     @abstractmethod
     def remove(self, export_id: int) -> None:
-        """Stop that export now, which lets go of its files; one that is not there is no error."""
+        """End the export now and let go of its files. A missing one is no error."""
 
     @abstractmethod
     def get(self, export_id: int) -> Export | None:
-        """The Export of that id as the server has it, or None."""
+        """Return the export of that id as the server has it, or None."""
 
     @abstractmethod
     def show(self) -> dict[int, Export]:
-        """{id: Export} of all that the server has."""
+        """Return {id: Export} of all exports that the server has."""
 
     @abstractmethod
     def begin_with(self, exports: Collection[Export], run_folder: str) -> None:
-        """Have the server, which is about to start, export just these from its first answer on."""
+        """Have the server, which is about to start, give exactly these exports from its first answer on."""
 
     @abstractmethod
     def restore_file(self, pseudo: str) -> str:
-        """The file that brings an export of that name back; it is removed last."""
+        """Return the path of the file from which the export of that name comes back. It is removed last."""
 
     @abstractmethod
     def text_of(self, export: Export) -> str:
-        """What stands in that file for this export; BadInput for a path that the server cannot be given."""
+        """Return the text of that file for this export; raise BadInput for a path that the server cannot take."""
 
     def restorable(self, export: Export) -> bool:
-        """Whether what brings this very export back is in place."""
+        """Return whether this export's file is there as it should be."""
         try:
             with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
                 return file.read() == self.text_of(export)
@@ -93,7 +96,7 @@ class Exporter(ABC):
             return False
 
     def forget(self, pseudo: str) -> None:
-        """Remove what brings an export back; nothing there is no error."""
+        """Remove an export's file. A missing one is no error."""
         path = self.restore_file(pseudo)
         if os.path.isdir(os.path.dirname(path)):
             remove_left(path)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which NFS servers there are to export by, and what a board's own export looks like."""
+"""The registry of NFS servers, and the export of a board."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPORTERS: dict[str, type[Exporter]] = {exporter.name: exporter for exporter in 
 
 
 def exporter(name: str, restore_folder: str) -> Exporter:
-    """The exporter that proxy.json names."""
+    """Return the exporter of this name in proxy.json; raise BadInput for an unknown one."""
     if name not in EXPORTERS:
         known = ", ".join(sorted(EXPORTERS))
         raise BadInput(f"no such NFS server (known: {known})", name, "correct exports in the proxy's configuration")
@@ -28,5 +28,5 @@ def exporter(name: str, restore_folder: str) -> Exporter:
 
 
 def board_export(server: Exporter, board: Board, path: str) -> Export:
-    """The one export of a board: its root, for its address alone. Id 0 is the server's own, so ids begin at 1."""
+    """Return the one export of a board: its root, for its address only. Id 0 is the server's own, so ids begin at 1."""
     return Export(board.id + 1, path, server.mounted_as(board.id, path), (board.ip,))

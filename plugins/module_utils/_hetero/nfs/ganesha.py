@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exports by nfs-ganesha, through its DBus interface org.ganesha.nfsd.exportmgr (seen with 4.3, Debian 12).
+"""Exports by nfs-ganesha through its DBus interface org.ganesha.nfsd.exportmgr (checked with 4.3, Debian 12).
 
-Its own configuration is the set-up role's; it includes the file START, which is written anew before each start. Nothing
-here reloads the server: SIGHUP drops every export that is not in that file.
+The set-up role writes ganesha's own configuration, which includes the file START; that is written anew before each
+start. Nothing reloads the server: at SIGHUP it drops all exports that are not in that file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..core.plays import play
 from ..files.whole_file import write_whole
 from .exporter import Export, Exporter
 
-#: busctl waits that long for an answer; they take 3 to 17 ms.
+#: Seconds that busctl waits for an answer (they take 3 to 17 ms).
 ANSWER_TIME = 10
 CALL = [
     "busctl",
@@ -31,17 +31,17 @@ CALL = [
     "/org/ganesha/nfsd/ExportMgr",
     "org.ganesha.nfsd.exportmgr",
 ]
-#: In the run folder: what the server exports when it starts.
+#: File in the run folder with the exports that the server starts with.
 START = "exports.conf"
 SILENT = "nfs-ganesha does not answer on DBus"
 SET_UP = f"look at: systemctl status dbus nfs-ganesha; or run {play('proxy')}"
-#: What busctl says when nobody, or nobody in time, answers.
+#: Words of busctl if nobody answers, or nobody in time.
 NO_ANSWER = ("was not provided by any", "Failed to connect to bus", "timed out", "Could not activate remote peer")
-#: What ganesha says of an id that it does not have.
+#: ganesha's words for an unknown id.
 NO_SUCH_ID = "Export id not found"
 
-# Attr_Expiration_Time: what the proxy changes in a root must be seen at once. Access_Type None: for all but the client.
-# Protocols: NFSv4 would keep a descriptor of the server's for each open that a client says it has.
+# Attr_Expiration_Time: boards must see at once what the proxy changes in a root. Access_Type None: for all but the
+# client. Protocols: with NFSv4 the server would keep a descriptor for each file that a client says it has open.
 TEXT = """EXPORT {{
   Export_Id = {id};
   Path = "{path}";
@@ -58,10 +58,10 @@ TEXT = """EXPORT {{
 
 
 class Ganesha(Exporter):
-    """nfs-ganesha on this machine's system bus."""
+    """nfs-ganesha on the system bus of this machine."""
 
     name = "ganesha"
-    # It answers the lists of NFSv3 (NFSACL) with an I/O error, on which cp -p, cp -a and install fail.
+    # It answers NFSv3's access control lists (NFSACL) with an I/O error, which makes cp -p, cp -a and install fail.
     acls = False
 
     def add(self, export: Export) -> None:
@@ -93,7 +93,7 @@ class Ganesha(Exporter):
 
     def begin_with(self, exports: Collection[Export], run_folder: str) -> None:
         for export in exports:
-            if not self.restorable(export):  # an older release's, which nobody is to hear of again
+            if not self.restorable(export):  # an older release wrote another file
                 self._keep(export)
         os.makedirs(run_folder, mode=0o700, exist_ok=True)
         write_whole(os.path.join(run_folder, START), "".join(self.text_of(export) for export in exports))
@@ -114,13 +114,13 @@ class Ganesha(Exporter):
 
 
 def _address(text: str) -> str:
-    """A client as ganesha shows it: a single address is a network of 32 bits there."""
+    """Return a client's address. ganesha shows a single address as a network of 32 bits."""
     address, slash, bits = text.partition("/")
     return address if bits in ("", "128" if ":" in address else "32") else text
 
 
 def _call(method: str, *arguments: str) -> list[Any]:
-    """Call a method of ganesha's export manager and return what it answered."""
+    """Call a method of ganesha's export manager and return its answer."""
     try:
         answer = command([*CALL, method, *arguments], "nfs-ganesha", timeout=ANSWER_TIME + 5.0)
     except TimedOut as error:

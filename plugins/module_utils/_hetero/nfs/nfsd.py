@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exports by the kernel's NFS server, through exportfs(8) of nfs-utils.
 
-A board's export is a file of its own in /etc/exports.d, so that `exportfs -r`, anybody's, keeps it; its fsid is the
-export's id, so that file handles hold on any kernel and after any restart. Boards mount the path itself: the server has
-no other names.
+Each board's export is a file of its own in /etc/exports.d, so that it survives anybody's `exportfs -r`. Its fsid is the
+export's id, so that file handles stay valid on any kernel and after any restart. Boards mount the path itself, because
+the server has no other names.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..files.whole_file import write_whole
 from .exporter import Export, Exporter
 
 FILES = "/etc/exports.d"
-#: How many threads the server runs, 0 or no such file where it does not run (nfsd(7)).
+#: The number of threads that the server runs (nfsd(7)). It does not run if that is 0 or there is no such file.
 THREADS = "/proc/fs/nfsd/threads"
-#: sync: a write is on the disk when a board is told so. no_subtree_check: a renamed file stays the same file.
+#: sync: a write is on the disk when the board hears of it. no_subtree_check: a renamed file stays the same file.
 OPTIONS = "rw,sync,no_root_squash,no_subtree_check,sec=sys,fsid={id}"
 PREFIX, SUFFIX = "hetero-", ".exports"
 #: A line of `exportfs -s`: path, client(options).

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board's own folder under the TFTP root: its kernel, its initrd and its boot entry, and nothing else.
+"""A board's folder under the TFTP root, with its kernel, its initrd and its boot entry.
 
-A file appears whole or not at all, since a board may ask at any time. What stands in a boot entry is for the boot
-drivers.
+A file appears completely or not at all, because a board may ask at any time. The boot drivers know what is in a boot
+entry.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ..files.removal import remove_tree
 from ..files.tree import CHUNK
 from ..files.whole_file import write_whole
 
-#: As whom in.tftpd reads (in.tftpd(8), --user), and the mode of a board's folder, which its group may enter.
+#: The user of in.tftpd (in.tftpd(8), --user), and the mode of a board's folder, which that user's group may enter.
 SERVER, FOLDER_MODE = "nobody", 0o750
-#: A boot entry is a few lines.
+#: Bytes of a boot entry that are read; it has a few lines.
 ENTRY_LIMIT = 1 << 16
 
 
 class BoardFiles:
-    """The files one board is served: <tftp root>/<ip>/.
+    """The files that one board is served: <tftp root>/<ip>/.
 
-    :param ip: the board's address; the TFTP server's map file leads each client to the folder of its own address.
+    :param ip: the board's address. The TFTP server's map file leads each client to the folder of its own address.
     """
 
     def __init__(self, tftp_root: str, ip: str) -> None:
@@ -43,17 +43,17 @@ class BoardFiles:
         return os.path.lexists(self.folder)
 
     def names(self) -> list[str]:
-        """All files in the folder and below it, by their names from there, sorted; a link is a file."""
+        """Return the paths of all files from the folder on, sorted. A link counts as a file."""
         with naming(self.folder):
             return sorted(_below(self.folder)) if os.path.isdir(self.folder) else []
 
     def size(self, name: str) -> int | None:
-        """Size of a file in bytes, None where there is none."""
+        """Return the size of a file in bytes, or None if there is none."""
         path = self.path(name)
         return os.lstat(path).st_size if os.path.lexists(path) else None
 
     def same(self, name: str, source: str) -> bool:
-        """Whether a file is there with just the content of `source`."""
+        """Return whether the file exists with the same content as `source`."""
         path = self.path(name)
         if os.path.islink(path) or not os.path.isfile(path):
             return False
@@ -63,7 +63,7 @@ class BoardFiles:
             return os.path.getsize(path) == os.path.getsize(source) and _equal(path, source)
 
     def place(self, name: str, source: str) -> None:
-        """Put a file there: a hard link where the file systems are one, else a copy."""
+        """Put a file there: as a hard link if it is on the same file system, else as a copy."""
         path, new = self.path(name), self.path(f".{name}.new")
         with naming(path):
             _make_folder(self.folder)
@@ -88,12 +88,12 @@ class BoardFiles:
             _unlink(self.path(name))
 
     def remove(self) -> None:
-        """Remove the folder with all in it."""
+        """Remove the folder with all that is in it."""
         remove_tree(self.folder)
 
 
 def _below(folder: str) -> Iterator[str]:
-    """Names of all files below a folder, as they are called from there."""
+    """Yield the paths of all files below a folder, from the folder on."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -103,7 +103,7 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def read_entry(path: str) -> str | None:
-    """The text of a boot entry, None where there is none."""
+    """Return the text of a boot entry, or None if there is none."""
     with naming(path):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
@@ -113,20 +113,20 @@ def read_entry(path: str) -> str | None:
 
 
 def write_entry(path: str, text: str, mode: int = 0o644) -> None:
-    """Put a boot entry there, whole, readable for the TFTP server."""
+    """Write a boot entry in one step."""
     with naming(path):
         _make_folder(os.path.dirname(path))
         write_whole(path, text, mode)
 
 
 def remove_entry(path: str) -> None:
-    """Remove a boot entry that may not be there."""
+    """Remove a boot entry. A missing one is no error."""
     with naming(path):
         _unlink(path)
 
 
 def _make_folder(folder: str) -> None:
-    """The server's own user must get in, whatever the umask here is."""
+    """Make a folder that the server's user may enter, whatever this process's umask is."""
     if not os.path.isdir(folder):
         if not os.path.exists(os.path.dirname(folder)):
             _make_folder(os.path.dirname(folder))
@@ -135,7 +135,7 @@ def _make_folder(folder: str) -> None:
 
 
 def _close(folder: str) -> None:
-    """Let the server in, and no other account of this machine: what a board is served may hold a key."""
+    """Let only the server and root in: what a board is served may hold a key."""
     if os.geteuid() == 0 and stat.S_IMODE(os.stat(folder).st_mode) != FOLDER_MODE:
         os.chown(folder, 0, pwd.getpwnam(SERVER).pw_gid)
         os.chmod(folder, FOLDER_MODE)
