@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unpacking a tar that nobody vouches for: hostile names, links, device nodes, sizes and damage end in one clear error.
+"""Unpack a tar of unknown origin: hostile names, links, device nodes, sizes and damage all end in one clear error.
 
-Knows the tar format's traps; files/tree.py sees to it that nothing outside the folder is touched. What the files mean
-is for store.py.
+This file knows the traps of the tar format. files/tree.py prevents writing outside the folder, and store.py knows what
+the files mean.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import IO, Any, Callable, Iterator, Protocol, cast
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
 
-#: A tar is made of blocks of 512 bytes and ends with blocks of zeros (POSIX.1-2001, pax, "ustar Interchange Format").
+#: Bytes of a tar's block. A tar ends with blocks of zeros (POSIX.1-2001, pax, "ustar Interchange Format").
 BLOCK = 512
-#: First bytes of a compressed archive, and what opens it.
+#: First bytes of a compressed archive, and the function that opens it.
 COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\x00", lzma.open), (b"BZh", bz2.open))
-#: What tarfile and the decompressors raise for damaged input; TarError alone is not all, least of all on old Pythons.
+#: Errors of tarfile and the decompressors for damaged input. TarError alone does not cover it, least on old Pythons.
 DAMAGE = (
     tarfile.TarError,
     zlib.error,
@@ -42,20 +42,20 @@ DAMAGE = (
     KeyError,
 )
 KINDS = {tarfile.FIFOTYPE: stat.S_IFIFO, tarfile.CHRTYPE: stat.S_IFCHR, tarfile.BLKTYPE: stat.S_IFBLK}
-#: `progress` is called about once in that many bytes.
+#: Bytes between two calls of `progress`.
 STRIDE = 64 << 20
 
 
 def unpack(path: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
-    """Unpack an archive (plain, gz, xz, bz2) into an empty folder; after an error the caller removes what is there.
+    """Unpack an archive (plain, gz, xz, bz2) into an empty folder. After an error the caller removes what is there.
 
     :param path: path or descriptor.
     :param limit: bytes that the content may have.
-    :param progress: called with the number of bytes written so far.
-    :raises BadInput: names the archive and the member at fault.
+    :param progress: is called with the number of bytes written so far.
+    :raises BadInput: the archive is damaged or not allowed; the error names it and the member at fault.
     """
     try:
-        # Headers and padding take less than the content, of which a file counts with 4 KiB at least.
+        # Headers and padding take less than the content, of which a file counts as at least 4 KiB.
         with _opened(path, 2 * limit + STRIDE) as blocks, Tree(folder, limit) as tree:
             _unpack(blocks, tree, progress)
             tree.finish()
@@ -76,7 +76,7 @@ def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None)
             member = tar.next()
         if member is None:
             break
-        # Back to an earlier header: negative sizes make Python's tarfile go round for ever (CVE-2025-8194).
+        # A step back to an earlier header: negative sizes make Python's tarfile loop for ever (CVE-2025-8194).
         if member.offset <= offset or member.size < 0:
             raise _damaged(previous, "sizes that make no sense")
         previous, offset = member.name, member.offset
@@ -85,7 +85,7 @@ def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None)
         if progress and tree.written - told >= STRIDE:
             told = tree.written
             progress(told)
-    # tarfile takes a damaged header for the end; the real end is zeros, then the compression's own checksum.
+    # tarfile takes a damaged header for the end. A real end has zeros, and then the compression's checksum.
     if len(blocks.last) != BLOCK or blocks.last.count(0) != BLOCK:
         raise _damaged(previous, "no end mark follows")
     with _reading(previous):
@@ -114,7 +114,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
 
 
 def _target(member: tarfile.TarInfo) -> list[str]:
-    """Where a hard link points, as parts."""
+    """Return the target of a hard link as parts."""
     try:
         target = parts_of(member.linkname)
     except BadInput as error:
@@ -138,7 +138,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
 
 
 class _Readable(Protocol):
-    """What is open to be read, whatever unpacks it."""
+    """An open file, compressed or not."""
 
     def read(self, size: int, /) -> bytes: ...
     def seek(self, offset: int, /) -> int: ...
@@ -146,7 +146,7 @@ class _Readable(Protocol):
 
 
 class _Blocks:
-    """The uncompressed archive, for tarfile. Keeps what was read last, and bounds what is read at once and in all."""
+    """The uncompressed archive for tarfile. It keeps the bytes read last, and limits each read and their total."""
 
     def __init__(self, file: _Readable, limit: int) -> None:
         self._file = file
@@ -154,7 +154,7 @@ class _Blocks:
         self.last = b""
 
     def read(self, size: int) -> bytes:
-        # tarfile reads an extended header whole into memory, whatever size it claims.
+        # tarfile reads an extended header into memory, whatever size it claims.
         if not 0 <= size <= CHUNK:
             raise tarfile.ReadError(f"a header of {size} bytes")
         if self._file.tell() > self._limit:
@@ -187,7 +187,7 @@ def _opened(path: str | int, limit: int) -> Iterator[_Blocks]:
 
 @contextmanager
 def _reading(member: str | None) -> Iterator[None]:
-    """Errors of reading the archive, apart from errors of writing what is in it."""
+    """Raise errors of reading the archive as damage; errors of writing its content pass."""
     try:
         yield
     except DAMAGE as error:
@@ -200,6 +200,6 @@ def _damaged(member: str | None, why: object) -> BadInput:
 
 
 def _shown(name: str) -> str:
-    """A name for people: what cannot be printed is escaped, and it is cut at 200 letters."""
+    """Return a name for people: unprintable characters are escaped, and it is cut at 200 letters."""
     text = name.encode("utf-8", "backslashreplace").decode()
     return (text if text.isprintable() else repr(text)[1:-1])[:200]

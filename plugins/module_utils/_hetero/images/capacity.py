@@ -1,8 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a proxy can serve a request with a root: has it the image, is there room. By values only, so that the proxy
-and whoever asked it judge alike; before a claim it is a hint, and room.py looks again when the root is made.
+"""Whether a proxy can serve a request with a root: whether it has the image and the room.
+
+This works on values only, so that the proxy and those who ask it decide alike. Before a claim the answer is a hint;
+room.py checks again when the root is made.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ SETTING = "tftp_proxy_roots_overcommit"
 
 
 def root_size(flavor: dict, board_gb: int | None, root_gb: int) -> int:
-    """Bytes of a root: local_gb of its flavor, else of its board, else the proxy's usual."""
+    """Return the bytes of a root: local_gb of its flavor, else of its board, else the proxy's default (all in GiB)."""
     return int(flavor.get("local_gb") or board_gb or root_gb) * GIB
 
 
 class Promises:
-    """What roots are promised, and may be.
+    """How many bytes are promised to roots, and how many may be.
 
-    :param promised: bytes of all roots that there are.
-    :param there: bytes that there are for roots, what they take among them.
-    :param overcommit: how many times that may be promised.
+    :param promised: bytes of all existing roots.
+    :param there: bytes for roots, with those that they take already.
+    :param overcommit: how many times these bytes may be promised.
     """
 
     def __init__(self, promised: float, there: float, overcommit: float) -> None:
@@ -40,22 +42,22 @@ class Promises:
 
     @property
     def full(self) -> bool:
-        """Whether no further root can be given, however small: sizes are whole GiB."""
+        """Whether no further root fits, however small. Sizes are whole GiB."""
         return self.left < GIB
 
     def fits(self, size: float) -> bool:
         return self.promised + size <= self.limit
 
     def never(self, size: float) -> bool:
-        """Whether there is no room for a root of that size though it were the only one."""
+        """Return whether a root of that size would not fit even if it were the only one."""
         return size > self.limit
 
     def take(self, size: float) -> None:
-        """Promise it."""
+        """Promise that many bytes."""
         self.promised += size
 
     def why(self, size: float) -> str:
-        """Why a root of that size does not fit."""
+        """Return in words why a root of that size does not fit."""
         if self.never(size):
             found = f"all roots together have {shown(self.limit)}"
         elif self.full:
@@ -65,7 +67,7 @@ class Promises:
         return f"no room for a root of {shown(size)}: {found} ({SETTING} is {self.overcommit:g})"
 
     def remedy(self, size: float) -> str:
-        """What helps against that."""
+        """Return what helps against that."""
         more = f"add space, or raise {SETTING}, then run {play('proxy')}"
         if self.never(size):
             most = int(self.limit // GIB)
@@ -76,7 +78,10 @@ class Promises:
 
 
 def without_room(promises: Promises, sizes: dict[str, int]) -> dict[str, str]:
-    """{who: why there is no room} of those who want a root, in their order; who gets one takes of the promises."""
+    """Return {name: why there is no room} of those who want a root, in order. Each that gets one uses up promises.
+
+    :param sizes: {name: bytes of its root}.
+    """
     found = {}
     for who, size in sizes.items():
         if size and not promises.fits(size):
@@ -87,9 +92,9 @@ def without_room(promises: Promises, sizes: dict[str, int]) -> dict[str, str]:
 
 
 def no_image(name: str, images: dict, board_arch: str | None) -> str | None:
-    """Why a board cannot run the image of that name; None where it can.
+    """Return in words why a board cannot run the image of that name, or None if it can.
 
-    :param images: {name: its `arch` and `ram`} of the board's proxy.
+    :param images: {name: dict of `arch` and `ram`} of the board's proxy.
     """
     image = images.get(name)
     if image is None:

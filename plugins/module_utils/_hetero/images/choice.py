@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The images of a proxy's store: which one a claim has, and which a board may have."""
+"""The images of a proxy's store: which image a claim has, and which images a board may run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from ..site.boards_file import Board
     from .proxy_node import ImageClaim, ProxyNode
 
-#: Stands for the architecture of an image that no board can run.
+#: Stands for the architecture of a damaged image, which no board may run.
 DAMAGED = "no board (it is damaged: {})"
 REBUILD = f"rebuild the instance to change its image ({play('rebuild_instance', instance='{name}', image='{image}')})"
 
 
 def image_store(proxy: ProxyNode) -> ImageStore:
-    """The proxy's image store."""
+    """Return the proxy's image store."""
     return ImageStore(proxy.folder("images"), closed=tenants_paths(proxy.config))
 
 
 def images_of(proxy: ProxyNode) -> dict[str, dict[str, Any]]:
-    """{name of an image in the proxy's store: its `arch` and `ram`}; a damaged one is for no board."""
+    """Return {name: dict of `arch` and `ram`} of the images in the proxy's store. No board may run a damaged one."""
     store, found = image_store(proxy), {}
     stored = store.hashes()
     for name, hash in store.names().items():
@@ -40,24 +40,28 @@ def images_of(proxy: ProxyNode) -> dict[str, dict[str, Any]]:
 
 
 def image_of(proxy: ProxyNode, claim: ImageClaim) -> Image:
-    """The image of a claim: the one its root was made from, even when the name stands for a newer one now."""
+    """Return the image of a claim: the one that its root was made from, even if the name now stands for a newer one."""
     return image_store(proxy).get(claim.image_hash or claim.image)
 
 
 def wrong_arch(board: Board, image: Image) -> str | None:
-    """Why an image cannot run on a board; None where it can."""
+    """Return in words why an image cannot run on a board, or None if it can."""
     return no_image(image.name, {image.name: dict(arch=image.arch, ram=False)}, board.arch)
 
 
 def check_arch(board: Board, image: Image) -> None:
-    """BadInput for an image of another architecture; asked before anything is touched."""
+    """Raise BadInput for an image of another architecture. Callers ask before they change anything."""
     wrong = wrong_arch(board, image)
     if wrong:
         raise BadInput(wrong, board.name, "choose an image of the board's architecture")
 
 
 def check_image(claim: ImageClaim, image: Image, board_name: str) -> None:
-    """Refused for another image than the one that the claim's root was made from; BadInput for a RAM image."""
+    """Check that a claim may have this image.
+
+    :raises Refused: the claim's root was made from another image.
+    :raises BadInput: it is a RAM image.
+    """
     if image.ram:
         raise BadInput(f"image {image.name} is a RAM image, not for instances", board_name, "choose another image")
     if claim.image_hash and claim.image_hash != image.hash:

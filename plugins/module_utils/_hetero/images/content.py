@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an image consists of: checked when it is taken in, and looked at again in the store, where it may be damaged.
+"""What an image consists of. It is checked at the import, and again in the store, where it may be damaged.
 
-Where images lie, and under which names, is for store.py.
+store.py knows where images lie and which names they have.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ from .image_root import FILE, FOLDER, is_whole
 
 CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
 RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
-#: In an image's folder: {file at its top: bytes}, as it was taken in. Older images have none.
+#: File in an image's folder: {file at its top: bytes} at the import. Images of older releases have none.
 SIZES = "sizes.json"
 
 
 def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> None:
-    """Check what an image must have, and write an overriding arch into it."""
+    """Check that an image is complete, and write an overriding arch into it.
+
+    :param source: the image's name in errors.
+    :param kernels: whether it must have a kernel.
+    :raises BadInput: something is missing or wrong.
+    """
     about = _read(folder, source)
     if arch is not None:
         about["arch"] = arch
@@ -44,10 +49,10 @@ def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> 
         if not os.path.isfile(path):
             raise BadInput(f"{name}: no such file in it", source, content)
         if os.stat(path).st_nlink > 1:
-            # Also a file of the root: its mode is the root's own.
+            # Copied, because it may also be a file of the root, where its mode must stay.
             shutil.copyfile(path, f"{path}~")
             os.replace(f"{path}~", path)
-        # in.tftpd serves only what everybody may read.
+        # in.tftpd serves only files that everybody may read.
         os.chmod(path, 0o444)
     root = os.path.join(folder, "root")
     if ram and os.path.lexists(root):
@@ -57,9 +62,10 @@ def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> 
 
 
 def about_of(folder: str, source: str) -> dict[str, Any]:
-    """What image.json says; BadInput where that is nothing of an image.
+    """Return what image.json says.
 
-    :param source: what the error names.
+    :param source: the image's name in errors.
+    :raises BadInput: it is missing or wrong.
     """
     about = _read(folder, source)
     _check_about(about, source)
@@ -67,7 +73,7 @@ def about_of(folder: str, source: str) -> dict[str, Any]:
 
 
 def note_sizes(folder: str) -> None:
-    """Have it known how much an image's files are, so that one that lost something later is seen."""
+    """Note the sizes of an image's files, so that a later loss is noticed."""
     sizes = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
     sizes.pop(SIZES, None)
     remove_tree(os.path.join(folder, SIZES))
@@ -75,7 +81,7 @@ def note_sizes(folder: str) -> None:
 
 
 def damage(folder: str, kernels: bool) -> str | None:
-    """Why an image in the store is not whole any more, as far as a glance shows it; None where it is."""
+    """Return in words why an image in the store is damaged, or None; only sizes and image.json are looked at."""
     try:
         about = about_of(folder, folder)
         for name, size in _sizes(folder).items():
@@ -115,7 +121,7 @@ def _is_file(path: str) -> bool:
 def _check_about(about: dict[str, Any], source: str) -> None:
     if not isinstance(about.get("arch"), str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", about["arch"]):
         raise BadInput("image.json: arch must be a word", source, 'write {"arch": "tilepro64"}, or give arch')
-    # It becomes part of a boot entry: a line break would begin a command of its own there.
+    # It becomes part of a boot entry, where a line break would begin another command.
     cmdline = about.get("cmdline", "")
     if not isinstance(cmdline, str) or not re.fullmatch(r"[ -~]*", cmdline):
         raise BadInput("image.json: cmdline must be one line of ASCII", source, 'write {"cmdline": "quiet"}')

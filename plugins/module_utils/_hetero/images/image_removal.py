@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which images a store has, who uses each, and taking one out that nobody uses.
+"""The images of a store and their users, and the removal of an image that nobody uses.
 
-An image is used by a claim that names it or whose root was made of it, by what is mounted of it, and by whatever the
-node's configuration names it for. Who claims what is for the caller.
+Users of an image are claims that name it or whose root was made from it, mounts of its files, and purposes in the
+node's configuration. The caller knows the claims.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .store import LEFT, OWN, ImageStore
 if TYPE_CHECKING:
     from .proxy_node import ImageClaim
 
-#: Seconds to add up the size of an image's files.
+#: Seconds to add up the sizes of an image's files.
 SIZE_TIME = 60.0
 
 
 def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, str]) -> list[dict[str, Any]]:
-    """Every image by its name, and those that no name stands for any more, last.
+    """Return a row for each name of an image, and then for each image without a name.
 
-    :param claims: of this node, with `instance`, `image` and `image_hash`.
-    :param needed: {name: for what the node needs it}.
+    :param claims: the node's claims (`instance`, `image`, `image_hash`).
+    :param needed: {name: what the node needs it for}.
     """
     names, claims = store.names(), list(claims)
     stored = store.hashes()
@@ -47,14 +47,14 @@ def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, st
 
 
 def foreign(store: ImageStore) -> dict[str, str]:
-    """{path: what it is} of what is in a store and is no image and no name of one; all goes on without it."""
+    """Return {path: what it is} of entries of a store that are neither images nor names. They are left alone."""
     stored, names, found = store.hashes(), store.names(), {}
     for entry in _entries(store.folder):
         if entry not in stored and entry not in OWN and not LEFT.fullmatch(entry):
             found[os.path.join(store.folder, entry)] = "is no image"
     folder = os.path.join(store.folder, "names")
     for name in _entries(folder):
-        # one that begins with a dot is being written just now
+        # a name that begins with a dot is being written
         if name not in names and not name.startswith("."):
             found[os.path.join(folder, name)] = "is no name of an image, or cannot be read"
         elif name in names and names[name] not in stored:
@@ -74,9 +74,9 @@ def users(
     needed: dict[str, str],
     last: bool = True,
 ) -> list[str]:
-    """Who uses an image, for people.
+    """Return who uses an image, in words.
 
-    :param last: whether the content is meant as well as the name, as no other name stands for it.
+    :param last: whether this is the image's only name, so that users of its content count too.
     """
     found = [needed[name]] if name in needed else []
     for claim in claims:
@@ -93,11 +93,11 @@ def remove(
     change: Change,
     deadline: Deadline,
 ) -> dict[str, Any] | None:
-    """Take a name out of the store, and the image with it where no other name stands for that.
+    """Remove a name from the store, and its image if that has no other name.
 
-    :param name: a name, or the hash of an image that has none.
-    :param claims: asked when nobody imports any more, for which this may have waited long.
-    :returns: what it was as `listed` shows it, or None where there is no such image.
+    :param name: a name, or the hash of an image without one.
+    :param claims: is called when no import runs any more, which may be long after this call.
+    :returns: the image's row as `listed` has it, or None if there is no such image.
     :raises Refused: somebody uses it.
     """
     with store.kept_still(change.check, deadline):
@@ -120,7 +120,7 @@ def remove(
 
 
 def _row(store: ImageStore, name: str | None, hash: str, by: list[str]) -> dict[str, Any]:
-    """A row of `listed`, also of an image that is damaged, or half removed: its arch says so."""
+    """Return a row of `listed`. The arch of an image that is damaged or half removed says so."""
     wrong, ram, size = store.damage(hash), False, "0"
     if wrong is None:
         image = store.get(hash)

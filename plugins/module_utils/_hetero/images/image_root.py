@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a proxy's image, on a read-only file system of their own that is mounted on first use.
+"""The files of a proxy's image: a read-only file system of their own, which is mounted on first use.
 
-Images of the store's older form have them in a folder. That folder stays as it is below roots that were made over it:
-an overlay belongs to its lower layer (index=on), and with another of the same files its files are stale.
+Images of older releases have their files in a folder. It stays as it is below roots that were made over it: an overlay
+belongs to its lower layer (index=on), and over another copy of the same files its file handles are stale.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..files.file_system import SUPERBLOCK, mount_file, pack
 if TYPE_CHECKING:
     from .proxy_node import StoredImage
 
-#: In the image's folder: the file system, where it is mounted, and the folder of the older form.
+#: Names in the image's folder: the file system, its mount point, and the folder of older releases.
 FILE, POINT, FOLDER = "root.ext4", "mounted", "root"
 #: fs/ext4/ext4.h: bytes of the superblock, and its fields s_blocks_count_lo and _hi, s_log_block_size, s_magic.
 SUPERBLOCK_SIZE, BLOCKS, BLOCKS_HIGH, LOG_BLOCK, MAGIC_AT, MAGIC = 1024, 0x4, 0x150, 0x18, 0x38, 0xEF53
 
 
 def root_of(image: StoredImage) -> str:
-    """The folder with an image's files, mounted where it is not yet; made of the older form's where there is none."""
+    """Return the folder with an image's files. They are mounted if needed, and packed first if they lie in a folder."""
     point = os.path.join(image.folder, POINT)
     if image.root != point or os.path.ismount(point):
         return cast(str, image.root)  # it is no RAM image
     folder = os.open(image.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # What its holder runs has limits of its own.
+        # The holder of the lock runs only commands with time limits.
         fcntl.flock(folder, fcntl.LOCK_EX)
         file = os.path.join(image.folder, FILE)
         if not is_whole(file):
@@ -50,7 +50,7 @@ def root_of(image: StoredImage) -> str:
 
 
 def is_whole(path: str) -> bool:
-    """Whether there is a file as long as the file system in it is said to be there; what is in it is not looked at."""
+    """Return whether the file is as long as the file system in its superblock. Its contents are not looked at."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the image store and the room for roots see of those who use them: of a proxy node, of a claim, of an image.
+"""What the image store and the room for roots need to know of a proxy node, of a claim and of an image.
 
-The node itself is boards/records/proxy.py, claims are of boards/ and of compute_host/, the image is store.py's.
+boards/records/proxy.py has the node, boards/ and compute_host/ have claims, and store.py has the image.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 
 class ProxyNode(Protocol):
-    """A proxy node, as far as its images and the room for its roots go."""
+    """What is used of a proxy node for its images and the room for its roots."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """What proxy.json says, with its defaults."""
+        """The contents of proxy.json with defaults."""
 
     def folder(self, *parts: str) -> str:
-        """A path below the state folder."""
+        """Return a path below the state folder."""
 
 
 class ImageClaim(Protocol):
-    """A claim, as far as its image goes."""
+    """What is used of a claim for its image."""
 
     @property
     def instance(self) -> str: ...
@@ -34,7 +34,7 @@ class ImageClaim(Protocol):
 
 
 class StoredImage(Protocol):
-    """An image in the store, as far as it is mounted."""
+    """What is used of an image in the store to mount it."""
 
     @property
     def name(self) -> str: ...

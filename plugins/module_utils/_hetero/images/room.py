@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much the roots of a proxy may take: the size of each, what all are promised, and what there is for them.
+"""How much disk space the roots of a proxy may take: the size of each, what all are promised, and what there is.
 
-A root's file is sparse, so that its size is a promise. Where more is promised than there is (over-commit, which is the
-operator's to choose) a full disk stops every root, and the proxy's records with them.
+A root's file is sparse, so its size is a promise. If more is promised than there is (over-commit, an operator's
+choice), a full disk stops all roots and the proxy's database.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from ..site.boards_file import Board
     from .proxy_node import ProxyNode
 
-#: Bytes of the state folder's file system that are for the database, and for an image that is being imported.
+#: Bytes of the state folder's file system that are kept for the database and for an import.
 SPARE = 1 * GIB
-#: In the state folder: the file system that the roots of the older layout share.
+#: In the state folder: the file system that roots of older releases share.
 SHARED = f"{OLDER}.ext4"
 
 
 def size_of(proxy: ProxyNode, board: Board, flavor: dict[str, Any]) -> int:
-    """Bytes of a root: local_gb of its flavor, else of its board, else the proxy's root_gb."""
+    """Return the bytes of a root: local_gb of its flavor, else of its board, else the proxy's root_gb."""
     return root_size(flavor, board.local_gb, proxy.config["root_gb"])
 
 
 class Room:
-    """Room for the roots of one proxy.
+    """The room for the roots of one proxy.
 
-    :param state: the state folder.
-    :param overcommit: how many times what there is may be promised.
+    :param state: path of the state folder.
+    :param overcommit: how many times the existing space may be promised.
     """
 
     def __init__(self, state: str, overcommit: float = 1.0) -> None:
@@ -49,7 +49,7 @@ class Room:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What is promised, what there is for roots, and what they take of it (bytes)."""
+        """Bytes that are promised, that there are for roots, and that roots take; and the overcommit."""
         promised, taken = self._roots()
         free = os.statvfs(existing(self.state))
         there = max(0, free.f_bavail * free.f_frsize + taken - SPARE)
@@ -57,7 +57,7 @@ class Room:
 
     @property
     def promises(self) -> Promises:
-        """What may be promised still."""
+        """What may still be promised."""
         fields = self.fields
         return Promises(fields["promised"], fields["there"], self.overcommit)
 
@@ -68,9 +68,9 @@ class Room:
         return max(0, promised - taken)
 
     def check(self, size: int, instead: str | None = None) -> None:
-        """Refused where a root of that size would promise too much.
+        """Raise Refused if a root of that size would promise too much.
 
-        :param instead: the file of a root that goes.
+        :param instead: path of the file of a root that will be removed.
         """
         promises = self.promises
         promises.take(-os.path.getsize(instead) if instead and os.path.exists(instead) else 0)
@@ -79,7 +79,10 @@ class Room:
             raise Refused(promises.why(size), thing, promises.remedy(size))
 
     def take(self, path: str, size: int) -> None:
-        """Make a sparse file of that size, where there is room for it; of those that ask at once each counts."""
+        """Make a sparse file of that size if there is room for it.
+
+        Callers at the same time are counted one after another.
+        """
         with self._locked():
             self.check(size)
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
@@ -92,7 +95,7 @@ class Room:
                     raise BadInput(what, path, "take a flavor with less local_gb") from error
 
     def _roots(self) -> tuple[int, int]:
-        """(bytes that the files of roots may take, bytes that they take)."""
+        """Return (bytes that the files of roots may take, bytes that they take)."""
         folder, promised, taken = os.path.join(self.state, ROOTS), 0, 0
         paths = [os.path.join(folder, name, ROOT_FILE) for name in os.listdir(folder)] if os.path.isdir(folder) else []
         for path in [*paths, os.path.join(self.state, SHARED)]:
@@ -115,5 +118,5 @@ class Room:
 
 
 def room_of(proxy: ProxyNode) -> Room:
-    """The room on a proxy."""
+    """Return the room of a proxy."""
     return Room(proxy.config["state_folder"], proxy.config["roots_overcommit"])

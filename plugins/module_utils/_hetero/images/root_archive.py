@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Archives of images, for boards that unpack their root to a disk: made once for each image, kept by its hash.
+"""Archives of images for boards that unpack their root to a disk. Each is made once and kept under the image's hash.
 
-With each goes what the board's copy is checked by: the archive's sum, how much it holds, and the sums of some of its
-files. What is an instance's own (host name, keys) is no part of it: roots/disk_root.py.
+Beside each archive lies what the board's copy is checked by: its sum, its size, and the sums of some of its files.
+roots/disk_root.py adds what belongs to one instance (host name, keys).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..core.deadline import Deadline
     from .store import Image
 
-#: What an instance has of its own, and what is nobody's to have from an image.
+#: Files that an instance has of its own, and files that nobody should get from an image.
 LEFT_OUT = (
     "./etc/hostname",
     "./etc/machine-id",
@@ -35,7 +35,7 @@ LEFT_OUT = (
     "./etc/ssh/ssh_host_*_key.pub",
     "./root/.ssh/authorized_keys",
 )
-#: As many files are compared on the board; comparing all would take it as long as unpacking.
+#: Files that are compared on the board; comparing all would take as long as unpacking.
 SAMPLE = 64
 #: Seconds to read an archive once more (a gigabyte takes about 10).
 COUNT_TIME = 600.0
@@ -43,7 +43,7 @@ COUNT_TIME = 600.0
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive: its path, sum and size; bytes of the files in it; names in it; {name: sum} of some of its files."""
+    """An archive: its path, sum and size; the bytes and names of its files; {name: sum} of some of them."""
 
     path: str
     sha256: str
@@ -54,7 +54,7 @@ class Archive:
 
 
 def archive_of(folder: str, image: Image, deadline: Deadline) -> Archive:
-    """The archive of an image's root below `folder`, made where it is missing."""
+    """Return the archive of an image's root below `folder`; make it if it is missing."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, f"{image.hash}.tar.gz")
     with open(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb") as lock:
@@ -64,7 +64,7 @@ def archive_of(folder: str, image: Image, deadline: Deadline) -> Archive:
 
 
 def there(folder: str, image: Image) -> Archive | None:
-    """The archive, None where it was not made yet."""
+    """Return the archive, or None if it was not made yet."""
     return _read(os.path.join(folder, f"{image.hash}.tar.gz"))
 
 
@@ -79,7 +79,7 @@ def _read(path: str) -> Archive | None:
 
 def _make(path: str, image: Image, deadline: Deadline) -> Archive:
     partial, root = f"{path}.partial", root_of(image)
-    # --format=gnu: what every tar on a board can read. Fast compression: it waits for the slowest link, not for this.
+    # --format=gnu: every tar on a board can read it. Fast compression: the board's link is slower than this.
     argv = ["tar", "--create", "--format=gnu", "--numeric-owner", "--sort=name", "--use-compress-program=gzip -n -4"]
     argv += [f"--exclude={name}" for name in LEFT_OUT] + ["--anchored", f"--file={partial}"]
     _pack([*argv, f"--directory={root}", "."], path, deadline)
@@ -102,7 +102,8 @@ def _make(path: str, image: Image, deadline: Deadline) -> Archive:
 
 
 def _pack(argv: list[str], path: str, deadline: Deadline) -> None:
-    """Have tar write it. Of what it says its last line tells only that it ends: a full disk is said before."""
+    """Have tar write the archive. tar's last line only says that it ends, so an earlier one about a full disk is shown.
+    """
     remedy = "check the space there"
     done = ended(argv, path, remedy, timeout=max(1.0, deadline.left))
     if done.returncode:
@@ -112,7 +113,7 @@ def _pack(argv: list[str], path: str, deadline: Deadline) -> None:
 
 
 def _plain(path: str) -> bool:
-    """A file with something in it, of a name that sha256sum prints as it is."""
+    """Return whether this is a plain file that is not empty, with a name that sha256sum prints unchanged."""
     if "\n" in path or "\\" in path or not os.path.lexists(path):
         return False
     status = os.lstat(path)

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where an image is imported from: a tar or folder on this node, opened once, or a tar that a web server has.
+"""Where an image is imported from: a tar or folder on this node, which is opened once, or a tar on a web server.
 
-Nothing that a tenant can write is a source. Which folders these are is for the caller; links and mounts that lead into
-them are seen here. What the content means is for store.py.
+Nothing that a tenant can write is a source. The caller knows which folders these are; links and mounts that lead into
+them are noticed here. store.py knows what the content means.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from ..files.tree import CHUNK, copy_folder, file_hash, folder_hash
 from ..site.image_names import checksum_of
 from .archive import unpack
 
-#: For urllib; a proxy server of the environment stays in use.
+#: Schemes of URLs for urllib, which uses the proxy server of the environment.
 SCHEMES = ("http", "https")
-#: Why nothing is imported from a folder: not all of them can be written by tenants, as the TFTP tree.
+#: Why nothing is imported from a folder. Tenants cannot write to all of them (the TFTP tree).
 KEPT = "where tenants' files are kept, or what their machines said"
 COPY = "copy it to a folder that only operators can write, such as /srv/images"
 
 
 def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | Remote:
-    """A source, to be closed (a context manager).
+    """Open a source as a context manager.
 
-    :param expected: the sha256 that it is to have; a URL needs one.
-    :param closed: folders and files that hold what is tenants', and from which nothing is imported.
+    :param expected: the sha256 that it must have; a URL needs one.
+    :param closed: folders and files with tenants' data, from which nothing is imported.
     """
     path = _path_of(source, bool(expected))
-    # of a URL without a checksum it was refused
+    # a URL without a checksum was refused above
     return Remote(source, str(expected)) if path is None else Local(path, closed)
 
 
 def mistakes(source: str, checksum: str | None) -> Iterator[BadInput]:
-    """What is wrong with a source and its checksum, as far as it is seen without opening the one or asking anybody."""
+    """Yield what is wrong with a source and its checksum, without opening the source."""
     try:
         checksum_of(checksum)
     except BadInput as error:
@@ -56,7 +56,7 @@ def mistakes(source: str, checksum: str | None) -> Iterator[BadInput]:
 
 
 def _path_of(source: str, has_checksum: bool) -> str | None:
-    """The path on this node that a source names; None for a web server's."""
+    """Return the path of a source on this node, or None for a URL."""
     if "://" not in source:
         return source
     if not has_checksum:
@@ -77,12 +77,12 @@ def _missing(path: str) -> BadInput:
 
 
 class Local:
-    """A tar or folder on this node. It is hashed, and then unpacked or copied, by the one descriptor."""
+    """A tar or folder on this node. One descriptor serves to hash it and to unpack or copy it."""
 
     def __init__(self, path: str, closed: Iterable[str] = ()) -> None:
         self.path = path
         try:
-            # else a named pipe would wait for a writer
+            # not blocking: a named pipe would wait for a writer
             self.file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise _missing(path) from error
@@ -106,7 +106,11 @@ class Local:
         os.close(self.file)
 
     def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
-        """Have its content in an empty folder."""
+        """Unpack or copy the source's content into an empty folder.
+
+        :param room: bytes that it may have.
+        :param say: is called with the progress in words.
+        """
         if self.is_folder:
             copy_folder(self.file, folder, room, lambda done: say(f"{done >> 20} MiB copied"))
             now = folder_hash(folder)
@@ -121,7 +125,7 @@ class Local:
 
 
 class Remote:
-    """A tar that a web server has; what its content must be is known before it is fetched."""
+    """A tar on a web server. The sum of its content is known before it is fetched."""
 
     def __init__(self, url: str, expected: str) -> None:
         self.url, self.content = url, expected
@@ -133,7 +137,7 @@ class Remote:
         pass
 
     def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
-        """Fetch it to a file beside the folder and have its content in the folder."""
+        """Fetch the tar to a file beside the folder, and unpack it into the folder."""
         download = f"{folder}.archive"
         try:
             _download(self.url, download, self.content, say, deadline)
@@ -145,10 +149,10 @@ class Remote:
 
 
 def _must_be_ours(path: str, place: Place, closed: Iterable[str]) -> None:
-    """Refused where what is at `place`, or something below it, may be a tenant's."""
+    """Raise Refused if what is at `place`, or below it, may be a tenant's."""
     inside = os.path.join(os.path.realpath(path), "")
     for folder in closed:
-        if os.path.realpath(folder).startswith(inside):  # also where it is a file system of its own
+        if os.path.realpath(folder).startswith(inside):  # also if it is a mounted file system
             raise Refused(f"holds {folder}, {KEPT}", path, COPY)
         for theirs in places_below(folder):
             if place.is_in(theirs):
@@ -166,8 +170,8 @@ def _unpack(archive: int, name: str, folder: str, room: int, say: Callable[[str]
 
 
 def _download(url: str, path: str, expected: str, say: Callable[[str], None], deadline: Deadline) -> None:
-    # Here, for every module that knows images would load them: a seventh of its start. They are Python's own, and so
-    # still there for a worker whose module's files are gone (core/background.py).
+    # Imported here, because all modules that know images would otherwise load them: a seventh of their start time. They
+    # belong to Python itself, so they are still there for a worker whose module's files are gone (core/background.py).
     import http.client
     import urllib.request
 

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The proxy's images: each imported once, checked, kept read-only under its hash, and found by name.
+"""The proxy's images: each is imported once, checked, kept read-only under its hash, and found by name.
 
-Knows what an image consists of and makes an import all or nothing. How a board's root is made from one is for
-roots/roots.py.
+This file knows what an image consists of and imports it completely or not at all. roots/roots.py makes a board's root
+from one.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from .sources import Local, Remote, opened
 if TYPE_CHECKING:
     from ..core.changes import Change
 
-#: Called with what is done just now, in words.
+#: Is called with what is being done, in words.
 Say = Callable[[str], None]
 
-#: Bytes of the store's file system that an import leaves free: the state database may lie on it too.
+#: Bytes of the store's file system that an import leaves free, because the database may lie on it too.
 KEEP_FREE = 256 << 20
-#: Unpacking and a slow download; a caller with a deadline of its own gives it.
+#: Seconds for a slow download and unpacking, for callers without a deadline.
 IMPORT_TIME = 1800.0
-#: What a killed import or removal leaves in the store, and nobody else.
+#: What only a killed import or removal leaves in the store.
 LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
-#: Entries of the store that are neither an image nor anybody else's.
+#: Entries of the store that are neither images nor foreign.
 OWN = ("names", ".lock", "lost+found")
 MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
-#: The number of an image that is being taken out, where one that is taken in has its process's.
+#: Stands in the scratch name of an image that is being removed, where that of an import has its process id.
 OUT = 0
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image in the store. `kernel` and `initrd` (None where there is none), `root` (None: a RAM image) are paths.
+    """An image in the store. `kernel`, `initrd` (None: it has none) and `root` (None: a RAM image) are paths.
 
-    :param folder: all of it.
-    :param root: its files, which on a proxy have to be mounted there first (image_root.root_of).
-    :param console_key: a RAM image that makes its ssh host key itself and says it on its console.
+    :param folder: the image's folder.
+    :param root: folder of its files, which on a proxy must be mounted first (image_root.root_of).
+    :param console_key: whether this RAM image makes its ssh host key itself and prints it on its console.
     """
 
     hash: str
@@ -72,16 +72,17 @@ class Image:
 
     @property
     def ram(self) -> bool:
-        """Whether all of it is in kernel and initrd: a system of the proxy's own, not for instances."""
+        """Whether all of it is in kernel and initrd. It is then a system of the proxy's own and not for instances."""
         return self.root is None
 
 
 class ImageStore:
-    """Images below a folder (root only, 0700): <sha256>/ and names/<name>.
+    """Images below a folder (for root only, 0700): <sha256>/ and names/<name>.
 
-    :param kernels: whether the images are for boards: each has a kernel, and its files on a file system of their own,
-        which boards may read all of. Those for containers and guests have them in a folder, which is copied.
-    :param closed: folders and files that hold what is tenants', and from which nothing is imported.
+    :param kernels: whether the images are for boards: then each has a kernel, and its files lie on a file system of
+        their own, all of which boards may read. Those for containers and guests have their files in a folder that is
+        copied.
+    :param closed: folders and files with tenants' data, from which nothing is imported.
     """
 
     def __init__(self, folder: str, kernels: bool = True, closed: Iterable[str] = ()) -> None:
@@ -90,7 +91,7 @@ class ImageStore:
         self.closed = tuple(closed)
 
     def names(self) -> dict[str, str]:
-        """{name: hash} of all images."""
+        """Return {name: hash} of all images."""
         folder = os.path.join(self.folder, "names")
         if not os.path.isdir(folder):
             return {}
@@ -98,7 +99,7 @@ class ImageStore:
         return {name: hash for name, hash in found.items() if hash}
 
     def get(self, name: str) -> Image:
-        """The image of that name, or of that hash; BadInput lists the names there are."""
+        """Return the image of that name or hash; raise BadInput, with the known names, if there is none."""
         hash = name if HASH.fullmatch(name) else NAME.fullmatch(name) and self._read_name(name)
         if not hash or not os.path.isdir(self._path(hash)):
             known = ", ".join(self.names()) or "none"
@@ -116,14 +117,14 @@ class ImageStore:
         deadline: Deadline | None = None,
         replace: bool = False,
     ) -> Image | None:
-        """Take an image into the store under a name; one whose hash is there already, and whole, is only named.
+        """Import an image under a name. One whose hash is in the store, and whole, only gets the name.
 
         :param source: tar, folder, or http, https or file URL; a URL needs `checksum` ("sha256:…").
-        :param replace: whether a name that stands for another image is to stand for this one from now on.
-        :param arch: overrides the archive's image.json; this makes another image of the same archive.
-        :param change: a Change; in its check mode nothing is fetched or written.
-        :param progress: called with a text, now and then.
-        :returns: the Image, or None where check mode cannot show what is not there yet.
+        :param replace: let a name that stands for another image stand for this one.
+        :param arch: overrides the archive's image.json, which makes another image of the same archive.
+        :param change: in its check mode nothing is fetched or written.
+        :param progress: is called with a text now and then.
+        :returns: the Image, or None if check mode cannot show what does not exist yet.
         """
         deadline = deadline or Deadline(IMPORT_TIME)
         say = progress or (lambda text: None)
@@ -144,7 +145,7 @@ class ImageStore:
                 return None if self.damage(hash) else self._image(hash, name)
             if changed:
                 with _writing(self.folder), self._locked(deadline, say):
-                    # somebody else may have imported one of that name meanwhile
+                    # another import may have used this name meanwhile
                     self._may_stand_for(name, hash, replace)
                     if self.damage(hash):
                         self._may_be_taken_in(hash, name)
@@ -153,7 +154,7 @@ class ImageStore:
         return self.get(name)
 
     def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
-        """The hash that a name stands for, or None; Refused where that is another and must stay."""
+        """Return the hash that a name stands for, or None; raise Refused if that is another image and must stay."""
         before, path = self._read_name(name), self._name_path(name)
         if before is None and os.path.lexists(path) and not os.path.isfile(path):
             raise Refused(f"its name is taken: {path} is there, and is no file", name, "see whose it is; move it away")
@@ -165,7 +166,7 @@ class ImageStore:
         return before
 
     def _may_be_taken_in(self, hash: str, name: str) -> None:
-        """Refused where something else has an image's place, or its files would be replaced below what runs of them."""
+        """Raise Refused if something else is in an image's place, or if files that are in use would be replaced."""
         there = self._path(hash)
         if os.path.lexists(there) and (os.path.islink(there) or not os.path.isdir(there)):
             raise Refused(
@@ -179,7 +180,7 @@ class ImageStore:
             raise Refused(what, f"image {name}", "terminate or rebuild what runs it, then import it again")
 
     def _root_stays(self, hash: str) -> bool:
-        """Whether what roots on this proxy lie over is whole: they fit to no other, were it of the same archive."""
+        """Return whether the files below roots are whole. Roots fit to no other copy, even of the same archive."""
         older, file = (os.path.join(self._path(hash), name) for name in (FOLDER, FILE))
         return self.kernels and (os.path.isdir(older) or is_whole(file))
 
@@ -208,12 +209,12 @@ class ImageStore:
                 raise
             raise why from error
         finally:
-            # what cannot be removed now is so by the next import, and what failed before is the error
+            # what cannot be removed now is removed by the next import, and the first failure is the one to show
             with suppress(HeteroError):
                 remove_tree(folder)
 
     def _put_in_place(self, folder: str, hash: str, deadline: Deadline) -> None:
-        """Have a whole image under its hash; of a damaged one that is there the root stays where it is whole."""
+        """Put a whole image under its hash. If a damaged one is there, its files stay if they are whole."""
         there = self._path(hash)
         if not os.path.lexists(there):
             os.rename(folder, there)
@@ -222,7 +223,7 @@ class ImageStore:
             os.rename(folder, there)
             remove_tree(out, deadline)
         else:
-            # killed in between, it is damaged still: image.json comes last
+            # image.json comes last: an image whose import was killed here still counts as damaged
             for name in sorted(set(os.listdir(folder)) - {FILE}, key="image.json".__eq__):
                 path = os.path.join(there, name)
                 if os.path.isdir(path):
@@ -231,7 +232,7 @@ class ImageStore:
             note_sizes(there)
 
     def _without_room(self, error: HeteroError | OSError, source: str, room: int) -> HeteroError | None:
-        """The error of an image for which there was no room, with the store and its room; None of another error."""
+        """Return the error of an image that did not fit, with the store and its room; None for another error."""
         if isinstance(error, BadInput) and "room" in error.facts:
             return BadInput(f"{error.what} in {self.folder}", error.thing, error.remedy, **error.facts)
         if os.strerror(errno.ENOSPC) in str(error):
@@ -245,12 +246,12 @@ class ImageStore:
         # What roots are promised stays theirs, unless more is promised than there is.
         promised = Room(os.path.dirname(self.folder)).open_promise if self.kernels else 0
         room = max(0, free - promised if promised <= free else free)
-        # The files lie there twice while they are packed.
+        # While the files are packed they lie there twice.
         return room // 2 if self.kernels else room
 
     @contextmanager
     def _locked(self, deadline: Deadline, say: Say) -> Iterator[None]:
-        """One import at a time. What lies there unfinished was left by a killed one: only the holder makes such."""
+        """Let one import run at a time. Unfinished files that lie there were left by a killed one and are removed."""
         os.makedirs(os.path.join(self.folder, "names"), mode=0o700, exist_ok=True)
         os.chmod(self.folder, 0o700)
         lock = os.open(self._path(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -268,7 +269,7 @@ class ImageStore:
 
     @contextmanager
     def kept_still(self, check: bool, deadline: Deadline) -> Iterator[None]:
-        """Nobody imports or removes an image in the block; a dry run only looks."""
+        """Keep imports and removals from running during the block. In check mode nothing is locked."""
         if check or not os.path.isdir(self.folder):
             yield
             return
@@ -276,8 +277,9 @@ class ImageStore:
             yield
 
     def forget(self, name: str, hash: str | None, deadline: Deadline) -> None:
-        """Remove a name, and the image of that hash where one is given. The caller has seen that nobody uses it."""
-        # In this order: killed anywhere, the image is there as a whole or gone, and a name that is left can be removed.
+        """Remove a name, and the image of that hash if one is given. The caller has checked that nobody uses it."""
+        # In this order, so that wherever this is killed the image is whole or gone, and a name that is left can be
+        # removed.
         out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
         if HASH.fullmatch(name) is None:
             os.unlink(self._name_path(name))
@@ -285,14 +287,14 @@ class ImageStore:
             remove_tree(out, deadline)
 
     def _set_aside(self, hash: str) -> str:
-        """Have an image be none any more; the folder that is left to be removed."""
+        """Rename an image so that it counts as none any more. Return the folder that is to be removed."""
         out = self._path(f"{hash}.tmp.{OUT}")
         self._unmount(self._path(hash))
         os.rename(self._path(hash), out)
         return out
 
     def _unmount(self, folder: str) -> None:
-        """Unmount what is mounted in a folder of the store, which is its own."""
+        """Unmount what is mounted in a folder of the store."""
         for point in sorted(mounts_below(folder), reverse=True):
             number = unmount(point)
             if number:
@@ -302,16 +304,16 @@ class ImageStore:
     # ---- what is there
 
     def hashes(self) -> list[str]:
-        """Hashes of all images, also of those that no name stands for any more."""
+        """Return the hashes of all images, also of those without a name."""
         entries = os.listdir(self.folder) if os.path.isdir(self.folder) else []
         return sorted(entry for entry in entries if HASH.fullmatch(entry) and os.path.isdir(self._path(entry)))
 
     def damage(self, hash: str) -> str | None:
-        """Why the image of a hash is not whole, also where there is none; None where it is."""
+        """Return in words why the image of a hash is not whole or not there, or None."""
         return damage(self._path(hash), self.kernels)
 
     def mounted(self, hash: str) -> list[str]:
-        """What is mounted elsewhere of what lies in an image, in words: roots."""
+        """Return in words what is mounted elsewhere from an image's files (roots)."""
         own, found = self._path(hash), []
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
             for line in table:
@@ -321,7 +323,7 @@ class ImageStore:
         return found
 
     def path_of(self, hash: str) -> str:
-        """The folder of an image."""
+        """Return the folder of an image."""
         return self._path(hash)
 
     def _name_path(self, name: str) -> str:
@@ -335,7 +337,7 @@ class ImageStore:
             with open(self._name_path(name), encoding="ascii", opener=_at_once) as file:
                 hash = file.read(65).strip()
         except (OSError, UnicodeDecodeError):
-            return None  # removing.foreign says it
+            return None  # image_removal.foreign reports it
         return hash if HASH.fullmatch(hash) else None
 
     def _write_name(self, name: str, hash: str) -> None:
@@ -362,13 +364,13 @@ class ImageStore:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """A named pipe would wait for a writer."""
+    """Open a file without waiting for a named pipe's writer."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 @contextmanager
 def _writing(folder: str) -> Iterator[None]:
-    """Errors of the store's file system as errors that name the store."""
+    """Raise OSErrors of the block as errors that name the store."""
     try:
         yield
     except OSError as error:
@@ -377,7 +379,7 @@ def _writing(folder: str) -> Iterator[None]:
 
 
 def _image_hash(content: str, arch: str | None) -> str:
-    """An image is its archive and what was said over its image.json."""
+    """Return an image's hash: its archive's, together with an overriding arch."""
     return content if arch is None else hashlib.sha256(f"{content}\narch={arch}".encode()).hexdigest()
 
 
