@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of ours in a file of Nova's that is somebody else's: a marked block in each section, the rest untouched.
+"""The collection's options in a file of Nova's that belongs to somebody else: a marked block in each section, and the
+rest untouched.
 
-Each block lies behind the last option of its section, so that of options given twice the block's counts. What a file
-says is known to config_files.py.
+Each block lies after the last option of its section, so that of an option that is given twice the block's counts.
+config_files.py reads the files.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from ..files.whole_file import as_before, write_whole
 from .config_files import DEFAULT, FLAGFILE, Name, Parsed, group, parse, split, text_of
 
 BEGIN = "# BEGIN hetero.compute, written by role nova_compute"
-#: Ends any block of ours, whatever its first line calls it.
+#: The end of each block of the collection, whatever its first line is.
 END = "# END hetero.compute"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-#: Mode of a file that was not there: the values are no secrets, and Nova reads it as its own user.
+#: Mode of a new file: the values are no secrets, and Nova reads it as its own user.
 NEW_MODE = 0o644
-#: What is to be in a file: of each option its value, or several lines of it.
+#: What is to be in a file: each option's value, or a list of values with a line each.
 Wanted = Mapping[Name, Union[str, List[str]]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be in the file, and what stands elsewhere in it.
+    """What is to be in the file, and which of these options stand elsewhere in it.
 
-    `before` and `after` are the blocks: where each lies, and its lines. `elsewhere` are options of ours outside the
-    blocks: `kept` ones have the wanted value already and are not written again, `overridden` ones come before a block
-    that says otherwise.
+    `before` and `after` are the blocks: {where each lies: its lines}. `elsewhere` are wanted options outside the
+    blocks: `kept` ones have the wanted value and are not written again, `overridden` ones stand before a block that has
+    another value.
     """
 
     text: str
@@ -44,7 +45,7 @@ class Plan:
 
 
 def as_wanted(flags: Mapping[str, Any], form: str) -> dict[Name, str]:
-    """{(section, name): value as text} of {section: {name: value}}; an option without a value (None) is left out."""
+    """Return {(section, name): value as text} of {section: {name: value}} without options whose value is None."""
     wanted = {}
     for section, options in flags.items():
         if form == FLAGFILE and section != DEFAULT:
@@ -63,13 +64,17 @@ def as_wanted(flags: Mapping[str, Any], form: str) -> dict[Name, str]:
 
 
 def plan(text: str, wanted: Wanted, form: str, source: str, override: bool = False, begin: str = BEGIN) -> Plan:
-    """What the file becomes.
+    """Return what a file becomes.
 
-    :param wanted: {(section, name): value}; nothing takes all blocks away. A list of values is that many lines of an
-        option of which each counts; lines of it elsewhere stay and are not looked at.
-    :param begin: first line of the blocks in question; blocks that begin otherwise are like anything else in the file.
+    :param text: the file's text.
+    :param wanted: {(section, name): value}; an empty one removes all blocks. A list of values makes that many lines of
+        an option that may be given several times; its lines elsewhere stay and are not looked at.
+    :param form: CONF or FLAGFILE.
+    :param source: the file's name in errors.
+    :param override: write an option although the file gives it another value elsewhere.
+    :param begin: the first line of these blocks. Blocks with another first line count as the rest of the file.
     :raises Refused: the file gives an option another value outside the blocks, and `override` is not set.
-    :raises BadInput: Nova cannot read the file, or would read a value as something else.
+    :raises BadInput: Nova cannot read the file, or would read a value differently.
     """
     lines = split(text)
     kept, before = _without_blocks(lines, source, begin)
@@ -88,7 +93,7 @@ def plan(text: str, wanted: Wanted, form: str, source: str, override: bool = Fal
 
 
 def _without_blocks(lines: list[str], source: str, begin: str) -> tuple[list[int], dict[str, list[str]]]:
-    """(numbers of the lines that are in no block, {where a block lies: its lines})"""
+    """Return (numbers of the lines outside the blocks, {where a block lies: its lines})."""
     kept, blocks, opened = [], {}, None
     for at, line in enumerate(lines):
         line = line.rstrip("\r\n")
@@ -119,7 +124,7 @@ def _torn(source: str, at: int) -> BadInput:
 def _ours(
     wanted: Wanted, parsed: Parsed, kept: list[int], source: str, override: bool
 ) -> tuple[dict[Name, str | list[str]], list[dict[str, Any]]]:
-    """(what the blocks have to hold, what stands elsewhere)"""
+    """Return (options that the blocks must hold, wanted options that stand elsewhere)."""
     ours, elsewhere, against = dict(wanted), [], []
     for (section, name), value in wanted.items():
         found = parsed.of(section, name)
@@ -143,7 +148,7 @@ def _ours(
 def _with_blocks(
     rest: list[str], blocks: dict[str, list[str]], parsed: Parsed, end: str, begin: str
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """(all lines, {where a block lies: its lines})"""
+    """Return (all lines, {where a block lies: its lines})."""
     lines, after = list(rest), {}
     if lines and not lines[-1].endswith(("\r", "\n")):
         lines[-1] += end
@@ -155,18 +160,18 @@ def _with_blocks(
         else:
             places[section] = parsed.ends[section] + 1
             if places[section] < len(rest) and rest[places[section]].rstrip("\r\n") == END:
-                # behind a block that begins otherwise, not in it
+                # after a block that begins with another line, not inside it
                 places[section] += 1
     for section in sorted(blocks, key=lambda section: places[section], reverse=True):
         after[_place(places[section])] = blocks[section]
         block = [begin, *blocks[section], END]
         lines[places[section] : places[section]] = [f"{line}{end}" for line in block]
-    # A file that gets no block is left as it is, to the last byte.
+    # A file that gets no block stays the same to the last byte.
     return (lines if blocks else rest), after
 
 
 def _prove(text: str, wanted: Wanted, form: str, source: str) -> None:
-    """BadInput where Nova would read one of our values otherwise (a quoted one loses its quotes)."""
+    """Raise BadInput if Nova would read one of these values differently (it drops quotes around a value)."""
     parsed = parse(split(text), form, source)
     for (section, name), value in wanted.items():
         if isinstance(value, list):
@@ -180,14 +185,16 @@ def _prove(text: str, wanted: Wanted, form: str, source: str) -> None:
 
 
 def read(path: str) -> str | None:
-    """A file's text, exactly; None where there is none. BadInput where its folder is missing, or it is no text."""
+    """Return a file's text unchanged, or None if there is no file; raise BadInput if its folder is missing or it is no
+    text.
+    """
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise BadInput("its folder does not exist", path, "install nova-compute first, or set the path to another one")
     return text_of(path)
 
 
 def write(path: str, text: str, wanted: Mapping[Name, str], form: str) -> None:
-    """Replace the file, and read it back."""
+    """Replace the file, and read it back; raise HeteroError if it does not say what was written."""
     replace(path, text)
     parsed = parse(split(read(path) or ""), form, path)
     for (section, name), value in wanted.items():
@@ -197,13 +204,13 @@ def write(path: str, text: str, wanted: Mapping[Name, str], form: str) -> None:
 
 
 def replace(path: str, text: str) -> None:
-    """Replace the file in one step, with owner and mode as they were."""
+    """Replace the file in one step and keep its owner and mode."""
     path = os.path.realpath(path)
     write_whole(path, text, **as_before(path, NEW_MODE))
 
 
 def effective(text: str, wanted: Iterable[Name], form: str, source: str) -> dict[str, dict[str, str | None]]:
-    """What counts now for the wanted options, {section: {name: value or None}}."""
+    """Return the values that now count for the wanted options: {section: {name: value or None}}."""
     parsed, found = parse(split(text), form, source), {}
     for section, name in wanted:
         found.setdefault(section, {})[name] = parsed.value(section, name)

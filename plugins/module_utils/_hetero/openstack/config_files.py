@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nova's two kinds of configuration file, read by the rules that Nova reads them by, with line numbers.
+"""Nova's two kinds of configuration file, read by Nova's own rules, with line numbers.
 
 `conf` follows oslo.config (iniparser.py and cfg.py of release 10.7): a section may be opened more than once, and of a
-single-valued option that is given more than once the last one counts. `flagfile` is what Nova had before (gflags): a
-line `--name=value` a flag, and the last one counts as well. What is changed is in block.py.
+single-valued option that is given several times the last one counts. `flagfile` is what Nova had before (gflags): each
+line is a flag `--name=value`, and the last one counts too. block.py changes files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONF, FLAGFILE = "conf", "flagfile"
 FORMATS = (CONF, FLAGFILE)
 #: (section, name) of an option.
 Name = Tuple[str, str]
-#: From the place of a line among others to its number for people.
+#: Takes the index of a line among `lines`; returns its number for people.
 Numbering = Callable[[int], int]
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _FLAG = re.compile(r"--?([A-Za-z_][A-Za-z0-9_-]*)(?:=(.*))?")
@@ -29,7 +29,7 @@ _FLAG = re.compile(r"--?([A-Za-z_][A-Za-z0-9_-]*)(?:=(.*))?")
 
 @dataclass(frozen=True)
 class Option:
-    """An option as a file gives it; lines count from 0, `last` is its last continuation line."""
+    """An option as a file gives it. Lines count from 0; `last` is its last continuation line."""
 
     section: str
     name: str
@@ -40,23 +40,23 @@ class Option:
 
 @dataclass
 class Parsed:
-    """What a file says: its options in their order, and for each section the line after which one more comes last."""
+    """What a file says: its options in order, and for each section the line after which a further option comes last."""
 
     options: list[Option] = field(default_factory=list)
     ends: dict[str, int] = field(default_factory=dict)
 
     def of(self, section: str, name: str) -> list[Option]:
-        """All that is said of an option, in order."""
+        """Return all lines that give an option, in order."""
         return [option for option in self.options if (option.section, option.name) == (section, name)]
 
     def value(self, section: str, name: str) -> str | None:
-        """What counts for an option; None where the file does not give it."""
+        """Return the value that counts for an option, or None if the file does not give it."""
         found = self.of(section, name)
         return found[-1].value if found else None
 
 
 def text_of(path: str, name: str | None = None) -> str | None:
-    """A file's text, exactly; None where there is none. BadInput, which calls it `name`, where it is no text."""
+    """Return a file's text unchanged, or None if there is no file; raise BadInput, under `name`, if it is no text."""
     name = name or path
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -70,19 +70,21 @@ def text_of(path: str, name: str | None = None) -> str | None:
 
 
 def split(text: str) -> list[str]:
-    """The lines of a file, each with its end of line as it is."""
+    """Return the lines of a file, each with its own end of line."""
     return _LINE.findall(text)
 
 
 def group(section: str) -> str:
-    """A section's name as oslo.config compares it."""
+    """Return a section's name as oslo.config compares it."""
     return section if section == DEFAULT else section.lower()
 
 
 def parse(lines: list[str], form: str, source: str, number: Numbering = lambda line: line + 1) -> Parsed:
-    """What lines say.
+    """Return what lines say.
 
-    :param number: a line's number for people, where `lines` are not the whole file.
+    :param form: CONF or FLAGFILE.
+    :param source: the file's name in errors.
+    :param number: turns an index into a line number for people, if `lines` are not the whole file.
     :raises BadInput: Nova would not start with this file.
     """
     return (_parse_conf if form == CONF else _parse_flagfile)(lines, source, number)
@@ -123,7 +125,7 @@ def _parse_conf(lines: list[str], source: str, number: Numbering) -> Parsed:
 
 
 def _assignment(line: str, source: str, number: int, at: int) -> list[Any]:
-    """[name, [value], first line, last line]"""
+    """Return [name, [value], first line, last line]."""
     found = re.match(r"([^:=]*)[:=](.*)", line)
     if not found:
         raise _wrong(source, number, "is no option", "write it as name = value")
@@ -144,7 +146,7 @@ def _parse_flagfile(lines: list[str], source: str, number: Numbering) -> Parsed:
         found = _FLAG.fullmatch(line)
         if not found:
             raise _wrong(source, number(at), "is no flag", "write it as --name=value")
-        # A flag without a value is a switch; --noNAME turns one off, which no flag of ours is.
+        # A flag without a value is a switch; --noNAME turns one off, and no flag that is written here is one.
         value = "true" if found[2] is None else found[2]
         parsed.options.append(Option(DEFAULT, found[1].replace("-", "_"), value, at, at))
     return parsed

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which PCI devices a device_spec matches, and the pools that Nova makes of them (nova/pci/devspec.py and stats.py of
-Nova 34). What asks for the pools is in stages.py.
+"""Which PCI devices a device_spec matches, and the pools that Nova makes of them, as nova/pci/devspec.py and stats.py
+of Nova 34 do. stages.py uses the pools.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from ..core.errors import BadInput
 
 ANY = "*"
 PF = "type-PF"
-#: Field of an address → its largest value and how it is written.
+#: Field of an address → its largest value and its number of hexadecimal digits.
 _FIELDS = {"domain": (0xFFFF, 4), "bus": (0xFF, 2), "slot": (0x1F, 2), "function": (0x7, 1)}
-#: Tags and keys of aliases that only Placement looks at.
+#: Tags and keys of aliases that only Placement uses.
 FOR_PLACEMENT = ("resource_class", "traits")
-#: As `pools` has it.
+#: A device as `pools` takes it.
 Device = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where devices are: four patterns, of a glob (`*:85:00.0`) or of regular expressions."""
+    """The places that a device_spec names: four patterns, of a glob (`*:85:00.0`) or of regular expressions."""
 
     patterns: tuple[str, ...]
     regex: bool = False
 
     @classmethod
     def of(cls, value: Any, thing: str) -> Address:
-        """`*:85:00.*`, `:85:00.`, or a dict of regular expressions; nothing is anywhere."""
+        """Return the Address of `*:85:00.*`, `:85:00.`, or a dict of regular expressions.
+
+        An empty value matches any place.
+        """
         if not value:
             return cls((ANY, ANY, ANY, ANY))
         if isinstance(value, dict):
@@ -61,7 +64,7 @@ class Address:
 
     @property
     def single(self) -> bool:
-        """Whether it names one device."""
+        """Whether it names just one device."""
         return all(letter in string.hexdigits for pattern in self.patterns for letter in pattern)
 
     def matches(self, fields: Iterable[str]) -> bool:
@@ -72,7 +75,7 @@ class Address:
 
 
 class Rule(Protocol):
-    """One of device_spec, a DeviceSpec."""
+    """One rule of device_spec (a DeviceSpec)."""
 
     @property
     def vendor_id(self) -> str: ...
@@ -108,7 +111,8 @@ def _field(name: str, text: str, value: str, thing: str) -> str:
 
 
 def fields(address: str) -> tuple[str, ...] | None:
-    """The four fields of a device's address, as Nova writes them; None for one that it cannot follow."""
+    """Return the four fields of a device's address as Nova writes them, or None for an address that Nova cannot follow.
+    """
     found = re.fullmatch(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])", address)
     if not found:
         raise BadInput(f"{address!r} is no address of a PCI device", "devices", "write it as 0000:85:00.0")
@@ -119,9 +123,9 @@ def fields(address: str) -> tuple[str, ...] | None:
 
 
 def rule_for(device: Device, rules: Iterable[Rule], devices: Collection[Device]) -> Rule | None:
-    """The first rule of device_spec that a device matches, or None.
+    """Return the first rule of device_spec that a device matches, or None.
 
-    A rule that names one physical function means its virtual functions, too.
+    A rule that names one physical function also matches its virtual functions.
     """
     place = fields(device["address"])
     if place is None:
@@ -143,19 +147,20 @@ def rule_for(device: Device, rules: Iterable[Rule], devices: Collection[Device])
 
 
 def names_pf(rule: Rule, devices: Iterable[Device]) -> bool:
-    """Whether a rule's address is that of one physical function."""
+    """Return whether a rule's address is that of one physical function."""
     if not rule.address.single:
         return False
     named = [fields(device["address"]) for device in devices if device["type"] == PF]
-    # Nova looks for the folder of that very name in sysfs
+    # Nova looks for a folder of exactly this name in sysfs
     return rule.address.patterns in named
 
 
 def pools(devices: Collection[Device], rules: Collection[Rule]) -> list[dict[str, Any]]:
-    """Pools of free devices as the scheduler gets them: dicts of Nova's keys and tags, with `count`.
+    """Return the pools of free devices that the scheduler gets: dicts of Nova's keys and tags, with `count`.
 
     :param devices: all devices of a host, each with `address`, `vendor_id`, `product_id`, `type` (type-PCI, type-PF,
-        type-VF), `numa_node` (None: not known), `parent` (of a virtual function), `free`.
+        type-VF), `numa_node` (None: unknown), `parent` (of a virtual function) and `free`.
+    :param rules: the rules of its device_spec.
     """
     judged = [(device, rule_for(device, rules, devices)) for device in devices]
     matched = [(device, rule) for device, rule in judged if rule]
@@ -163,7 +168,7 @@ def pools(devices: Collection[Device], rules: Collection[Rule]) -> list[dict[str
     parents = {device.get("parent") for device, _rule in matched if not device["free"]} - {None}
     found: list[dict[str, Any]] = []
     for device, rule in matched:
-        # a card with a function in use cannot be given away, nor the functions of a card that is
+        # A card with a function in use cannot be given away, nor can the functions of a card in use.
         if device["address"] in taken | parents or device.get("parent") in taken:
             continue
         keys = _keys(device, rule)
@@ -173,7 +178,7 @@ def pools(devices: Collection[Device], rules: Collection[Rule]) -> list[dict[str
                 break
         else:
             found.append(dict(keys, count=1))
-            # Nova sorts each time, and looks at them in this order
+            # Nova sorts after each pool, and goes through the pools in this order
             found.sort(key=len)
     return found
 

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filters of Nova's scheduler: which a release has, which it uses by default, and those it would not find.
+"""Filters of Nova's scheduler: which filters a release has, which it uses by default, and which it would not find.
 
-Taken from nova/scheduler/filters/ and nova/conf/scheduler.py of each release's tag (before Mitaka host_manager.py).
+The tables come from nova/scheduler/filters/ and nova/conf/scheduler.py of each release's tag (before Mitaka
+host_manager.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ALL = "nova.scheduler.filters.all_filters"
 
 _FOREVER = NEWEST + 1
 _PLACEMENT = "Placement counts that now"
-#: filter → (first release that has it, first that has it no more, what to know then)
+#: Filter → (first release that has it, first release that no longer has it, what to know then).
 _FILTERS = {
     "AffinityFilter": (FIRST, 11, "it was a base of others"),
     "AggregateCoreFilter": (FIRST, 22, "set allocation ratios instead; " + _PLACEMENT),
@@ -61,7 +62,7 @@ _FILTERS = {
     "TrustedFilter": (FIRST, 17, "use traits"),
     "TypeAffinityFilter": (FIRST, 17, "use AggregateTypeAffinityFilter"),
 }
-#: filter → (first release that uses it by default, first that does so no more), in the order of the default
+#: Filter → (first release that uses it by default, first that no longer does), in the order of the default.
 _DEFAULTS = {
     "RetryFilter": (FIRST, 20),
     "AvailabilityZoneFilter": (FIRST, 24),
@@ -76,19 +77,20 @@ _DEFAULTS = {
 
 
 def known(release: int) -> set[str]:
-    """Names of all filters that come with a release."""
+    """Return the names of all filters that come with a release."""
     return {name for name, (first, gone, _why) in _FILTERS.items() if first <= release < gone}
 
 
 def defaults(release: int) -> list[str]:
-    """What a scheduler uses that is told nothing."""
+    """Return the filters that a scheduler uses without configuration."""
     return [name for name, (first, gone) in _DEFAULTS.items() if first <= release < gone]
 
 
 def lost(names: Iterable[str], available: Collection[str], release: int) -> dict[str, str]:
-    """{name: why} of filters that a scheduler would not find, and so not start (SchedulerHostFilterNotFound).
+    """Return {name: why} of filters that a scheduler would not find, so that it would not start
+    (SchedulerHostFilterNotFound).
 
-    :param available: what available_filters holds: classes, or functions that return some.
+    :param available: values of available_filters: classes, or functions that return classes.
     """
     classes = {entry.rpartition(".")[2] for entry in available}
     found = known(release) if ALL in available else set()
@@ -110,12 +112,12 @@ def lost(names: Iterable[str], available: Collection[str], release: int) -> dict
 
 
 def gone(name: str, release: int) -> bool:
-    """Whether older releases had a filter and this one has it no more."""
+    """Return whether only older releases have this filter."""
     return name in _FILTERS and _FILTERS[name][1] <= release
 
 
 def with_pci(names: Collection[str], release: int) -> tuple[list[str], list[str]]:
-    """(the filters without those that are gone, PciPassthroughFilter among them; the names that were left out)"""
+    """Return (the filters that the release still has, with PciPassthroughFilter; the names that were left out)."""
     kept = [name for name in names if not gone(name, release)]
     left_out = [name for name in names if gone(name, release)]
     return (kept if PCI in kept else [*kept, PCI]), left_out

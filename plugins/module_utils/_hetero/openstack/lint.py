@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nova's nodes together: which flavor with PCI devices can be scheduled on which host, and what is wrong on the way
-there. What one service has is in pci.py, what a host's devices serve in stages.py.
+"""All Nova nodes together: which flavor with PCI devices can be scheduled on which host, and what prevents it. pci.py
+knows what one service has, stages.py which requests a host's devices serve.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .device_match import names_pf
 from .releases import ALIAS, AVAILABLE, DEVICE_SPEC, ENABLED, IN_PLACEMENT
 
 NODE_KEYS = ("name", "kind", "effective", "devices", "numa_nodes")
-#: Told of a node and what was found there.
+#: Is called with a node and what was found there.
 Find = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
 class Node:
-    """A service on a node: what it has, and of a compute node the devices and NUMA nodes ([{"id", "socket"}])."""
+    """A service on a node with its options; for a compute node also its devices and NUMA nodes ([{"id", "socket"}])."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class Node:
 
 
 def node(given: Mapping[str, Any]) -> Node:
-    """A Node of a user's mapping, as module nova_pci_info returns it."""
+    """Return the Node of a user's mapping, in the form in which module nova_pci_info returns it."""
     for key in given:
         if key not in NODE_KEYS:
             raise BadInput(f"unknown key {key!r}", "nodes", f"use {', '.join(NODE_KEYS)}")
@@ -54,7 +54,7 @@ def node(given: Mapping[str, Any]) -> Node:
 
 
 def _device(given: Mapping[str, Any], host: str | None) -> dict[str, Any] | None:
-    """A device as pci_info shows it; None for one that is not there any more."""
+    """Return a device as pci_info shows it, or None if it was removed."""
     if given.get("state") == "removed":
         return None
     for key in ("address", "vendor_id", "product_id"):
@@ -65,7 +65,7 @@ def _device(given: Mapping[str, Any], host: str | None) -> dict[str, Any] | None
 
 
 def here(params: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, str]], str]:
-    """(the services of this machine as mappings for `node`, findings, patch of files that are halfway migrated)"""
+    """Return the services of this machine (mappings for `node`), findings, and a patch for half-migrated files."""
     name = params["name"] or socket.gethostname()
     tree, found, findings, patch = options.Tree(params["root"]), [], [], ""
     for given in params["services"]:
@@ -82,9 +82,10 @@ def here(params: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str
 def lint(
     given: Iterable[Mapping[str, Any]], flavors: Mapping[str, Any], release: str | int
 ) -> tuple[list[dict[str, str]], dict[str, dict[str, Any]]]:
-    """(findings [{"node", "what"}], {flavor: {"command", "hosts", "error"}})
+    """Return (findings [{"node", "what"}], {flavor: {"command", "hosts", "error"}}).
 
-    :param given: mappings, as `here` gives them.
+    :param given: mappings of nodes, as `here` returns them.
+    :param flavors: {name: flavor with `extra_specs`}.
     """
     nodes, release, findings = [node(one) for one in given], releases.number(release), []
 
@@ -99,7 +100,7 @@ def lint(
 
 
 def _aliases(nodes: list[Node], find: Find) -> dict[str, specs.Alias]:
-    """The aliases that the API knows; what compute nodes know otherwise is a finding."""
+    """Return the aliases that the API knows; a compute node that knows one differently is a finding."""
     found = {}
     for one in nodes:
         if one.kind != "scheduler":
@@ -131,7 +132,7 @@ def _aliases(nodes: list[Node], find: Find) -> dict[str, specs.Alias]:
 
 def _rules(one: Node, find: Find) -> list[specs.DeviceSpec]:
     try:
-        # report_in_placement is the service's own; without it one_time_use stops it when it starts
+        # report_in_placement is the service's own option; without it one_time_use stops the service when it starts
         rules = specs.device_specs(one.effective.get(DEVICE_SPEC) or [], one.service, in_placement=True)
     except BadInput as error:
         find(one.name, str(error))
@@ -193,7 +194,7 @@ def _flavor(
 
 
 def guest_cells(extra_specs: Mapping[str, Any], thing: str) -> int:
-    """How many NUMA nodes a guest gets (numa_get_constraints in nova/virt/hardware.py)."""
+    """Return how many NUMA nodes a guest gets (numa_get_constraints in nova/virt/hardware.py)."""
     text = extra_specs.get("hw:numa_nodes")
     if text is not None:
         if not re.fullmatch(r"[1-9][0-9]*", str(text)):
@@ -212,7 +213,7 @@ def _policy(extra_specs: Mapping[str, Any], thing: str) -> str | None:
 
 
 def numa_nodes(sys: str = "/sys") -> list[dict[str, Any]]:
-    """[{"id", "socket"}] of this machine."""
+    """Return this machine's NUMA nodes as [{"id", "socket"}]."""
     found = []
     for path in glob.glob(os.path.join(sys, "devices/system/node/node[0-9]*")):
         first = re.match("[0-9]+", _read(os.path.join(path, "cpulist")))

@@ -1,9 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of Nova's that are halfway from old names to new ones. An option of which each line counts, given by two names,
-has all of both: specs are doubled. A name that a release no longer reads is silently nothing. Filters that are gone
-stop the scheduler. Said as findings, and made good as new texts, of which the difference is a patch.
+"""Nova's files that are halfway from old option names to new ones: what is wrong in them, and the corrected texts with
+the difference as a patch.
+
+A multi-valued option that is given by both names has the values of both, so specs are doubled. A name that a release no
+longer reads has no effect, silently. Filters that no longer exist stop the scheduler.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ from .config_files import CONF, Name, parse, split
 from .options import Given, Reading, plain, quoted, words
 from .releases import ALIAS, AVAILABLE, DEVICE_SPEC, ENABLED
 
-#: What is to be done to a file: `out`, lines (Given), and `into`, {(section, name): values}.
+#: Changes of a file: `out` are lines to remove (Given), `into` options to add, {(section, name): values}.
 Edit = Dict[str, Any]
 
 
 @dataclass
 class Migration:
-    """`findings`: what is wrong; `notes`: what is done about it; `texts`: what files become; `patch`: so as a patch."""
+    """`findings` say what is wrong, `notes` what is done about it; `texts` are {path: new text}, `patch` their
+    difference.
+    """
 
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -33,9 +37,9 @@ class Migration:
 
 
 def migrated(reading: Reading, options: Collection[str]) -> Migration:
-    """What a service's files would be by the names that its release wants, where they are halfway there.
+    """Return what a service's half-migrated files would be with the names that its release wants.
 
-    :param options: those that matter to the service.
+    :param options: the options that the service needs.
     """
     found, edits = Migration(), {}
     for option in (ALIAS, DEVICE_SPEC):
@@ -51,18 +55,19 @@ def migrated(reading: Reading, options: Collection[str]) -> Migration:
 
 
 def difference(path: str, old: str | None, new: str | None) -> str:
-    """A patch without the lines around what changes, for they may hold secrets."""
+    """Return a patch without the lines around a change, because they may hold secrets."""
     before, after = ((text or "").splitlines() for text in (old, new))
     return "".join(f"{line}\n" for line in difflib.unified_diff(before, after, path, path, n=0, lineterm=""))
 
 
 def _edit(edits: dict[str, Edit], path: str) -> Edit:
-    """What is to be done to a file: lines to take out, and options to put into sections."""
+    """Return the changes of a file so far, to be added to."""
     return edits.setdefault(path, dict(out=[], into={}))
 
 
 def _join(reading: Reading, option: str, found: Migration, edits: dict[str, Edit]) -> None:
-    """All lines of a multi-valued option under the name that the release wants, each value once, in Nova's order."""
+    """Put all lines of a multi-valued option under the name that the release wants: each value once, in Nova's order.
+    """
     told = reading.all(option)
     used = {(said.section, said.name) for said in told}
     if len(used) < 2:
@@ -89,7 +94,7 @@ def _join(reading: Reading, option: str, found: Migration, edits: dict[str, Edit
 
 
 def _value(said: Given, one: str) -> str:
-    """A value as it was written, or an object of a list as a line of its own."""
+    """Return a value as it was written, or an object of a list as a value of its own."""
     return said.value if len(specs.canonical(plain(said))) == 1 else quoted(json.dumps(json.loads(one)))
 
 
@@ -119,7 +124,9 @@ def _all(reading: Reading, names: list[Name]) -> list[Given]:
 
 
 def _enabled(reading: Reading, unread: list[Given], found: Migration, edits: dict[str, Edit]) -> None:
-    """enabled_filters without what is gone; from an old line that is not read where there is no other."""
+    """Remove filters that no longer exist from enabled_filters, and take over an old line that the release does not
+    read.
+    """
     release, winner = reading.service.release, reading.winner(ENABLED)
     losers = [
         said
@@ -149,7 +156,7 @@ def _enabled(reading: Reading, unread: list[Given], found: Migration, edits: dic
 
 
 def _edited(text: str, path: str, edit: Edit) -> str:
-    """A file without some lines, and with options behind the last one of their sections."""
+    """Return a file without some lines and with options added after the last one of their sections."""
     lines = split(text)
     parsed = parse(lines, CONF, path)
     out = {(said.section, said.name, said.line - 1) for said in edit["out"]}

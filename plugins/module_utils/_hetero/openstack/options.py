@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files a Nova service reads, in their order, and what counts in them all: by its command line and environment,
-as oslo.config 10.7 and nova/api/openstack/wsgi_app.py of Nova 34 have it. How one file is read is in config_files.py.
+"""Which files a Nova service reads in which order, and which values count, given its command line and environment: as
+oslo.config 10.7 and nova/api/openstack/wsgi_app.py of Nova 34 do it. config_files.py reads single files.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from . import releases
 from .config_files import CONF, parse, split, text_of
 
 PROJECT = "nova"
-#: Program by kind of node, as a process has it in its arguments.
+#: Kind of node → program, as it stands in a process's arguments.
 PROGRAMS = {"api": "nova-api", "compute": "nova-compute", "scheduler": "nova-scheduler"}
-#: What the API is called in a web server (nova/wsgi/osapi_compute.py).
+#: The API's name in a web server (nova/wsgi/osapi_compute.py).
 WSGI_PROGRAM = "nova-api-os-compute"
-#: Home of user nova in Debian, Ubuntu and Red Hat's packages.
+#: Home of user nova in the packages of Debian, Ubuntu and Red Hat.
 HOME = "/var/lib/nova"
-#: oslo.config's Template: what a dollar sign begins, when it begins anything.
+#: What a dollar sign may begin (oslo.config's Template).
 _DOLLAR = re.compile(r"\$(?:(\$)|([_a-z][\._a-z0-9]*)|\{([_a-z][\._a-z0-9]*)\})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Service:
-    """A Nova service as it is started; `found` says whether a running process told us so."""
+    """A Nova service as it is started. `found` says whether that was read from a running process."""
 
     kind: str
     program: str
@@ -48,7 +48,7 @@ class Service:
 
 
 class Tree:
-    """The files of a machine below `root`, as they are but for `texts` ({path: text, or None for none})."""
+    """The files of a machine below `root`, with some replaced by `texts` ({path: text, or None for no file})."""
 
     def __init__(self, root: str = "/", texts: Mapping[str, str | None] | None = None) -> None:
         self.root = root
@@ -65,7 +65,7 @@ class Tree:
         return made or os.path.isdir(self.real(path))
 
     def confs(self, folder: str) -> list[str]:
-        """*.conf of a folder, sorted."""
+        """Return the *.conf files of a folder, sorted."""
         there = {os.path.join(folder, os.path.basename(name)) for name in glob.glob(self.real(folder) + "/*.conf")}
         there |= {name for name in self.texts if os.path.dirname(name) == folder and name.endswith(".conf")}
         return sorted(name for name in there if self.exists(name))
@@ -76,12 +76,12 @@ class Tree:
         return text_of(self.real(path), path)
 
     def but(self, texts: Mapping[str, str | None]) -> Tree:
-        """This tree, with other texts in it."""
+        """Return this tree with further texts in it."""
         return Tree(self.root, {**self.texts, **texts})
 
 
 def folders(service: Service) -> list[str]:
-    """Where a service looks for nova.conf and nova.conf.d, the first that has it counting."""
+    """Return the folders in which a service looks for nova.conf and nova.conf.d. The first one that has it counts."""
     found = [os.path.join(service.home, "." + PROJECT), service.home, "/etc/" + PROJECT, "/etc"]
     return found + [
         os.path.join(service.environment[name], "etc", PROJECT)
@@ -91,7 +91,7 @@ def folders(service: Service) -> list[str]:
 
 
 def _found(service: Service, tree: Tree, extension: str) -> Iterator[str]:
-    """nova.conf and nova-compute.conf, or with another extension their folders: each where it is found first."""
+    """Yield nova.conf and nova-compute.conf, or with another extension their folders, each where it is found first."""
     for name in (PROJECT, service.program):
         for folder in folders(service):
             path = os.path.join(folder, name + extension)
@@ -101,7 +101,10 @@ def _found(service: Service, tree: Tree, extension: str) -> Iterator[str]:
 
 
 def drop_in_folders(service: Service, tree: Tree) -> list[str]:
-    """Folders of which a service reads all *.conf; those named by its arguments turn the others off."""
+    """Return the folders of which a service reads all *.conf files.
+
+    Folders in its arguments replace the default ones.
+    """
     named = [path for option, path in _arguments(service) if option == "--config-dir"]
     if named:
         return named
@@ -109,9 +112,9 @@ def drop_in_folders(service: Service, tree: Tree) -> list[str]:
 
 
 def files(service: Service, tree: Tree) -> list[str]:
-    """The files that a service reads, in the order in which a later one counts more.
+    """Return the files that a service reads, in order; a later one counts more.
 
-    :raises BadInput: a file or folder is not there, and the service would not start.
+    :raises BadInput: a file or folder is missing, so that the service would not start.
     """
     named = _arguments(service)
     order = []
@@ -131,7 +134,7 @@ def files(service: Service, tree: Tree) -> list[str]:
 
 
 def _arguments(service: Service) -> list[tuple[str, str]]:
-    """[(option, path)] of --config-file and --config-dir, in their order."""
+    """Return [(option, path)] of --config-file and --config-dir, in order."""
     named, words = [], list(service.arguments)
     while words:
         option, given, path = words.pop(0).partition("=")
@@ -143,7 +146,7 @@ def _arguments(service: Service) -> list[tuple[str, str]]:
 
 
 def _absolute(service: Service, path: str) -> str:
-    """Services are started in /."""
+    """Return a path of a service as an absolute one. Services are started in /."""
     if path == "~" or path.startswith("~/"):
         path = service.home + path[1:]
     return os.path.normpath(os.path.join("/", path))
@@ -158,7 +161,7 @@ def _wsgi_files(service: Service) -> list[str]:
 
 @dataclass(frozen=True)
 class Given:
-    """An option as a file gives it: by which name, in which line (from 1), with which value."""
+    """An option as a file gives it: under which name, in which line (from 1), with which value."""
 
     path: str
     section: str
@@ -168,7 +171,7 @@ class Given:
 
 
 class Reading:
-    """What a service reads."""
+    """All configuration that a service reads."""
 
     def __init__(self, service: Service, tree: Tree) -> None:
         self.service = service
@@ -177,11 +180,14 @@ class Reading:
         self.parsed = {path: parse(split(tree.text(path) or ""), CONF, path) for path in self.paths}
 
     def given(self, section: str, name: str) -> list[Given]:
-        """All that the files say of an option by one name; a file that is read twice says it twice."""
+        """Return all lines of the files that give an option under this name. A file that is read twice counts twice."""
         return [said for path in self.paths for said in self._in(path, section, name)]
 
     def drop_in_folder(self, default: str) -> str | None:
-        """The folder in which a further file is read, None where there is none; `default` where one may be made."""
+        """Return the folder from which the service would read a further file, or None.
+
+        :param default: returned if there is no such folder yet and the release reads this one.
+        """
         found = drop_in_folders(self.service, self.tree)
         if found:
             named = any(option == "--config-dir" for option, _path in _arguments(self.service))
@@ -189,7 +195,7 @@ class Reading:
         return default if releases.reads_drop_ins(self.service.release) else None
 
     def all(self, option: str) -> list[Given]:
-        """All that the files say of an option, by all names that this release reads, in the order that Nova has."""
+        """Return all lines that give an option, under all names that this release reads, in Nova's order."""
         found = []
         for path in self.paths:
             # oslo.config puts the deprecated names of a file before the new one
@@ -203,7 +209,9 @@ class Reading:
         ]
 
     def winner(self, option: str) -> Given | None:
-        """What counts of a single-valued option: the last file, its newest name, of that the last line; or None."""
+        """Return what counts for a single-valued option, or None: the last file, its newest name, and of that the last
+        line.
+        """
         for path in reversed(self.paths):
             for section, name in releases.names(option, self.service.release):
                 found = self._in(path, section, name)
@@ -212,7 +220,7 @@ class Reading:
         return None
 
     def value(self, option: str) -> list[str] | None:
-        """An option as Nova sees it: texts; None where it is told nothing."""
+        """Return an option's values as Nova reads them, or None if it is not given."""
         told = self._environment(option)
         if told is not None:
             return words(told)
@@ -234,13 +242,13 @@ class Reading:
 
 
 def words(text: str) -> list[str]:
-    """A list as oslo.config reads it: commas between, none at the end."""
+    """Return the words of a list as oslo.config reads it: separated by commas, with none at the end."""
     text = text.strip().rstrip(",")
     return [word.strip() for word in text.split(",")] if text else []
 
 
 def plain(said: Given) -> str:
-    """A value with its dollar signs as Nova has it after replacing; one that stands for another option is refused."""
+    """Return a value after Nova's replacement of $$; raise BadInput if a $ stands for another option."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[1]:
@@ -252,12 +260,12 @@ def plain(said: Given) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text so that Nova reads it as it is."""
+    """Return a text so that Nova reads it unchanged."""
     return text.replace("$", "$$")
 
 
 def of_process(kind: str, release: int, proc: str = "/proc") -> Service | None:
-    """The service as it runs on this machine, or None where it does not."""
+    """Return the service as it runs on this machine, or None if it does not run."""
     for path in sorted(glob.glob(os.path.join(proc, "[0-9]*"))):
         words_ = _strings(os.path.join(path, "cmdline"))
         for at, word in enumerate(words_[:3]):
@@ -277,7 +285,7 @@ def _service(kind: str, release: int, program: str, arguments: Iterable[str], ws
 
 
 def _pyargv(words_: list[str]) -> list[str]:
-    """What uwsgi hands on as sys.argv."""
+    """Return the arguments that uwsgi passes on as sys.argv."""
     for at, word in enumerate(words_):
         if word in ("--pyargv", "--pyargv="):
             return shlex.split(words_[at + 1]) if at + 1 < len(words_) else []
@@ -291,7 +299,7 @@ def _strings(path: str) -> list[str]:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "replace").rstrip("\0").split("\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        # it ended meanwhile
+        # the process ended meanwhile
         return []
 
 
@@ -303,8 +311,10 @@ def told(
     environment: Mapping[str, str] | None = None,
     home: str | None = None,
 ) -> Service:
-    """The service as the user says that it is started. Without a command it is the API in a web server, or the program
-    without arguments.
+    """Return the service as the user says that it is started.
+
+    :param command: its command line; None is the API in a web server, or the program without arguments.
+    :param wsgi: whether it runs in a web server (default: the API without a command does).
     """
     line = shlex.split(command or "")
     in_server = (kind == "api" and not line) if wsgi is None else wsgi
@@ -313,7 +323,7 @@ def told(
 
 
 def assumed(params: Mapping[str, Any], service: Service) -> list[str]:
-    """What a person ought to know where nobody said how a service is started."""
+    """Return notes for people if the way in which a service is started was only assumed."""
     if service.found or params["command"] is not None or params["wsgi"] is not None:
         return []
     how = "in a web server" if service.wsgi else "without arguments"
@@ -321,7 +331,8 @@ def assumed(params: Mapping[str, Any], service: Service) -> list[str]:
 
 
 def service(params: Mapping[str, Any]) -> Service:
-    """The service of a module's parameters: as they say, else as it runs here, else as it is started by default."""
+    """Return the service of a module's parameters: as they say, else as it runs here, else as it is started by default.
+    """
     kind, release = params["kind"], releases.number(params["release"])
     said = {name: params[name] for name in ("command", "wsgi", "environment", "home")}
     running = params["root"] == "/" and not any(value is not None for value in said.values())

@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The PCI options of one kind of Nova node: what is to be written, and where it takes effect for the service as it is
-started. What was there before us stays, and is told; options.py knows what a service reads.
+"""The PCI options of one kind of Nova node: what to write, and into which file so that the service reads it.
+
+What was there before stays and is reported. options.py knows what a service reads.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from .config_files import CONF, Name
 from .options import Given, Reading, Service, Tree, plain, quoted, words
 from .releases import ALIAS, AVAILABLE, DEVICE_SPEC, ENABLED, IN_PLACEMENT
 
-#: Option → kinds of nodes that need it. Nova asks for the alias again when it moves an instance (nova/conf/pci.py).
+#: Option → kinds of nodes that need it. Nova reads the alias again when it moves an instance (nova/conf/pci.py).
 NEEDED = {ALIAS: ("api", "compute"), DEVICE_SPEC: ("compute",), ENABLED: ("scheduler",), AVAILABLE: ("scheduler",)}
 CONF_D = "/etc/nova/nova.conf.d"
 NOVA_CONF = "/etc/nova/nova.conf"
 _SEE = "see its environment, and which files it reads"
-#: Aliases, or rules of device_spec, as in nova.conf.
+#: Aliases, or rules of device_spec, as dicts with the keys of nova.conf.
 Specs = Collection[Mapping[str, Any]]
-#: {path: what is added to it}
+#: {path: options that are added to it}
 Lines = Dict[str, Dict[Name, Union[str, List[str]]]]
 
 
 @dataclass
 class Plan:
-    """`texts`: what files become ({path: text, or None for none}); `elsewhere`: what there is already, and not of ours;
+    """`texts`: {path: new text, or None to remove the file}; `elsewhere`: options that others have set already;
     `notes`: sentences for people; `patch`: what is left to migrate.
     """
 
@@ -42,7 +43,7 @@ class Plan:
 
 
 def begin(kind: str) -> str:
-    """First line of the blocks of a kind: nodes of several kinds have a block for each."""
+    """Return the first line of a kind's blocks. A node of several kinds has a block for each."""
     return f"# BEGIN hetero.compute PCI of nova-{kind}, written by role nova_compute"
 
 
@@ -51,7 +52,7 @@ def drop_in(kind: str) -> str:
 
 
 def effective(service: Service, tree: Tree) -> dict[str, Any]:
-    """What Nova has of each option, as texts; None where it is told nothing. `pci_in_placement` is true or false."""
+    """Return each option's values as Nova reads them, or None if it is not given; `pci_in_placement` is a bool."""
     reading = Reading(service, tree)
     found = {option: reading.value(option) for option in (ALIAS, DEVICE_SPEC, ENABLED, AVAILABLE)}
     told = reading.value(IN_PLACEMENT) if releases.names(IN_PLACEMENT, service.release) else None
@@ -66,12 +67,12 @@ def plan(
     migrate: bool = False,
     present: bool = True,
 ) -> Plan:
-    """What is to be done so that a service has these aliases, these rules of device_spec, and the filter.
+    """Return what to do so that a service has these aliases, these rules of device_spec, and the filter.
 
-    :param aliases: dicts, as in nova.conf.
-    :param device_specs: dicts, as in nova.conf.
-    :param migrate: also bring old names to what the release wants.
-    :param present: false takes what is ours away, and does no more.
+    :param aliases: dicts with the keys of nova.conf.
+    :param device_specs: dicts with the keys of nova.conf.
+    :param migrate: also change old names to those that the release wants.
+    :param present: False only removes what the collection wrote.
     :raises Refused: another alias has one of these names.
     :raises BadInput: Nova refuses what it reads, or what is asked for.
     """
@@ -93,13 +94,13 @@ def plan(
 
 
 def to_migrate(service: Service, tree: Tree) -> migration.Migration:
-    """What is halfway migrated of the options that matter to a service."""
+    """Return what is halfway migrated among the options that a service needs."""
     needed = [option for option, kinds in NEEDED.items() if service.kind in kinds]
     return migration.migrated(Reading(service, tree), needed)
 
 
 def _bare(service: Service, tree: Tree, made: Plan) -> Tree:
-    """The tree without what is ours of this kind."""
+    """Return the tree without what the collection wrote for this kind of node; note the removal in `made`."""
     for path in Reading(service, tree).paths:
         text = tree.text(path)
         if os.path.basename(path) == drop_in(service.kind):
@@ -133,7 +134,7 @@ def _add(service: Service, bare: Tree, made: Plan, aliases: Specs, device_specs:
 
 
 def _missing(reading: Reading, option: str, wanted: Specs, made: Plan) -> list[str]:
-    """Of what is asked for, the texts that the service does not have; `made` is told of the others."""
+    """Return the wanted texts that the service does not have; note the others in `made`."""
     texts = [json.dumps(spec) for spec in wanted]
     _check(option, texts, "what is asked for")
     there: dict[str, Given] = {}
@@ -158,7 +159,7 @@ def _check(option: str, texts: list[str], thing: str) -> None:
         for text in texts:
             specs.alias(text, thing)
     else:
-        # whether one_time_use may be said is the service's own business when it starts
+        # whether one_time_use is allowed depends on an option that the service itself checks when it starts
         specs.device_specs(texts, thing, in_placement=True)
 
 
@@ -173,16 +174,16 @@ def _no_other_of_that_name(there: dict[str, Given], texts: list[str]) -> None:
 
 
 def _place(reading: Reading, option: str) -> tuple[str, Name]:
-    """(path, (section, name)) where a line of a multi-valued option is added."""
+    """Return (path, (section, name)) where a line of a multi-valued option is to be added."""
     told = reading.all(option)
     if told:
-        # beside what is there, by the name that it has: new and old names together would be a half-migrated file
+        # beside what is there and under its name: old and new names together would make a half-migrated file
         return told[-1].path, (told[-1].section, told[-1].name)
     return _own_file(reading), releases.names(option, reading.service.release)[0]
 
 
 def _own_file(reading: Reading) -> str:
-    """A drop-in where the service reads some, else the file that it reads last."""
+    """Return a drop-in file if the service reads some, else the file that it reads last."""
     service = reading.service
     folder = reading.drop_in_folder(CONF_D)
     if folder:
@@ -229,7 +230,10 @@ def _drop_in_text(service: Service, wanted: block.Wanted) -> str:
 
 
 def _prove(service: Service, tree: Tree, aliases: Specs, device_specs: Specs, present: bool) -> None:
-    """The service, with these files, has what was asked for, and each of it once more than before at the most."""
+    """Check that the service would have all that was asked for, and nothing once more than before.
+
+    :raises HeteroError: it would not.
+    """
     if not present:
         return
     reading = Reading(service, tree)
@@ -243,7 +247,7 @@ def _prove(service: Service, tree: Tree, aliases: Specs, device_specs: Specs, pr
 
 
 def changes(plan_: Plan, tree: Tree) -> Iterator[tuple[str, list[str], list[str]]]:
-    """{path: (lines that go, lines that come)}, and no other lines of the files."""
+    """Yield (path, lines that go, lines that come), without other lines of the files."""
     for path, text in plan_.texts.items():
         lines = migration.difference(path, tree.text(path), text).splitlines()[2:]
         gone, new = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")
@@ -251,7 +255,7 @@ def changes(plan_: Plan, tree: Tree) -> Iterator[tuple[str, list[str], list[str]
 
 
 def write(plan_: Plan, tree: Tree) -> None:
-    """Put a plan's files in place, each in one step."""
+    """Write or remove a plan's files, each in one step."""
     for path, text in plan_.texts.items():
         real = tree.real(path)
         if text is None:
@@ -262,7 +266,7 @@ def write(plan_: Plan, tree: Tree) -> None:
 
 
 def read_back(service: Service, tree: Tree, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What the service has now; HeteroError where it is not what was planned."""
+    """Return what the service has now; raise HeteroError if it is not what was planned."""
     found = effective(service, tree)
     if found != wanted:
         differ = ", ".join(option for option in wanted if wanted[option] != found[option])

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nova's releases, and by which names each reads its PCI options. The first name is the one that it wants; a
-multi-valued option given by several of them counts as often.
+"""Nova's releases, and the names by which each reads its PCI options.
 
-Taken from nova/conf/ and setup.cfg of each release's tag.
+The first name is the one that the release wants. Each line under any of the names counts for a multi-valued option. The
+tables come from nova/conf/ and setup.cfg of each release's tag.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..core.errors import BadInput
 from .config_files import DEFAULT, Name
 
-#: Code names, Havana (2013.2), the first with PCI passthrough, being 8; from Liberty on these numbers are Nova's own.
+#: Code names. Havana (2013.2), the first with PCI passthrough, is 8; from Liberty on these are Nova's own numbers.
 NAMES = (
     *("havana", "icehouse", "juno", "kilo", "liberty", "mitaka", "newton", "ocata", "pike", "queens", "rocky", "stein"),
     *("train", "ussuri", "victoria", "wallaby", "xena", "yoga", "zed", "antelope", "bobcat", "caracal", "dalmatian"),
@@ -23,12 +23,12 @@ OCATA, ROCKY, WALLABY, ZED, ANTELOPE = 15, 18, 23, 26, 27
 
 ALIAS, DEVICE_SPEC = "alias", "device_spec"
 ENABLED, AVAILABLE = "enabled_filters", "available_filters"
-#: Placement chooses the devices, and PciPassthroughFilter looks at its choice only.
+#: With it Placement chooses the devices, and PciPassthroughFilter only looks at that choice.
 IN_PLACEMENT = "pci_in_placement"
-#: Options of which each line counts; of ENABLED the last line does, and holds names with commas between.
+#: Options of which each line counts. Of ENABLED the last line counts, with commas between its names.
 MULTI = (ALIAS, DEVICE_SPEC, AVAILABLE)
 
-#: option → [(section, name), first release, last release that reads it]
+#: Option → [(section, name), first release and last release that read it].
 _READ: dict[str, list[tuple[Name, int, int | None]]] = {
     ALIAS: [(("pci", "alias"), OCATA, None), ((DEFAULT, "pci_alias"), FIRST, None)],
     DEVICE_SPEC: [
@@ -49,7 +49,7 @@ _READ: dict[str, list[tuple[Name, int, int | None]]] = {
 
 
 def number(text: str | int) -> int:
-    """A release's number, of its number or its name."""
+    """Return the number of a release that is given by number or name; raise BadInput for another text."""
     word = str(text).strip().lower()
     if word in NAMES:
         return FIRST + NAMES.index(word)
@@ -62,15 +62,15 @@ def number(text: str | int) -> int:
 
 
 def names(option: str, release: int) -> list[Name]:
-    """(section, name) by which a release reads an option, the one it wants first."""
+    """Return the (section, name) pairs by which a release reads an option, first the one that it wants."""
     return [name for name, first, last in _READ[option] if first <= release and (last is None or release <= last)]
 
 
 def unread(option: str, release: int) -> list[Name]:
-    """Names that older releases read, and this one silently does not."""
+    """Return names that older releases read and this one silently ignores."""
     return [name for name, _first, last in _READ[option] if last is not None and last < release]
 
 
 def reads_drop_ins(release: int) -> bool:
-    """Whether a service looks into nova.conf.d without being told to (oslo.config does since Ocata)."""
+    """Return whether a service reads nova.conf.d by default (oslo.config does since Ocata)."""
     return release >= OCATA

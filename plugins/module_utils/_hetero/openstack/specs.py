@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The JSON in Nova's alias and device_spec, and the flavor property pci_passthrough:alias, checked as Nova 34 checks
-them (nova/pci/request.py and devspec.py). Which devices they match is in device_match.py.
+"""The JSON in Nova's alias and device_spec, and the flavor property pci_passthrough:alias, checked as Nova 34 does
+(nova/pci/request.py and devspec.py). device_match.py knows which devices they match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPES = ("type-PCI", "type-PF", "type-VF")
 _IDS = ("vendor_id", "product_id")
 _ALIAS_KEYS = ("name", *_IDS, "device_type", "numa_policy", "resource_class", "traits", "live_migratable")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
-#: The text of PROPERTY.
+#: The form of PROPERTY's value.
 REQUESTS = re.compile(r"[^:,]+:[0-9]+(\s*,\s*[^:,]+:[0-9]+)*")
 _TRUE = ("1", "t", "true", "on", "y", "yes")
 _FALSE = ("0", "f", "false", "off", "n", "no")
@@ -31,7 +31,7 @@ _SWITCHES = ("managed", "live_migratable", "one_time_use")
 
 @dataclass(frozen=True)
 class Alias:
-    """What is asked for by a name: any of `specs`, by one NUMA policy."""
+    """What an alias asks for: any of `specs`, with one NUMA policy."""
 
     name: str
     policy: str
@@ -40,7 +40,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One rule of device_spec: ids ("*" is any), where, and the tags that devices get by it."""
+    """One rule of device_spec: ids ("*" is any), address, and the tags that it gives to devices."""
 
     vendor_id: str
     product_id: str
@@ -52,7 +52,7 @@ class DeviceSpec:
 
 
 def switch(value: object, strict: bool = True) -> bool | None:
-    """yes or no as oslo.utils reads it; None where it is neither, or without `strict` no."""
+    """Return a yes or no as oslo.utils reads it. Another word is None, or without `strict` False."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -60,7 +60,10 @@ def switch(value: object, strict: bool = True) -> bool | None:
 
 
 def canonical(text: str) -> list[str]:
-    """The objects of an alias or device_spec as comparable texts: a list holds several, and ids know no case."""
+    """Return the objects of an alias or device_spec as texts to compare.
+
+    A list holds several; the case of ids is ignored.
+    """
     try:
         value = json.loads(text)
     except ValueError:
@@ -74,9 +77,9 @@ def _lower(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def alias(text: str, thing: str) -> dict[str, Any]:
-    """One alias as a dict.
+    """Return one alias as a dict.
 
-    :raises BadInput: Nova refuses it, and with it everything that needs an alias.
+    :raises BadInput: Nova refuses it, and then all that needs an alias fails.
     """
     spec = _json(text, thing)
     if isinstance(spec, list):
@@ -110,7 +113,7 @@ def _alias_values(spec: Mapping[str, Any], thing: str) -> None:
 
 
 def aliases(texts: Iterable[str], thing: str) -> dict[str, Alias]:
-    """{name: Alias} of all that a service reads; several of one name are one request for any of them.
+    """Return {name: Alias} of all that a service reads. Several of one name are one request for any of them.
 
     :raises BadInput: Nova refuses them.
     """
@@ -140,7 +143,7 @@ def aliases(texts: Iterable[str], thing: str) -> dict[str, Alias]:
 
 
 def device_specs(texts: Iterable[str], thing: str, in_placement: bool = False) -> list[DeviceSpec]:
-    """All rules of device_spec, in their order.
+    """Return all rules of device_spec, in order.
 
     :param in_placement: whether [pci] report_in_placement is on.
     :raises BadInput: nova-compute does not start with them.
@@ -196,9 +199,9 @@ def _json(text: str, thing: str) -> Any:
 
 
 def requests(text: Any, known: Mapping[str, Alias], thing: str) -> list[tuple[Alias, int]]:
-    """[(Alias, count)] of the flavor property `a1:1, a2:2`.
+    """Return [(Alias, count)] of the flavor property `a1:1, a2:2`.
 
-    :raises BadInput: Nova's API refuses it, or would ask for nothing.
+    :raises BadInput: Nova's API refuses it, or it asks for nothing.
     """
     if not isinstance(text, str) or not REQUESTS.fullmatch(text.strip()):
         raise BadInput(f"{PROPERTY} is {text!r}", thing, "write name:count, with commas between several")
@@ -217,5 +220,5 @@ def requests(text: Any, known: Mapping[str, Alias], thing: str) -> list[tuple[Al
 
 
 def command(flavor: str, text: str) -> str:
-    """The command that gives a flavor the property."""
+    """Return the command that gives a flavor this property."""
     return f'openstack flavor set {flavor} --property "{PROPERTY}"="{text}"'

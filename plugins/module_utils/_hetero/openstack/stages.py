@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a host's PCI devices serve a flavor's requests, and where not, at which stage none is left: as Nova 34's
-PciPassthroughFilter and NUMATopologyFilter decide (nova/pci/stats.py). Without Placement, VDPA and ports.
+"""Whether a host's PCI devices serve a flavor's requests, and otherwise at which stage none is left: as Nova 34's
+PciPassthroughFilter and NUMATopologyFilter decide (nova/pci/stats.py). Placement, VDPA and ports are left out.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Collection, Dict, List, Mapping, Tuple
 from .device_match import FOR_PLACEMENT, PF, Device, Rule, pools, rule_for
 from .specs import Alias, switch
 
-#: As device_match.pools has them.
+#: A pool as device_match.pools returns it.
 Pool = Dict[str, Any]
-#: (alias, how many) of a flavor.
+#: (alias, count) pairs of a flavor.
 Wanted = Collection[Tuple[Alias, int]]
-#: [{"id": …, "socket": …}] of a host's NUMA nodes.
+#: A host's NUMA nodes: [{"id": …, "socket": …}].
 Cells = Collection[Mapping[str, Any]]
-#: (ids of the guest's NUMA nodes, the host's, policy)
+#: (ids of the host's NUMA nodes for the guest, all NUMA nodes of the host, policy).
 Place = Tuple[List[int], Cells, str]
 
-#: In the order in which Nova goes through them; `count` is where some are left, and fewer than wanted.
+#: In Nova's order. `count` means that some are left, but fewer than wanted.
 DEVICE_SPEC, FREE, ALIAS, NUMA, PFS, REMOTE, COUNT = STAGES = (
     *("device_spec", "free", "alias", "numa", "pf", "remote_managed"),
     "count",
@@ -33,7 +33,7 @@ DEVICE_SPEC, FREE, ALIAS, NUMA, PFS, REMOTE, COUNT = STAGES = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """`stage` and `why` where it does not fit."""
+    """Whether it fits; if not, at which `stage` and `why`."""
 
     fits: bool
     stage: str | None = None
@@ -48,14 +48,14 @@ def judge(
     host_cells: Cells = (),
     policy: str | None = None,
 ) -> Verdict:
-    """A host for a flavor.
+    """Return whether a host serves a flavor.
 
-    :param devices: all of the host's devices, as matching.pools takes them.
-    :param rules: of its device_spec.
-    :param wanted: [(Alias, count)] of the flavor.
-    :param guest_cells: how many NUMA nodes a guest has, 0 for none of its own.
-    :param host_cells: [{"id": …, "socket": …}] of the host's NUMA nodes.
-    :param policy: the flavor's NUMA policy, which counts more than an alias's.
+    :param devices: all devices of the host, as device_match.pools takes them.
+    :param rules: the rules of its device_spec.
+    :param wanted: the flavor's (Alias, count) pairs.
+    :param guest_cells: number of the guest's NUMA nodes, 0 for none of its own.
+    :param host_cells: the host's NUMA nodes, [{"id": …, "socket": …}].
+    :param policy: the flavor's NUMA policy, which overrides an alias's.
     """
     found = pools(devices, rules)
     left = copy.deepcopy(found)
@@ -64,7 +64,7 @@ def judge(
         if chosen is None:
             alone, stage = _narrow(found, alias, count)
             if alone is not None:
-                # others of the same flavor took what it needs
+                # other requests of the same flavor took what this one needs
                 stage = COUNT
             elif stage == DEVICE_SPEC and any(rule_for(device, rules, devices) for device in devices):
                 stage = FREE
@@ -100,7 +100,7 @@ def _total(found: list[Pool]) -> int:
 def _narrow(
     found: list[Pool], alias: Alias, count: int, place: Place | None = None
 ) -> tuple[list[Pool] | None, str | None]:
-    """(pools that serve a request, None), or (None, the stage at which too few were left)."""
+    """Return (pools that serve a request, None), or (None, the stage at which too few were left)."""
     stage = DEVICE_SPEC if not found else COUNT
     steps = (
         (ALIAS, lambda found: [pool for pool in found if _matches(pool, alias)]),
@@ -134,7 +134,8 @@ def _asks_for_pf(alias: Alias) -> bool:
 
 
 def _near(found: list[Pool], count: int, cells: list[int], host_cells: Cells, policy: str) -> list[Pool]:
-    """Pools near the guest's NUMA nodes: the nearest if they are enough, else as far as the policy lets them be."""
+    """Return pools near the guest's NUMA nodes: the nearest if they are enough, else as far away as the policy allows.
+    """
     nearest = [pool for pool in found if pool["numa_node"] in cells]
     if policy == "required" or _total(nearest) >= count:
         return nearest
@@ -170,7 +171,7 @@ def _shown(spec: Mapping[str, Any]) -> str:
 def _why(
     stage: str | None, alias: Alias, count: int, found: list[Pool], left: list[Pool], devices: Collection[Device]
 ) -> str:
-    """A sentence with the numbers a person needs."""
+    """Return a sentence with the numbers that a person needs."""
     asked = " or ".join(_shown(spec) for spec in alias.specs)
     if stage == DEVICE_SPEC:
         return f"device_spec matches none of its {len(devices)} devices"
