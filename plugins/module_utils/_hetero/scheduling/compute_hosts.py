@@ -4,7 +4,7 @@
 """Flavors against compute hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
 host cannot serve it.
 
-What a host has free just now is its database's business, and who gets which GPU is claims/host/allocation.py's.
+The host's database knows what is free at present, and claims/host/allocation.py decides who gets which GPU.
 """
 
 from __future__ import annotations
@@ -16,30 +16,34 @@ from ..core.errors import BadInput
 from .extra_specs import satisfies
 from .fit import rejections as rejections_of_facts
 
-#: Signs with which a number of GPUs is asked for; that many are given.
+#: A requirement for a number of GPUs. Exactly that many are given.
 COUNT = re.compile(r"(?:(?:=|==|>=)\s*)?([0-9]+)")
 
 
 def _requirement(flavor: dict[str, Any], key: str) -> Any:
-    """What a flavor's extra_specs say of `key`, in Nova's scope or in none; None where they say nothing."""
+    """Return what a flavor's extra_specs say of `key`, without scope or in Nova's scope `capabilities:`, or None."""
     extra = flavor.get("extra_specs") or {}
     return extra.get(key, extra.get(f"capabilities:{key}"))
 
 
 def asks_for(flavor: dict[str, Any], hypervisor: str) -> bool:
-    """Whether a flavor names this hypervisor, in capitals or not; one that names none is for boards."""
+    """Return whether a flavor names this hypervisor, in either case of letters.
+
+    A flavor that names none is for boards.
+    """
     requirement = _requirement(flavor, "hypervisor")
     return requirement is not None and satisfies(hypervisor.lower(), str(requirement).lower())
 
 
 def hypervisor_for(flavor: dict[str, Any], host: dict[str, Any]) -> str:
-    """What a host runs that a flavor asks for; of one that asks for none of it, the first."""
+    """Return the hypervisor of a host that a flavor asks for, or the host's first one."""
     offered = host.get("hypervisors") or [host["hypervisor"]]
     return next((one for one in offered if asks_for(flavor, one)), offered[0])
 
 
 def gpu_count(flavor: dict[str, Any]) -> int:
-    """How many GPUs an instance of this flavor gets; BadInput for a requirement that is no number to give."""
+    """Return how many GPUs an instance of this flavor gets; raise BadInput for a requirement that is no single number.
+    """
     requirement = _requirement(flavor, "gpus")
     if requirement is None:
         return 0
@@ -51,22 +55,25 @@ def gpu_count(flavor: dict[str, Any]) -> int:
 
 
 def _count_of(flavor: dict[str, Any], there: int) -> str | int:
-    """The number of GPUs that a flavor's requirement is compared with: a number alone asks for so many, as '= 2'."""
+    """Return the number of GPUs that a flavor's requirement is compared with.
+
+    A mere number counts as met, like '= 2'.
+    """
     asked = str(_requirement(flavor, "gpus"))
     return asked if asked.strip().isdigit() and int(asked) <= there else there
 
 
 def gpu_arch(flavor: dict[str, Any]) -> str | None:
-    """The requirement on the architecture of each GPU (`s== fermi`), or None for any."""
+    """Return the requirement on the architecture of each GPU (`s== fermi`), or None for any."""
     requirement = _requirement(flavor, "gpu_arch")
     return None if requirement is None else str(requirement)
 
 
 def rejections(flavor: dict[str, Any], host: dict[str, Any]) -> list[str]:
-    """Why a host cannot serve a flavor, whoever has what; an empty list where it can.
+    """Return why a host cannot serve a flavor whatever is free, as texts; an empty list if it can.
 
-    :param flavor: a flavor that checking.validate lets pass.
-    :param host: what host_info returns: cpu_arch, hypervisors, capacity (dicts with total), gpus (dicts with arch).
+    :param flavor: a flavor that flavor_check.validate accepts.
+    :param host: a result of host_info: cpu_arch, hypervisors, capacity (dicts with total), gpus (dicts with arch).
     """
     hypervisor = hypervisor_for(flavor, host)
     wanted = gpu_arch(flavor)

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One requirement of a flavor's extra_specs against one value of a node, by Nova's operators as release 34 has them.
+"""One requirement of a flavor's extra_specs against one value of a node, by the operators of Nova's release 34.
 
-Which value a key speaks of is the caller's business. The tests compare this with Nova's own code.
+The caller knows which value a key stands for. The tests compare this file with Nova's own code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import BadInput
 
-#: `=` means "at least", and that is Nova's word, not ours.
+#: `=` means "at least" in Nova.
 NUMBERS = {
     "=": operator.ge,
     "==": operator.eq,
@@ -31,21 +31,21 @@ TEXTS = {
 }
 MEMBERS = ("<in>", "<all-in>")
 OR = "<or>"
-#: All of them; a text that begins otherwise (`>`, `=2`) is compared as a whole.
+#: All operators. A text that begins with anything else (`>`, `=2`) is compared as a whole.
 OPERATORS = (*NUMBERS, *TEXTS, *MEMBERS, OR)
 
 
 def satisfies(value: Any, requirement: Any, key: str = "requirement") -> bool:
-    """Whether a node's value meets a requirement such as `>= 2`, `s== LXC`, `<in> sse4` or `<or> a <or> b`.
+    """Return whether a node's value meets a requirement such as `>= 2`, `s== LXC`, `<in> sse4` or `<or> a <or> b`.
 
-    An operator takes the word behind it and no more: `>= 3 <= 4` is `>= 3`. Without a word it is never met.
+    An operator takes only the word after it: `>= 3 <= 4` means `>= 3`. Without a word it is never met.
 
-    :param value: None (the node does not say) meets nothing. A list is a list of words for `<in>` and `<all-in>`, which
-        look for parts in a text. Anything else counts as its text, as in Nova's ComputeCapabilitiesFilter.
+    :param value: None (unknown) meets nothing. A list is a list of words for `<in>` and `<all-in>`, which look for
+        parts in a text. Any other value counts as its text, as in Nova's ComputeCapabilitiesFilter.
     :param requirement: a text, or a number, which is compared as text.
-    :param key: what an error calls the requirement.
-    :raises BadInput: where Nova raises: a numeric operator without numbers, a list for one that takes none, a lone
-        `<or>`.
+    :param key: the requirement's name in errors.
+    :raises BadInput: Nova would raise too: a numeric operator without numbers, a list for an operator that takes none,
+        a lone `<or>`.
     """
     requirement = _text(requirement, key)
     words = requirement.split()
@@ -59,7 +59,7 @@ def satisfies(value: Any, requirement: Any, key: str = "requirement") -> bool:
     if sign == OR:
         if not operands:
             raise BadInput(f"{requirement!r} has nothing to compare with", key, "write '<or> a <or> b'")
-        # every second word is a value, whatever stands between them
+        # every second word is a value, whatever stands between
         return value in operands[::2]
     if not operands:
         return False
@@ -71,7 +71,7 @@ def satisfies(value: Any, requirement: Any, key: str = "requirement") -> bool:
 
 
 def defect(requirement: object) -> tuple[str, str] | None:
-    """(what, remedy) where a requirement is an error or unmet whatever the value; None where it is sound."""
+    """Return (what, remedy) if a requirement is an error, or unmet by any value; None if it is sound."""
     if isinstance(requirement, bool) or not isinstance(requirement, (str, int, float)):
         return f"is {requirement!r}", "give it as text such as '= 2' or 's== LXC'"
     words = str(requirement).split()

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flavors (instance types) against boards: does a board serve a flavor, and if not, why not.
+"""Flavors (instance types) against boards: whether a board serves a flavor, and if not, why not.
 
-Knows what a board is, not what it does just now: the caller adds reasons such as "running jackie" before `summary`.
+This file knows what a board is and not what it does at present. The caller adds reasons such as "running jackie" before
+it calls `summary`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ..core.errors import BadInput
 from ..site.boards_file import Board, geometry
 from . import extra_specs as operators
 
-#: Share of a flavor's memory_mb that firmware and kernel may keep: the sample's boards show 16218 of 16384 MB.
+#: Share of a flavor's memory_mb that firmware and kernel may keep: typical boards show 16218 of 16384 MB.
 TOLERANCE = 0.02
 
-#: What a flavor takes of a node → how people say it.
+#: Amounts that a flavor takes from a node → their units in texts.
 AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
 
 
 def _facts(board: Board | dict[str, Any]) -> dict[str, Any]:
-    """What the rules see of a board (a Board, or its dict as `board_info` returns it), by the names flavors use."""
+    """Return a board's values (of a Board, or its dict from board_info) under the names that flavors use."""
     columns = board.columns if isinstance(board, Board) else board
     cpu_info = columns.get("cpu_info")
     cpu_info = cpu_info if isinstance(cpu_info, dict) else {}
@@ -53,8 +54,11 @@ def _arch_reasons(flavor: dict[str, Any], facts: dict[str, Any]) -> Iterator[str
 
 
 def _cpu_info_reasons(want: dict[str, Any], have: dict[str, Any], path: str = "") -> Iterator[str]:
-    """By the rules of the blueprint's ArchitectureScheduler: at least that number, each item of a text with commas, and
-    what the node does not know it does not have. A list asks for each of its members.
+    """Yield why a node's cpu_info does not meet a flavor's.
+
+    A number asks for at least that much, a text with commas for each of its items, and a list for each of its members.
+    A value that the node does not give is not there. These are the rules of ArchitectureScheduler, Nova's former
+    scheduler for boards.
     """
     for key, wanted in want.items():
         name, value = path + key, have.get(key)
@@ -77,7 +81,7 @@ def _at_least(value: Any, wanted: float) -> bool:
 
 
 def _items(value: Any) -> list[str]:
-    """The items of a list, or of a text with commas between them."""
+    """Return the items of a list, or of a text with commas."""
     parts = value if isinstance(value, list) else str(value).split(",")
     return [str(part).strip() for part in parts]
 
@@ -94,7 +98,7 @@ def _extra_reasons(extra_specs: dict[str, Any], facts: dict[str, Any]) -> Iterat
     for key, requirement in extra_specs.items():
         path = key.split(":")
         if len(path) > 1 and path.pop(0) != "capabilities":
-            # As in Nova's ComputeCapabilitiesFilter: another scope (hw:, quota:) does not speak of the node.
+            # Another scope (hw:, quota:) says nothing of the node, as in Nova's ComputeCapabilitiesFilter.
             continue
         value: Any = facts
         for name in path:
@@ -109,20 +113,21 @@ def _extra_reasons(extra_specs: dict[str, Any], facts: dict[str, Any]) -> Iterat
             if not operators.satisfies(value, wanted, key):
                 yield f"{'.'.join(path)} {shown} does not satisfy '{requirement}'"
         except BadInput as error:
-            # the node's fault, for checking.validate saw the flavor; it must not stop a search among others
+            # The node is at fault, because the flavor was checked before; the search among other nodes must go on.
             yield f"{'.'.join(path)}: {error.what}"
 
 
 def rejections(flavor: dict[str, Any], board: Board | dict[str, Any], tolerance: float = TOLERANCE) -> list[str]:
-    """Why a board cannot serve a flavor; an empty list where it can. Totals count, as a whole board is claimed.
+    """Return why a board cannot serve a flavor, as texts; an empty list if it can. A claim takes a whole board, so
+    totals count.
 
-    :param flavor: a flavor that checking.validate lets pass.
+    :param flavor: a flavor that flavor_check.validate accepts.
     :param board: a Board, or a dict with its columns.
     :param tolerance: the share of memory_mb that may be missing.
     """
     facts = _facts(board)
     wrong_arch = list(_arch_reasons(flavor, facts))
-    # what another architecture's cores are called says nothing more
+    # the names of another architecture's cores would say nothing more
     known = facts["cpu_arch"] if wrong_arch else None
     return [
         *_amount_reasons(flavor, facts, tolerance),
@@ -133,7 +138,7 @@ def rejections(flavor: dict[str, Any], board: Board | dict[str, Any], tolerance:
 
 
 def describe(name: str, flavor: dict[str, Any]) -> str:
-    """A flavor in one line: `tgx.8x8 (tile-gx64, 8x8, 16384 MB, 500 GB)`."""
+    """Return a flavor in one line: `tgx.8x8 (tile-gx64, 8x8, 16384 MB, 500 GB)`."""
     shape = (flavor.get("cpu_info") or {}).get("geometry")
     parts = [str(part) for part in (flavor.get("cpu_arch"), shape) if part]
     parts += [f"{flavor[key]} {unit}" for key, unit in (("memory_mb", "MB"), ("local_gb", "GB")) if flavor.get(key)]
@@ -145,19 +150,19 @@ def describe(name: str, flavor: dict[str, Any]) -> str:
 
 
 def summary(rejected: Mapping[Any, Sequence[str]], noun: str = "boards") -> list[str]:
-    """Lines that say why each was rejected, the same reasons together, the largest group first.
+    """Return lines that say why boards were rejected, the same reasons together, the largest group first.
 
     :param rejected: name of a board → its reasons; a board without reasons is left out.
-    :param noun: what more than three of them are called.
+    :param noun: the word for more than three of them.
     """
     return grouped((noun, str(board), reasons) for board, reasons in rejected.items())
 
 
 def grouped(told: Iterable[tuple[str, str, Sequence[str]]], all_as_number: bool = False) -> list[str]:
-    """A line for each reason of a kind of nodes, the most nodes first; up to three are named, more are counted.
+    """Return a line for each reason of a kind of nodes, the most nodes first. Up to three are named, more are counted.
 
-    :param told: (kind, node, reasons) of each; one without reasons is left out.
-    :param all_as_number: two or three are counted as well where they are all that there are of their kind.
+    :param told: (kind, node, reasons) of each; a node without reasons is left out.
+    :param all_as_number: also count two or three if they are all nodes of their kind.
     """
     groups, kinds = {}, {}
     for kind, node, why in told:

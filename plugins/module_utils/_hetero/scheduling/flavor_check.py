@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with flavors that came from outside: each key, and what belongs there. Where a flavor was written is
-the reader's business, and what it asks of a node fit.py's.
+"""What is wrong with flavors from outside: each key, and what belongs there. fit.py knows what a flavor asks of a node,
+and the reader of a flavor knows where it was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .compute_hosts import COUNT
 from .fit import AMOUNTS
 
 KEYS = ("name", *AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
-#: Rows and columns of cores, as boards_file.geometry gives them.
+#: A grid of cores as boards_file.geometry returns it (rows x columns).
 GEOMETRY = re.compile("[1-9][0-9]{0,3}x[1-9][0-9]{0,3}")
 
 
@@ -39,9 +39,9 @@ class Defect(NamedTuple):
 
 
 def defects(flavor: Any, name: Any = None) -> list[Defect]:
-    """Everything that is wrong with one flavor, in the order of its keys.
+    """Return all that is wrong with one flavor, in the order of its keys.
 
-    :param name: what the table that it stands in calls it.
+    :param name: the flavor's name in its table.
     """
     if not isinstance(flavor, dict):
         return [Defect((), f"is {flavor!r}", "give a mapping with memory_mb, vcpus, local_gb, cpu_arch ...")]
@@ -57,9 +57,9 @@ def defects(flavor: Any, name: Any = None) -> list[Defect]:
 
 
 def table_defects(own: Mapping[Any, Any], defaults: Mapping[Any, Any]) -> list[tuple[Any, Defect]]:
-    """The same for a table of flavors by name, and what they are together: [(name, Defect)].
+    """Return all that is wrong with a table of flavors by name, also between them: [(name, Defect)].
 
-    :param defaults: the table that they are added to; a flavor of one's own takes the place of a default of its name.
+    :param defaults: the table to which they are added; a flavor replaces a default of the same name.
     """
     found, ids = [], {}
     for name, flavor in defaults.items():
@@ -80,9 +80,9 @@ def table_defects(own: Mapping[Any, Any], defaults: Mapping[Any, Any]) -> list[t
 
 
 def validate(flavor: Any) -> None:
-    """Check a flavor that came from outside.
+    """Check a flavor from outside.
 
-    :raises BadInput: naming the flavor, each key that is wrong, and what belongs there.
+    :raises BadInput: it names the flavor, each wrong key, and what belongs there.
     """
     found = defects(flavor)
     if not found:

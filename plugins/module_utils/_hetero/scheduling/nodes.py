@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One node against a flavor, by what modules board_info and host_info say of it: why it never serves it, why not just
-now, and how many instances it has room for. What is free is a hint: the owner's claim decides.
+"""One node against a flavor, from the results of board_info and host_info: why it can never serve it, why it cannot at
+present, and for how many instances it has room. What is free is a hint; the owner's claim decides.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, KINDS
 from . import compute_hosts, fit
 from .extra_specs import satisfies
 
-#: What nodes are called in answers for people.
+#: What nodes with boards are called in texts.
 BOARDS = BOARD.nodes
-#: The same → what an instance is there.
+#: What nodes of a kind are called in texts → the name of an instance's kind there.
 INSTANCES = {kind.nodes: kind.name for kind in KINDS.values()}
-#: Room of a host for instances that ask for nothing it could run out of.
+#: Room of a host for instances that ask for nothing limited.
 PLENTY = 500
 IN_USE = "in use"
 NO_DISK = "no disk to boot from is configured for it"
@@ -33,14 +33,14 @@ NO_ROOM = "without room for a root"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of one node.
+    """What is known of one node for a flavor.
 
-    :param owner: the machine that it belongs to, as the inventory has it.
-    :param kind: what such nodes are called: one of INSTANCES.
-    :param never: why it cannot serve the flavor whatever happens; empty where it can.
-    :param busy: why it cannot just now.
-    :param brief: the same in a word or two, the same for many nodes.
-    :param room: how many instances it takes now; `most`: how many when nobody else has anything of it.
+    :param owner: the machine that it belongs to, by its name in the inventory.
+    :param kind: what such nodes are called, a key of INSTANCES.
+    :param never: why it can never serve the flavor; empty if it can.
+    :param busy: why it cannot at present.
+    :param brief: the same in a word or two, equal for many nodes.
+    :param room: how many instances it takes now; `most`: how many it would take if nobody else had any of it.
     """
 
     owner: str
@@ -62,10 +62,12 @@ def board_verdict(
     image: str | None = None,
     images: dict[str, Any] | None = None,
 ) -> Verdict:
-    """
-    :param board: one of board_info's.
-    :param disk: it is to boot from a disk of its own.
-    :param image: what it is to run; `images`: those of its proxy, where both are known.
+    """Return the Verdict of a board.
+
+    :param board: a board in a result of board_info.
+    :param disk: whether it is to boot from its own disk.
+    :param image: the image that it is to run.
+    :param images: the images of its proxy, if they are known.
     """
     never = fit.rejections(flavor, board, tolerance)
     if disk and not board.get("disks"):
@@ -78,10 +80,10 @@ def board_verdict(
 
 
 def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any]) -> Iterator[Verdict]:
-    """Verdicts of a proxy's boards, for all of which its roots may have no room.
+    """Yield verdicts of a proxy's boards, with room for roots taken into account, which all of them share.
 
-    :param sizes: {board name: bytes that its root would take}.
-    :param roots: what board_info says of them.
+    :param sizes: {board name: bytes of its root}.
+    :param roots: what board_info says of roots.
     """
     limits = (roots["there"], roots["overcommit"])
     now, alone = Promises(roots["promised"], *limits), Promises(0, *limits)
@@ -98,7 +100,7 @@ def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any
 
 
 def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
-    """(why a board cannot be claimed, in brief)."""
+    """Return (why a board cannot be claimed at present, the same in brief)."""
     state, instance, now = board["state"], board.get("instance"), time.time()
     since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
     words = board_states.why_not_free(state, board.get("note") or "", instance, since, claimed)
@@ -108,7 +110,8 @@ def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
 
 
 def host_verdict(flavor: dict[str, Any], host: dict[str, Any], owner: str) -> Verdict:
-    """
+    """Return the Verdict of a compute host.
+
     :param host: a result of host_info.
     """
     hypervisor, name = compute_hosts.hypervisor_for(flavor, host), host.get("name") or owner
@@ -133,7 +136,7 @@ def host_verdict(flavor: dict[str, Any], host: dict[str, Any], owner: str) -> Ve
 
 @dataclass(frozen=True)
 class _Found:
-    """What there is of one kind of devices that a flavor asks for."""
+    """What a host has of one kind of devices that a flavor asks for."""
 
     never: list[str]
     busy: list[str]
@@ -142,7 +145,7 @@ class _Found:
 
 
 def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> Iterator[_Found]:
-    """What there is of the GPUs of a flavor for containers, or of each alias of one for guests."""
+    """Yield what a host has of a container flavor's GPUs, or of each alias of a guest flavor."""
     if hypervisor == CONTAINER.hypervisor:
         yield from _gpus(flavor, host["gpus"])
         return
@@ -155,14 +158,14 @@ def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> I
 
 
 def aliases_of(flavor: dict[str, Any]) -> list[tuple[str, int]]:
-    """[(alias, how many)] of its property pci_passthrough:alias."""
+    """Return [(alias, count)] of a flavor's property pci_passthrough:alias."""
     text = str((flavor.get("extra_specs") or {}).get(PROPERTY, ""))
     parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
     return [(name, max(1, int(count or 1))) for name, _colon, count in parts]
 
 
 def _gpus(flavor: dict[str, Any], gpus: list[dict[str, Any]]) -> Iterator[_Found]:
-    """All of an instance's GPUs are of one architecture: the one with the most free ones."""
+    """Yield what there is of one architecture. All GPUs of an instance have one: the one with the most free GPUs."""
     count, requirement = compute_hosts.gpu_count(flavor), compute_hosts.gpu_arch(flavor)
     if not count:
         return
@@ -178,7 +181,7 @@ def _gpus(flavor: dict[str, Any], gpus: list[dict[str, Any]]) -> Iterator[_Found
 
 
 def _counted(devices: list[dict[str, Any]], count: int, asked: str) -> _Found:
-    """Devices of one kind, `count` for each instance."""
+    """Return what there is of devices of one kind, `count` for each instance."""
     whys = {one["address"]: _why_not(one) for one in devices}
     free = sum(why is None for why in whys.values())
     groups = {}
@@ -191,12 +194,15 @@ def _counted(devices: list[dict[str, Any]], count: int, asked: str) -> _Found:
 
 
 def _unfit(device: dict[str, Any]) -> str | None:
-    """A GPU that is `unsupported` stays so; a PCI device may be parked for guests the next minute."""
+    """Return why a GPU never fits (`unsupported`), or None. Other PCI devices may be bound for guests at any time."""
     return device.get("unsupported") if "uuid" in device else None
 
 
 def _why_not(device: dict[str, Any]) -> str | None:
-    """Why a device is not free. Who holds it and is no instance may be gone: the owner looks when it claims."""
+    """Return why a device is not free, or None.
+
+    A holder that is no instance may be gone: the owner looks when it claims.
+    """
     if device.get("unsupported"):
         return device["unsupported"]
     if not device["healthy"]:
@@ -214,11 +220,11 @@ def verdicts(
     disk: bool = False,
     image: str | None = None,
 ) -> list[Verdict]:
-    """[Verdict] of every node in the results of board_info and host_info, in their order.
+    """Return a Verdict of each node in the results of board_info and host_info, in their order.
 
-    :param results: a looped task's, whose `item` is the owner; boards and hosts by themselves will do as well.
-    :param board: the id of the one board that is wanted; others are left out.
-    :param image: the image that a board is to run; None does not ask.
+    :param results: of a looped task, with the owner as `item`; single boards and hosts are taken too.
+    :param board: id of the only wanted board; others are left out.
+    :param image: the image that a board is to run; None checks none.
     """
     found = []
     for result in results:

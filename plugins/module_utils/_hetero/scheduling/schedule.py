@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are asked for a flavor and in what order, how many instances each owner is to take, and what people read
-about the nodes that are not. The order is that of the rules below and of the inventory, and nothing else.
+"""Which nodes are asked for a flavor and in which order, how many instances each owner is to take, and what people read
+about the others. Only the rules below and the inventory's order decide.
 
-What one node is good for is nodes.py's; claims that are there already are owners.py's.
+nodes.py knows what one node can serve, and owners.py which claims exist already.
 """
 
 from __future__ import annotations
@@ -19,37 +19,40 @@ from .nodes import BOARDS, IN_USE, INSTANCES
 if TYPE_CHECKING:
     from .nodes import Verdict
 
-#: Owners with the most room first, as Nova does it; or those that the request fills best, which keeps others whole.
+#: SPREAD: owners with the most room first, as Nova does. PACK: first those that the request fills best, so that others
+#: stay whole.
 SPREAD, PACK = "spread", "pack"
 STRATEGIES = (SPREAD, PACK)
-#: Nodes of a kind whose reasons are told one by one; of more only how many are in use.
+#: Nodes of a kind whose reasons are listed. Of more nodes only the number in use is said.
 TOLD = 4
 
 
 def ranked(rooms: Mapping[str, int], count: int, strategy: str) -> list[str]:
-    """Owners that have room, the one to ask first first; of equal ones in the order they are in.
+    """Return the owners that have room, in the order of asking; equal ones keep their order.
 
-    Either way an owner that can take all of the request comes before those that cannot: their boots follow each other.
+    With either strategy, owners that can take the whole request come first: boots on several owners follow one another.
 
     :param rooms: {owner: instances that it takes}.
+    :param strategy: SPREAD or PACK.
     """
     if strategy not in STRATEGIES:
         raise BadInput(f"is {strategy!r}", "strategy", f"give {' or '.join(STRATEGIES)}")
 
     def rank(owner: str) -> tuple[bool, int]:
         enough = rooms[owner] >= count
-        # of owners that have too little the largest comes first: fewer of them are needed
+        # of owners with too little room the largest comes first, so that fewer are needed
         return (not enough, rooms[owner] if enough and strategy == PACK else -rooms[owner])
 
     return sorted((owner for owner in rooms if rooms[owner] > 0), key=rank)
 
 
 class Schedule:
-    """One look at all nodes.
+    """The order of asking and the shares, from one look at all nodes.
 
-    :param flavor: one that checking.validate lets pass, with its name.
-    :param found: Verdicts, in the inventory's order.
+    :param flavor: a flavor that flavor_check.validate accepts, with its name.
+    :param found: Verdicts in the inventory's order.
     :param count: how many instances still need a node.
+    :param partial: whether fewer instances will do.
     :param refused: {(owner, node): Refusal} of owners that were asked and gave nothing.
     """
 
@@ -78,17 +81,17 @@ class Schedule:
 
     @property
     def enough(self) -> bool:
-        """Whether it is worth asking anybody."""
+        """Whether the nodes have room enough to ask anybody."""
         return self.room >= (1 if self.partial else self.count)
 
     @property
     def possible(self) -> bool:
-        """Whether these nodes could serve the request if nobody else had anything of them."""
+        """Whether these nodes could serve the request if nobody else had any of them."""
         most = sum(0 if self._never(one) else one.most for one in self.found)
         return most >= (1 if self.partial else self.count)
 
     def shares(self) -> list[tuple[str, int]]:
-        """[(owner, how many instances it is asked for)]."""
+        """Return [(owner, how many instances to ask it for)]."""
         left, found = self.count, []
         for owner, room in self.rooms.items():
             if left > 0:
@@ -99,10 +102,10 @@ class Schedule:
     # ---- for people
 
     def text(self, who: str, asked: int) -> str:
-        """`bob wants tgx.8x8 (…): no node.` and why, the same reasons together.
+        """Return `bob wants tgx.8x8 (…): no node.` and the reasons, equal ones together.
 
         :param who: the instance that asks.
-        :param asked: how many it wants, of which some may be there already.
+        :param asked: how many instances it wants, of which some may exist already.
         """
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
@@ -114,7 +117,7 @@ class Schedule:
         return f"{who} wants {'' if asked == 1 else f'{asked} '}{describe(self.flavor['name'], self.flavor)}"
 
     def waiting(self) -> str:
-        """What those are doing that could serve it, in one line that changes only when that does."""
+        """Return in one line what the nodes are doing that could serve it. The line changes only when that changes."""
         could = [one for one in self.found if not self._never(one)]
         groups = {}
         for one in could:
@@ -124,7 +127,7 @@ class Schedule:
         return ", ".join(told)
 
     def _told(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """(kind, label, reasons) of each node that is not given."""
+        """Return (kind, label, reasons) of each node that is not given."""
         found = []
         for kind in dict.fromkeys(one.kind for one in self.found):
             own = [one for one in self.found if one.kind == kind]
@@ -137,11 +140,11 @@ class Schedule:
         return found
 
     def reasons(self, one: Verdict) -> tuple[tuple[str, ...], bool]:
-        """(why a node is not given, whether that holds whatever happens)."""
+        """Return (why a node is not given, whether that holds for ever)."""
         return one.never or self._refusal(one) or one.busy, bool(self._never(one))
 
     def _label(self, one: Verdict) -> str:
-        """The node's name, and its owner's where several have boards."""
+        """Return the node's name, with its owner's if several owners have boards."""
         return f"{one.name} of {one.owner}" if one.kind == BOARDS and self.several else one.name
 
     def _never(self, one: Verdict) -> tuple[str, ...] | bool:
@@ -152,7 +155,7 @@ class Schedule:
 
 
 class Refusal:
-    """What an owner answered for one node: reasons, and whether they hold whatever happens."""
+    """An owner's answer for one node: reasons, and whether they hold for ever."""
 
     def __init__(self, reasons: Iterable[str] = (), never: bool = False) -> None:
         self.reasons, self.never = tuple(reasons), never
@@ -162,9 +165,9 @@ NOT_REFUSED = Refusal()
 
 
 def refusals(failed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Refusal]:
-    """{(owner, node): Refusal} of claims that nobody could serve.
+    """Return {(owner, node): Refusal} of claims that nobody could serve.
 
-    :param failed: dicts with `item`, the owner, and `failure` of its module; its `unfit` names what holds for ever.
+    :param failed: dicts with `item` (the owner) and `failure` of its module, in which `unfit` has what holds for ever.
     """
     found = {}
     for one in failed:
@@ -182,10 +185,10 @@ def _counted(kind: str, names: list[str]) -> str:
 def plan(
     schedule: Schedule, results: Iterable[dict[str, Any]], request: str, total: int, owner: str | None
 ) -> dict[str, list[dict[str, Any]]]:
-    """What a play is to do: whose claims are there, which are one too many, and whom to ask for which instances.
+    """Return what a play has to do: which claims exist, which are surplus, and whom to ask for which instances.
 
-    :param results: of board_info and host_info, each with its owner as `item`, as they were judged.
-    :param total: how many instances the request has; `schedule` is of those that have no node yet.
+    :param results: of board_info and host_info, each with its owner as `item`, from which the schedule was made.
+    :param total: how many instances the request has; `schedule` is for those without a node.
     :returns: dict of lists of dicts with item and kind. `visits` ask each owner for its instances (`numbers`).
     """
     parts, surplus = holders(results, request, total, owner)
@@ -207,6 +210,6 @@ def plan(
 
 
 def missing_of(parts: Iterable[dict[str, Any]], request: str, total: int) -> list[str]:
-    """Names of the instances that nobody has."""
+    """Return the names of the instances that nobody has."""
     held = {claim["instance"] for part in parts for claim in part["claims"]}
     return [name for name in names_of(request, total) if name not in held]
