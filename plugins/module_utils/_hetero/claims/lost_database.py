@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node's database that is gone although something on the node shows that it had one: the refusal, and the way back.
+"""The refusal to work without a node's database if something on the node shows that it had one, and the way back.
 
-An empty database in its place would say that nobody has anything. What shows it is each kind of node's own.
+An empty database in its place would say that nobody has anything. Each kind of node knows its own signs.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from ..core.errors import HeteroError
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
 
-#: So many of each kind are named.
+#: Number of signs that a message names.
 SHOWN = 3
 RECONCILE = play("reconcile")
 
 
 def must_not_be_lost(database: str, signs: Callable[[], tuple[Sequence[str], str]], mark: str | None = None) -> None:
-    """HeteroError where a database is missing, or has no tables, and there are signs that it was not so.
+    """Raise HeteroError if a database is missing, or has no tables, although there are signs that it had some.
 
     :param database: its path.
-    :param signs: called where it is missing; returns (texts of what shows that it was there, what a person should know
-        besides of a copy that is put in its place).
-    :param mark: a file that is to be there as long as reconcile has not seen the copy.
+    :param signs: is called if it is missing; returns (texts of the signs, what else a person should know of a copy that
+        is put in its place).
+    :param mark: path of a file that is there until reconcile has looked at the copy.
     """
     if _is_there(database):
         return
     there, besides = signs()
-    # The first of several at once on a new node has made it meanwhile, and what shows that it was there.
+    # On a new node, another process may have made the database, and then the signs, meanwhile.
     if there and not _is_there(database):
         what = f"is not there, and instances were made on {THIS_NODE} ({listed(there)})"
         raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
 
 
 def said_if_lost(database: str, look: Callable[[], object], begun: str, check: bool = False) -> str | None:
-    """What reconcile says of a database that it makes anew; None where it is there.
+    """Return what reconcile says of a lost database that it makes anew, or None if it is not lost.
 
-    :param look: raises where it is lost.
-    :param begun: what is not known in the new one.
-    :param check: nothing is made in this run.
-    :raises HeteroError: it is lost, and a copy is there, which knows what the node itself does not tell.
+    :param look: raises HeteroError if the database is lost.
+    :param begun: what the new database does not know, in words.
+    :param check: whether this run makes nothing.
+    :raises HeteroError: it is lost and there is a copy, which knows what the node itself cannot tell.
     """
     try:
         look()
@@ -58,17 +58,19 @@ def said_if_lost(database: str, look: Callable[[], object], begun: str, check: b
 
 
 def listed(texts: Sequence[str]) -> str:
-    """The first few of them."""
+    """Return the first few texts and the number of the others."""
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
 
 
 def _is_there(database: str) -> bool:
-    """Whether there is a file with tables, or one that SQLite cannot read: what is wrong with that its opening says."""
+    """Return whether there is a file with tables, or one that SQLite cannot read: opening that one says what is wrong.
+    """
     if not (os.path.exists(database) and os.path.getsize(database)):
         return False
     try:
-        # Not mode=ro, which would leave the log's files behind. SQLite's own open: another would drop its locks.
+        # mode=ro would leave the log's files behind. Opened by SQLite itself, because closing another descriptor would
+        # drop its locks.
         with closing(sqlite3.connect(f"file:{database}?mode=rw", uri=True)) as db:
             return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
     except sqlite3.DatabaseError:

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the stores of proxy nodes and of compute hosts have in common: who acts, one database, claims by request.
+"""What the databases of proxy nodes and of compute hosts have in common: who acts, one file, claims by request.
 
-Which tables there are, and what claiming means, is each store's own.
+Each store knows its own tables and what a claim is.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from ..core.database import Layout
 
 
-#: A row of the table of claims, as the store shows it.
+#: A row of the table of claims as the store returns it.
 AnyClaim = TypeVar("AnyClaim")
 
 
 class ClaimsStore(Generic[AnyClaim]):
     """A database with claims; a context manager.
 
-    :param actor: who acts, for the events (default: user and process).
-    :param create: see Database: with False a missing file reads as empty and stays missing.
-    :param write: see Database: whether a file of an older release is upgraded (default: as `create`).
+    :param actor: who acts, for events (default: user and process).
+    :param create: as of Database: with False a missing file reads as empty and stays missing.
+    :param busy: seconds to wait for another process's transaction.
+    :param write: as of Database: whether a file of an older release is upgraded (default: as `create`).
     """
 
-    #: What its database consists of, the table of claims and the column they are sorted by, and what a row becomes.
+    #: The tables, the name of the table of claims, its column of order, and the type of a row.
     layout: Layout
     table: str
     order: str
@@ -59,31 +60,31 @@ class ClaimsStore(Generic[AnyClaim]):
         self._db.close()
 
     def must_be_whole(self) -> None:
-        """HeteroError where pages of the database are damaged, also such as no query reads."""
+        """Raise HeteroError if pages of the database are damaged, also pages that no query reads."""
         self._db.must_be_whole()
 
     @property
     def is_short(self) -> bool:
-        """Whether its file system has too little left for anything that takes more of it."""
+        """Whether its file system has too little space for anything that takes more of it."""
         return reserve.is_short(self.path)
 
     def newest_time(self) -> float | None:
-        """When the newest event was written down, or, without any, the newest claim; None where there is neither."""
+        """Return the time of the newest event, or without events of the newest claim, or None."""
         for newest in ("time FROM events ORDER BY id", f"created FROM {self.table} ORDER BY created"):
             for row in self._db.rows(f"SELECT {newest} DESC LIMIT 1"):
                 return row[0]
         return None
 
     def transaction(self, dry: bool = False) -> ContextManager[None]:
-        """Several calls as one: all or nothing; `dry` takes all back at the end (check mode)."""
+        """Make several calls one: all or nothing. `dry` takes all back at the end (check mode)."""
         return self._db.transaction(dry)
 
     def claims(self, request: str | None = None) -> list[AnyClaim]:
-        """All claims, or those of one request."""
+        """Return all claims, or those of one request."""
         return self._claims() if request is None else self._claims("WHERE request = ?", (request,))
 
     def claim_of(self, instance: str) -> AnyClaim | None:
-        """The claim of an instance, or None."""
+        """Return the claim of an instance, or None."""
         return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
 
     def _claims(self, where: str = "", values: Sequence[Any] = ()) -> list[AnyClaim]:
@@ -97,14 +98,12 @@ class ClaimsStore(Generic[AnyClaim]):
             raise self._damaged(f"what it says of the claim of {row['instance']} cannot be read") from error
 
     def _damaged(self, why: str) -> HeteroError:
-        """The error of a row that SQLite finds whole and that says nothing."""
+        """Return the error of a row that SQLite finds whole and whose contents make no sense."""
         return HeteroError(f"is damaged ({why})", self.path, self.layout.restore(self.path))
 
 
 def _read(row: sqlite3.Row) -> dict[str, Any]:
-    """A claim as it is stored. One from before images were names has the path that its image was imported from, by
-    the name of the file.
-    """
+    """Return a row's claim. Before images had names it held the path of the image's file, which then gives the name."""
     image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
     flavor = json.loads(row["flavor"])
     if not isinstance(flavor, dict):

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who gets which GPU: what the kernel and the table say of each, reconciled, and then the choice; in the caller's
-transaction, so that of any number of askers one gets it.
+"""Who gets which GPU: the kernel's and the table's knowledge of each is reconciled, and then GPUs are chosen. That
+happens in the caller's transaction, so that of several askers one gets a GPU.
 
-Knows nothing of how a GPU is given; a holder is a container's key, or an instance that has no container yet.
+This file does not know how a GPU is given to its holder, which is a container's key, or an instance that has no
+container yet.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Callable, Container, Iterable, Mapping, Protocol, Sequen
 from ...core.errors import BadInput, NoneFree, Refused
 from ...site.instance import age
 
-#: States of an allocation: written down before any write; proven; being taken back.
+#: States of an allocation: written down before anything is done; proven; being taken back.
 ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
 PHASE = "gpu"
 RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it"
@@ -25,12 +26,12 @@ RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it
 
 @dataclass(frozen=True)
 class Wanted:
-    """What somebody asks for: so many GPUs, or these.
+    """A request for a number of GPUs, or for certain ones.
 
-    :param count: how many it is to have; None where `gpus` says which.
+    :param count: how many GPUs the holder is to have; None if `gpus` names them.
     :param arch: architecture, such as fermi; None takes any.
     :param gpus: addresses, UUIDs or indexes.
-    :param share: others may have them too.
+    :param share: whether others may have them too.
     """
 
     count: int | None = None
@@ -39,7 +40,7 @@ class Wanted:
     share: bool = False
 
     def check(self) -> None:
-        """BadInput for what cannot be meant."""
+        """Raise BadInput for a request that makes no sense."""
         if (self.count is None) == (not self.gpus):
             raise BadInput("is asked for by number and by name, or not at all", "GPU", "give one of count and gpus")
         if self.count is not None and self.count < 1:
@@ -56,8 +57,8 @@ class Wanted:
 class Allocation:
     """A GPU given to a holder.
 
-    :param wanted: the request it comes from: another host serves that with other GPUs.
-    :param nodes: (path, kind, major, minor) of the GPU's own nodes, to be closed where the GPU itself is gone.
+    :param wanted: the request that it serves; after a move to another host, other GPUs serve that.
+    :param nodes: (path, kind, major, minor) of the GPU's own device nodes, which can so be closed when the GPU is gone.
     """
 
     address: str
@@ -73,7 +74,7 @@ class Allocation:
 
 
 class Device(Protocol):
-    """What may be given, as far as its place says which to take."""
+    """What may be given, as far as choosing needs it."""
 
     @property
     def address(self) -> str: ...
@@ -82,7 +83,7 @@ class Device(Protocol):
 
 
 class Node(Protocol):
-    """A device node of a GPU: its path, and what tells it, (kind, major, minor)."""
+    """A device node of a GPU: its path, and its number (kind, major, minor)."""
 
     @property
     def path(self) -> str: ...
@@ -121,21 +122,21 @@ class Reach(Protocol):
 
 
 class Seen(Protocol):
-    """What the kernel says: who can open a GPU, and whether a holder lives."""
+    """What the kernel says: who can open a GPU, and whether a holder exists."""
 
     def open(self, address: str) -> Iterable[Reach]: ...
     def is_there(self, holder: str) -> bool: ...
 
 
 class Claim(Protocol):
-    """What an instance has; by its holder its GPUs are allocated."""
+    """An instance's claim. Its GPUs are allocated to its holder."""
 
     @property
     def holder(self) -> str: ...
 
 
 class Table(Protocol):
-    """The host's table of allocations, with its claims and events (the store's)."""
+    """The host's table of allocations with its claims and events (store.Store)."""
 
     def allocations(self, holder: str | None = None) -> list[Allocation]: ...
     def grant(self, allocation: Allocation) -> None: ...
@@ -161,12 +162,13 @@ def allocate(
     persistent: bool = True,
     method: str = "host",
 ) -> list[Allocation]:
-    """Write down which GPUs `holder` has; those that it has already stay.
+    """Write down which GPUs `holder` has. Those that it has already stay.
 
+    :param gpus: all GPUs of the host.
     :param live: asks the kernel who can open which GPU.
-    :returns: its allocations that serve the request, by address.
-    :raises NoneFree: `facts['rejected']` says for each GPU that is not given why.
-    :raises Refused: a GPU that it has is no more on this host.
+    :returns: the holder's allocations that serve the request, by address.
+    :raises NoneFree: `facts['rejected']` says for each GPU why it is not given.
+    :raises Refused: this host no longer has a GPU that the holder has.
     """
     wanted.check()
     named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
@@ -206,9 +208,9 @@ def _row(row: Allocation | None, gpu: Gpu, holder: str, wanted: Wanted, persiste
 
 
 def write_again(store: Table, row: Allocation) -> bool:
-    """Have a table that was lost say what a holder has, as shared where others have it too.
+    """Add an allocation to a table that was lost; it becomes shared if others have the GPU too.
 
-    :returns: whether that is new. What was asked for stays what it was.
+    :returns: whether it is new. An existing row keeps its request.
     """
     rows = [one for one in store.allocations() if one.address == row.address]
     if any(one.holder == row.holder for one in rows):
@@ -221,7 +223,10 @@ def write_again(store: Table, row: Allocation) -> bool:
 
 
 def _none_lost(holder: str, table: Iterable[Allocation], gpus: Sequence[Gpu]) -> None:
-    """A GPU that vanished is said, not replaced in silence: its holder may be in the middle of something."""
+    """Raise Refused if a GPU of the holder vanished.
+
+    It is not silently replaced, because the holder may be using it.
+    """
     lost = [row for row in table if row.holder == holder and gpu_of(row.address, row.uuid, gpus) is None]
     if lost:
         names = ", ".join(f"{row.address} ({row.uuid})" for row in lost)
@@ -230,7 +235,7 @@ def _none_lost(holder: str, table: Iterable[Allocation], gpus: Sequence[Gpu]) ->
 
 
 def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
-    """A GPU that is in another slot now (the same UUID) stays its holder's; [(row as it was, GPU)]."""
+    """Move allocations of GPUs that are in another slot now (by UUID); return [(row as it was, GPU)]."""
     moved = []
     for row in store.allocations():
         gpu = gpu_of(row.address, row.uuid, gpus)
@@ -246,7 +251,7 @@ def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocat
 
 
 def find(name: object, gpus: Sequence[AnyGpu]) -> AnyGpu:
-    """The GPU that an address, a UUID or an index names."""
+    """Return the GPU that an address, a UUID or an index names; raise BadInput if there is none."""
     text = str(name).strip()
     for gpu in gpus:
         if text.lower() in (gpu.address.lower(), (gpu.uuid or "").lower()) or text == str(gpu.index):
@@ -256,7 +261,7 @@ def find(name: object, gpus: Sequence[AnyGpu]) -> AnyGpu:
 
 
 def why_not(gpu: Gpu, holder: str, wanted: Wanted, table: Iterable[Allocation], seen: Seen) -> str | None:
-    """Why a GPU cannot be given to `holder`, in words; None where it can."""
+    """Return in words why a GPU cannot be given to `holder`, or None if it can."""
     if gpu.unsupported:
         return gpu.unsupported
     has = any(row.address == gpu.address and row.holder == holder and row.state != DETACHING for row in table)
@@ -278,7 +283,9 @@ def why_not(gpu: Gpu, holder: str, wanted: Wanted, table: Iterable[Allocation], 
 
 
 def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[AnyDevice]:
-    """`count` of the GPUs: the holder's own, then those on the same NUMA node, then whole nodes that fit best."""
+    """Return `count` of the GPUs: the holder's own, then those on the same NUMA nodes, then those of the best fitting
+    node.
+    """
     chosen = sorted((gpu for gpu in fit if gpu.address in own), key=lambda gpu: gpu.address)[:count]
     nodes = {}
     for gpu in sorted(fit, key=lambda gpu: gpu.address):
@@ -287,7 +294,7 @@ def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[An
     near = {gpu.numa_node for gpu in chosen}
     while len(chosen) < count and nodes:
         missing = count - len(chosen)
-        # near ones first; then the smallest node that has enough, else the largest: others find whole nodes then
+        # Near nodes first; then the smallest node that has enough, else the largest, so that others find whole nodes.
         best = min(
             nodes,
             key=lambda node: (node not in near, len(nodes[node]) < missing, abs(len(nodes[node]) - missing), str(node)),
@@ -297,9 +304,9 @@ def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[An
 
 
 def forget_the_gone(store: Table, seen: Seen) -> list[Allocation]:
-    """Take back what is allocated to containers that are no more; the rows that went.
+    """Take back what is allocated to containers that no longer exist; return these rows.
 
-    What an instance has it keeps without a container too: its claim ends by `release`.
+    An instance keeps its GPUs also without a container, until `release` ends its claim.
     """
     claimed = {claim.holder for claim in store.claims()}
     gone = [row for row in store.allocations() if row.holder not in claimed and not seen.is_there(row.holder)]
@@ -310,7 +317,7 @@ def forget_the_gone(store: Table, seen: Seen) -> list[Allocation]:
 
 
 def short(holder: str) -> str:
-    """A holder as people name it: the container's name, or the instance's."""
+    """Return a holder's name for people: the container's or the instance's."""
     if holder.startswith("/"):
         return os.path.basename(holder.rpartition("#")[0] or holder)
     return holder.partition(":")[2] or holder
@@ -323,9 +330,9 @@ def _none_free(holder: str, wanted: Wanted, chosen: Sequence[Gpu], rejected: Map
 
 
 def gpu_of(address: str, uuid: str | None, gpus: Sequence[AnyGpu]) -> AnyGpu | None:
-    """The GPU that an address and a UUID mean: the UUID counts, wherever the GPU is now; None where it is gone.
+    """Return the GPU that an address and a UUID mean, or None if it is gone. The UUID counts, wherever the GPU is now.
 
-    The driver may not know a GPU's UUID before its first use; then its address must do.
+    The driver may not know a GPU's UUID before its first use; then the address counts.
     """
     for gpu in gpus:
         if uuid is not None and gpu.uuid == uuid:

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A compute host's configuration file, as roles gpu_lxc and kvm_guests write it, and what the machine has where it
-says nothing. Each role has a section of its own there, and a machine that has both offers containers and guests.
+"""A compute host's configuration file, as roles gpu_lxc and kvm_guests write it, and the machine's own values where it
+says nothing. Each role has a section; a machine with both offers containers and guests.
 
-JSON because the system's Python has no YAML. Which GPUs there are is devices/gpus/discovery.py's business.
+It is JSON because the system's Python has no YAML. devices/gpus/discovery.py knows which GPUs there are.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ MEMINFO = "/proc/meminfo"
 
 
 def _addresses(value: Any) -> list[Any] | None:
-    """First and last, or none of either."""
+    """Return [first, last] or [] unchanged, or None for anything else."""
     if not isinstance(value, list) or len(value) not in (0, 2):
         return None
     found: list[Any] = [address_of(one) for one in value]
     return value if None not in found and found == sorted(found) else None
 
 
-#: What the machine has once, whatever runs on it, and what it is where no section says it; two must say the same.
+#: Settings that the machine has once, for all its sections, with their defaults. Two sections must not differ in them.
 _MACHINE = {
     "name": Key(NUMBERED, platform.node().split(".")[0]),  # for people
     "state_folder": Key(PATH, "/var/lib/hetero"),
     "run_folder": Key(PATH, "/run/hetero"),
     **dict.fromkeys(AMOUNTS, Key(whole(), None)),  # offered to instances; by default all that it has
 }
-#: What a section may leave out; what stands in the file outside of them holds for each.
+#: Settings of a section with their defaults. Outside of sections they hold for each section.
 _SECTION = {
     "bridge": Key(text("the name of a network interface", 15), "hetero0"),  # IFNAMSIZ
     "prefix_length": Key(whole(0, 32), 24),
@@ -77,19 +77,20 @@ _SECTION = {
     "domain_type": Key(one_of("kvm", "qemu"), None),  # qemu: emulated; by default what libvirt has
     "libvirt_uri": Key(TEXT, "qemu:///system"),
 }
-#: What a part of the file says itself: without defaults, null and "" say nothing.
+#: What a part of the file itself says, without defaults; null and "" say nothing.
 PART = Record({key: Key(one.kind) for key, one in {**_MACHINE, **_SECTION}.items()})
-#: host.json.
+#: The contents of host.json.
 FILE = Record({**PART.keys, **dict.fromkeys(OF_HOSTS, Key(PART))})
 MACHINE: dict[str, Any] = Record(_MACHINE).defaults()
 DEFAULTS: dict[str, Any] = Record(_SECTION).defaults()
 
 
 def read_config(path: str, meminfo: str = MEMINFO) -> dict[str, Any]:
-    """The configuration, with defaults for what it leaves out; BadInput where it is missing or wrong.
+    """Return the configuration with its defaults; raise BadInput if it is missing or wrong.
 
-    :returns: what the machine has once, and `lxc` and `kvm`, which are there in any case, with all that is said of
-        each; `offers` are those of them that the file has (one with none is of a host of containers).
+    :param meminfo: path of the kernel's file with the machine's memory.
+    :returns: the machine's settings; `lxc` and `kvm`, always, with all settings of each; and `offers`, the sections
+        that the file has (a file without sections is for a host of containers).
     """
     said = read_file(path, FILE, SET_UP)
     sections = {kind: said.pop(kind) for kind in OF_HOSTS if kind in said}
@@ -102,7 +103,7 @@ def read_config(path: str, meminfo: str = MEMINFO) -> dict[str, Any]:
 
 
 def _of_machine(key: str, said: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], path: str) -> Any:
-    """What the file says of the machine, in whichever section; a default where it says nothing."""
+    """Return what the file says of the machine, in whichever section, or the default."""
     given = {kind: section[key] for kind, section in sections.items() if key in section}
     values = list(given.values())
     if any(value != values[0] for value in values):
@@ -112,27 +113,27 @@ def _of_machine(key: str, said: Mapping[str, Any], sections: Mapping[str, Mappin
 
 
 def tenants_paths(config: Mapping[str, Any]) -> list[str]:
-    """Folders in which tenants write, or files of ours hold what tenants said: no image is taken from there."""
+    """Return folders that tenants write to, or whose files hold what tenants said. No image is imported from there."""
     return [config["state_folder"], config["run_folder"], *(config[kind][OF_HOSTS[kind].disks] for kind in OF_HOSTS)]
 
 
 def capacity(config: Mapping[str, Any]) -> dict[str, int]:
-    """What instances may have together."""
+    """Return what all instances together may have: {amount: value}, in the units of AMOUNTS."""
     return {key: config[key] for key in AMOUNTS}
 
 
 def disk_gb(config: Mapping[str, Any]) -> int:
-    """What the smallest file system has that instances have their disks on; these are sparse, and may promise more."""
+    """Return the GiB of the smallest file system with instances' disks. Disks are sparse, so more may be promised."""
     return _local_gb(config, MEMINFO)
 
 
 def state_db(config: Mapping[str, Any]) -> str:
-    """Path of the host's database."""
+    """Return the path of the host's database."""
     return os.path.join(config["state_folder"], "host.db")
 
 
 def state_db_here(path: str = CONFIG) -> str:
-    """Path of this host's database, also where no role has set it up: whoever gives devices away has one table."""
+    """Return the path of this host's database, even if no role set it up: all who give devices away share one table."""
     return state_db(read_config(path) if os.path.exists(path) else MACHINE)
 
 
@@ -149,12 +150,12 @@ def _vcpus(_config: Mapping[str, Any], _meminfo: str) -> int:
 
 
 def _local_gb(config: Mapping[str, Any], _meminfo: str) -> int:
-    """The smallest file system that instances have their disks on."""
+    """Return the GiB of the smallest file system with instances' disks."""
     return min(file_system_gb(config[kind][OF_HOSTS[kind].disks]) for kind in config["offers"] or OF_HOSTS)
 
 
 def file_system_gb(folder: str) -> int:
-    """How much the file system has that a folder lies on (GiB); the folder may be yet to be made."""
+    """Return the size in GiB of the file system on which a folder lies or would lie."""
     folder = existing(folder)
     with naming(folder):
         found = os.statvfs(folder)

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the hardware of a compute host cannot tell: who claimed an instance of which size, to whom each GPU is
-allocated, and what happened. A claim of memory, processors, disk and GPUs is one transaction.
+"""What a compute host's hardware cannot tell: who claimed an instance of which size, who has which GPU, and what
+happened. A claim of memory, processors, disk and GPUs is one transaction.
 
-Which GPUs are free is claims/host/allocation.py's to say; making and starting what was claimed is for others.
+allocation.py decides which GPUs are free. Others make and start what was claimed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from .allocation import Gpu, Seen
 
 STATE_DB = "/var/lib/hetero/host.db"
-#: Phase of the event that each change of state leaves.
+#: Phase of the event that each change of state writes.
 STATE_PHASE = "state"
-#: What `put` may change of a claim.
+#: Fields of a claim that `put` may change.
 FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
     *("first_id", "flavor", *AMOUNTS),
@@ -44,11 +44,11 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A part of this host given to an instance of an owner.
+    """A part of this host that is given to an instance of an owner.
 
-    :param container: key of its container (hypervisors/lxc/identity.py), None until it has one.
-    :param first_id: the first of the host's ids that are its container's users; None for a guest, for a privileged
-        container, and for one of an earlier release, whose configuration alone says it.
+    :param container: key of its container (hypervisors/lxc/identity.py); None until it has one.
+    :param first_id: the first of the host's user ids that belong to its container; None for a guest, a privileged
+        container, and a container of an earlier release, whose configuration has it.
     """
 
     instance: str
@@ -74,13 +74,13 @@ class Claim:
 
     @property
     def holder(self) -> str:
-        """By what its GPUs are allocated: its container, or its name until it has one."""
+        """The holder of its GPUs: its container, or its name until it has one."""
         return self.container or holder_of(self.instance)
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened; `address` is a GPU's."""
+    """Something that happened. `address` is a GPU's."""
 
     id: int
     time: float
@@ -93,7 +93,7 @@ class Event:
 
 
 def holder_of(instance: str) -> str:
-    """Holder of GPUs for an instance that has no container yet; a container's key begins with a /."""
+    """Return the holder of GPUs for an instance without container. A container's key begins with a /."""
     return f"instance:{instance}"
 
 
@@ -113,7 +113,7 @@ class Store(ClaimsStore[Claim]):
         super().__init__(path, actor, create, busy, write)
 
     def snapshot(self) -> ContextManager[None]:
-        """Reads in the block see one moment of the database; nobody is kept from writing."""
+        """Have all reads of the block see one moment of the database. Other processes may write meanwhile."""
         return self._db.snapshot()
 
     # ---- instances
@@ -133,17 +133,18 @@ class Store(ClaimsStore[Claim]):
         lease_hours: float | None = None,
         request: str | None = None,
     ) -> tuple[Claim, bool]:
-        """Give an instance its memory, processors, disk and GPUs; all of it, or nothing.
+        """Give an instance its memory, processors, disk and GPUs: all of it, or nothing.
 
-        :param capacity: dict of what all instances of this host may have together, by AMOUNTS.
+        :param kind: section of the configuration: "lxc" or "kvm".
+        :param capacity: what all instances of this host together may have, by AMOUNTS.
         :param wanted: None for no GPU.
-        :param live: asks the kernel who can open which GPU; called inside the transaction, where GPUs are wanted.
+        :param live: asks the kernel who can open which GPU; called inside the transaction if GPUs are wanted.
         :param gpus: the GPUs that discovery found.
-        :param request: where it is one of several instances: their common name.
-        :returns: (the claim, whether it is new). Asked for again, an instance keeps what it has.
-        :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
+        :param request: the common name, if it is one of several instances.
+        :returns: (the claim, whether it is new). An instance that is claimed again keeps what it has.
+        :raises Refused: the name is another owner's, or would be one instance and several, or was claimed with another
             flavor, image or key.
-        :raises NoneFree: `facts['rejected']` says of what there is too little, and of each GPU why it is not given.
+        :raises NoneFree: `facts['rejected']` says what is short, and for each GPU why it is not given.
         """
         valid_instance(instance)
         if kind not in OF_HOSTS:
@@ -166,7 +167,7 @@ class Store(ClaimsStore[Claim]):
         return claim, old is None
 
     def _fitting(self, instance: str, flavor: Mapping[str, Any], capacity: Mapping[str, int]) -> dict[str, int]:
-        """What the flavor takes, or NoneFree where the host has less than that left."""
+        """Return what the flavor takes; raise NoneFree if the host has less left."""
         takes = {key: int(flavor.get(key) or 0) for key in AMOUNTS}
         claims = self._claims()
         short = {}
@@ -190,9 +191,9 @@ class Store(ClaimsStore[Claim]):
         self.event(instance, "claim", f"claimed by {asked['owner']}")
 
     def put(self, instance: str, **fields: Any) -> Claim:
-        """Change FIELDS of a claim. A new container takes over the GPUs that the instance has.
+        """Change FIELDS of a claim. A new container takes over the instance's GPUs.
 
-        :raises Refused: there is no such way between the states.
+        :raises Refused: the new state may not follow the present one.
         """
         unknown = set(fields) - set(FIELDS)
         if unknown:
@@ -217,9 +218,9 @@ class Store(ClaimsStore[Claim]):
             return new
 
     def release(self, instance: str, owner: str | None = None) -> Claim | None:
-        """End a claim, with what it holds; the caller has seen that its container is gone.
+        """End a claim with all that it holds. The caller has checked that its container is gone.
 
-        :param owner: where given, another owner's is refused.
+        :param owner: if given, another owner's claim is refused.
         :returns: the claim that ended, or None.
         """
         with self._db.transaction():
@@ -235,7 +236,7 @@ class Store(ClaimsStore[Claim]):
             return claim
 
     def instance_of(self, holder: str) -> str | None:
-        """Name of the instance whose GPUs are allocated to `holder`, or None."""
+        """Return the name of the instance whose GPUs are allocated to `holder`, or None."""
         return next((claim.instance for claim in self._claims() if claim.holder == holder), None)
 
     def _must_have(self, instance: str) -> Claim:
@@ -247,7 +248,7 @@ class Store(ClaimsStore[Claim]):
     # ---- GPUs and other PCI devices
 
     def allocations(self, holder: str | None = None) -> list[Allocation]:
-        """To whom what is allocated, by address; or what one holder has."""
+        """Return all allocations by address, or those of one holder."""
         where, values = ("", ()) if holder is None else ("WHERE holder = ?", (holder,))
         rows = self._db.rows(f"SELECT * FROM allocations {where} ORDER BY address, since", values)
         return [_allocation(row) for row in rows]
@@ -257,7 +258,7 @@ class Store(ClaimsStore[Claim]):
         row = dict(vars(allocation), wanted=json.dumps(vars(allocation.wanted), sort_keys=True))
         row["nodes"] = json.dumps(allocation.nodes)
         places = ", ".join("?" for column in row)
-        # Not INSERT OR REPLACE: that would drop another holder's row where the table's own index refuses this one.
+        # Not INSERT OR REPLACE, which would drop another holder's row if the table's index refuses this one.
         renewed = ", ".join(f"{column} = excluded.{column}" for column in row)
         self._db.write(
             f"INSERT INTO allocations ({', '.join(row)}) VALUES ({places})"
@@ -266,7 +267,7 @@ class Store(ClaimsStore[Claim]):
         )
 
     def free(self, allocation: Allocation) -> None:
-        """Take an allocation back; the caller has seen that its holder cannot open the device."""
+        """Remove an allocation. The caller has checked that its holder cannot open the device."""
         key = (allocation.address, allocation.holder)
         self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
 
@@ -284,11 +285,13 @@ class Store(ClaimsStore[Claim]):
     def events(
         self, after: int = 0, instance: str | None = None, address: str | None = None, limit: int = 500
     ) -> list[Event]:
-        """Events with an id above `after`, the oldest first, at most `limit`; of an instance or GPU where given."""
+        """Return at most `limit` events with an id above `after`, the oldest first; only of an instance or GPU, if
+        given.
+        """
         return self._events(after, instance, address, "ASC", limit)
 
     def newest_events(self, instance: str, limit: int) -> list[Event]:
-        """The last `limit` events of an instance, the oldest of them first."""
+        """Return the last `limit` events of an instance, the oldest of them first."""
         return self._events(0, instance, None, "DESC", limit)[::-1]
 
     def _events(self, after: int, instance: str | None, address: str | None, order: str, limit: int) -> list[Event]:
@@ -310,7 +313,7 @@ def _allocation(row: sqlite3.Row) -> Allocation:
 
 
 def _refuse_other(claim: Claim, asked: Mapping[str, Any]) -> None:
-    """Refused unless a claim is of this owner, kind, flavor, image and key; neither key is shown."""
+    """Raise Refused unless a claim has this owner, kind, flavor, image and key. No key is shown."""
     if claim.owner != asked["owner"]:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
     other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != asked[name]]

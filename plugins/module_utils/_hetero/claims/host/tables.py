@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a compute host's database; what their rows mean is the store's."""
+"""The tables of a compute host's database. store.py knows what their rows mean."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from .config import SET_UP
 
 
 def _restore(path: str) -> str:
-    """Without a copy: the kernel knows who can open which GPU, and each container's own files what it asked for."""
+    """Return what a person does about a damaged database.
+
+    Without a copy the kernel still knows who can open which GPU, and each container's files what it asked for.
+    """
     way = how_to_restore(path, mark=mark_beside(path))
     return way if copies(path) else f"{way}; who owned which instance must be claimed again"
 
 
 def mark_beside(path: str) -> str:
-    """Path of the mark that a database was lost (compute_host/lost_database.py): named after it."""
+    """Return the path of the mark that a database was lost (compute_host/lost_database.py), which has its name."""
     return f"{os.path.splitext(path)[0]}.lost"
 
 
@@ -33,20 +36,20 @@ LAYOUT = Layout(
             memory_mb INTEGER NOT NULL, vcpus INTEGER NOT NULL, local_gb INTEGER NOT NULL,
             state TEXT NOT NULL, since REAL NOT NULL, note TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
             expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT, first_id INTEGER)""",
-        # Whatever else goes wrong: no two containers share the ids of their users.
+        # A last defence: no two containers share user ids.
         ONE_RANGE,
         """CREATE TABLE allocations (
             address TEXT NOT NULL, holder TEXT NOT NULL, uuid TEXT, share INTEGER NOT NULL, state TEXT NOT NULL,
             since REAL NOT NULL, wanted TEXT NOT NULL, nodes TEXT NOT NULL, persistent INTEGER NOT NULL,
             method TEXT NOT NULL,
             PRIMARY KEY (address, holder))""",
-        # Whatever else goes wrong: one GPU is never exclusively two holders'.
+        # A last defence: one GPU is never exclusively two holders'.
         "CREATE UNIQUE INDEX one_exclusive_holder ON allocations (address) WHERE share = 0",
         """CREATE TABLE events (
             id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, instance TEXT, address TEXT,
             phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
     ),
-    # 2: each container has ids of its own; those made before have none here.
+    # 2: each container has user ids of its own; the table has none for those made before.
     upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE)},
     set_up=SET_UP,
     restore=_restore,
