@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose fault a boot that stalled is, in what words, and with which evidence. What follows is boot/boot_loop.py's.
+"""Who is to blame for a boot that stalled, in which words and with which evidence. boards/boot/boot_loop.py acts on it.
 
-The order is the design's: the proxy's own self-test first, because its fault looks like every board's; then others on
-the network who stand in the proxy's place; then what the board asked for says whether it works and its image does not.
+The proxy's own self-test comes first, because the proxy's fault looks like one of every board. Then come others on the
+network who stand in the proxy's place. Last, what the board asked for shows whether the board works and its image does
+not.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ if TYPE_CHECKING:
     from .ssh import WrongHostKey
 
 PROXY, NETWORK, IMAGE, BOARD, INSTANCE = "proxy", "network", "image", "board", "instance"
-#: The step of a boot driver with which its others begin: it waits for the system that they act on.
+#: The first step of a boot driver that acts on boards: it waits for the system on which the others act.
 MONITOR = "monitor"
 
-#: Lines of the console that go with an error, and the bytes of the log that are read for them at most.
+#: Lines of the console that go with an error, and bytes of the log that are read for them.
 CONSOLE_LINES = 20
 CONSOLE_BYTES = 65536
-#: Characters of one line of a console that are shown; a terminal has 80 to 250.
+#: Characters of one console line that are shown; a terminal has 80 to 250.
 CONSOLE_WIDTH = 1000
-#: Colours (ECMA-48, SGR), which init systems put into their lines, are left out. Other control characters show escaped.
+#: Colours (ECMA-48, SGR), which init systems write and which are left out. Other control characters are escaped.
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 TIMES = {1: "", 2: ", twice"}
-#: What goes with the error of a board that did begin to boot.
+#: Is added to the error of a board that did begin to boot.
 SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
 
 
@@ -44,13 +45,13 @@ def verdict(
     kinds: Container[str] = (),
     strangers: Collection[str] = (),
 ) -> str:
-    """Who is to blame.
+    """Return who is to blame.
 
     :param faults: what the proxy's self-test found.
-    :param asked: roles of the files the board asked for.
+    :param asked: roles of the files that the board asked for.
     :param wrong_key: another host key answered after a verified power cycle.
-    :param kinds: kinds of things seen; a root is mounted by a kernel only, also by one that was not asked for (flash).
-    :param strangers: other machines that stand in the proxy's place; what they do looks like any fault of a board.
+    :param kinds: kinds of things seen. Only a kernel mounts a root, also one that was not asked for (flash).
+    :param strangers: other machines that stand in the proxy's place. What they do looks like any fault of a board.
     """
     if faults:
         return PROXY
@@ -62,7 +63,7 @@ def verdict(
 
 
 def awaited(asked: Container[str], kinds: Container[str], flash: bool = False, root: str = NFS_ROOT) -> str:
-    """The phase a boot waits for: what the last thing seen of it does not yet prove."""
+    """Return the phase that a boot waits for: the one after what was last seen of it."""
     if NFS in kinds or (KERNEL in asked and root != NFS_ROOT):
         return "running"
     if KERNEL in asked or (flash and SYSTEM in kinds):
@@ -79,9 +80,13 @@ def stalled(
     flash: bool = False,
     root: str = NFS_ROOT,
 ) -> str:
-    """The note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log").
+    """Return the note of a boot that stalled ("stalled at tftp after 41 s, twice; console: board4.log").
 
-    :param flash: its kernel comes from its own flash memory.
+    :param asked: roles of the files that the board asked for.
+    :param kinds: kinds of things seen.
+    :param seconds: how long the boot took until it was given up.
+    :param tries: number of boots.
+    :param flash: whether its kernel comes from its own flash memory.
     :param root: where its root lies.
     """
     times = TIMES.get(tries, f", {tries} times")
@@ -97,9 +102,9 @@ def stalled(
 
 
 def failed_step(error: StepFailed | None, kinds: Container[str], tries: int) -> str | None:
-    """The note of a boot on which a step of its driver failed; None where it did not come as far as that.
+    """Return the note of a boot in which a step of its driver failed, or None if it did not get that far.
 
-    :param error: StepFailed, or None.
+    :param error: of the step, or None.
     """
     if error is None or (error.phase == MONITOR and NFS not in kinds):
         return None
@@ -107,14 +112,14 @@ def failed_step(error: StepFailed | None, kinds: Container[str], tries: int) -> 
 
 
 def wrong_feed(board: Board, pdu: str, outlet: str) -> str:
-    """The note of a board behind whose address another host key answers although its own power was cycled."""
+    """Return the note of a board whose address shows another host key although its own power was cycled."""
     return (
         f"outlet {outlet} of {pdu} does not feed this board, or its address is taken: {board.ip} shows another host key"
     )
 
 
 def own_root(board: Board) -> str:
-    """The note of a board that mounted its root in this boot, and behind whose address another host key answers."""
+    """Return the note of a board that mounted its root in this boot and whose address shows another host key."""
     return (
         f"it has mounted its root, and {board.ip} shows another host key than the one that is known: its tenant may "
         "have made a new one, or another machine has its address"
@@ -122,7 +127,7 @@ def own_root(board: Board) -> str:
 
 
 def console_size(path: str | None) -> int:
-    """Where the console's log ends now; what a boot writes comes after it."""
+    """Return where the console's log ends now, in bytes. What a boot writes comes after it."""
     try:
         return os.path.getsize(path) if path else 0
     except OSError:
@@ -130,13 +135,13 @@ def console_size(path: str | None) -> int:
 
 
 def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES) -> list[str]:
-    """The last lines, `most` of them, of a console's log written after position `since`, as they may be printed."""
+    """Return the last lines, at most `most`, that a console's log got after byte `since`, safe to print."""
     if not path:
         return []
     try:
         with open(path, "rb") as file:
             end = file.seek(0, os.SEEK_END)
-            # A log shorter than it was has been rotated: then all of it is new.
+            # A log that became shorter was rotated, so all of it is new.
             start = since if since <= end else 0
             file.seek(max(start, end - CONSOLE_BYTES * (1 + most // 500)))
             text = file.read().decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DHCP messages (RFC 2131) as far as the proxy writes and reads them: what a client asks, who is named in answers."""
+"""DHCP messages (RFC 2131), as far as the proxy writes and reads them: clients' questions, and servers in answers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 SERVER_PORT, CLIENT_PORT = 67, 68
 REQUEST_OP, REPLY_OP = 1, 2
-#: Option 53, and the messages of which a client's choice and a server's answer consist.
+#: Option 53, and the types of messages by which a client chooses and a server answers.
 MESSAGE_TYPE, DISCOVER, OFFER, REQUEST, ACK = 53, 1, 2, 3, 5
-#: Option by which a server names itself, and a client the server that it chose.
+#: Option with a server's own address, or with the server that a client chose.
 SERVER_ID = 54
 BROADCAST = 0x8000
 COOKIE = b"\x63\x82\x53\x63"
-#: Bytes before the options: the fixed part, `sname`, `file`, cookie.
+#: Bytes before the options: the fixed part with `sname` and `file`, and the cookie.
 FIXED = 240
-#: A PXE client of a PC (option 60): servers that answer with a boot file only, without an address, hear it too.
+#: Option 60 of a PC's PXE client. Servers that give only a boot file and no address answer it too.
 FIRMWARE = b"\x3c\x20PXEClient:Arch:00000:UNDI:002001"
 
 
@@ -32,7 +32,7 @@ def mac_text(data: bytes) -> str:
 
 
 def discover(mac: str, xid: bytes, relay: str = "0.0.0.0", flags: int = 0) -> bytes:
-    """A DHCPDISCOVER of the client with this MAC, as its firmware sends it, or as the relay at address `relay` does."""
+    """Return a DHCPDISCOVER of the client with this MAC, as its firmware or the relay at address `relay` sends it."""
     head = struct.pack("!4B4sHH", REQUEST_OP, 1, 6, 1 if relay != "0.0.0.0" else 0, xid, 0, flags)
     addresses = bytes(12) + socket.inet_aton(relay)
     return (
@@ -49,7 +49,7 @@ def discover(mac: str, xid: bytes, relay: str = "0.0.0.0", flags: int = 0) -> by
 
 @dataclass(frozen=True)
 class Message:
-    """What is read of a message; `server` is the address in option 54, "" where it has none."""
+    """The parts of a message that are used. `server` is the address in option 54, or ""."""
 
     op: int
     xid: bytes
@@ -60,7 +60,7 @@ class Message:
 
 
 def read(payload: bytes) -> Message | None:
-    """The message in a UDP datagram to or from port 67; None for what is no DHCP."""
+    """Return the message in a UDP datagram to or from port 67, or None if it is no DHCP."""
     if len(payload) < FIXED or payload[1:3] != b"\1\6" or payload[FIXED - 4 : FIXED] != COOKIE:
         return None
     options = _options(payload[FIXED:])
@@ -76,7 +76,7 @@ def read(payload: bytes) -> Message | None:
 
 
 def _options(data: bytes) -> dict[int, bytes]:
-    """{option: its first value}, as far as they are whole and not empty."""
+    """Return {option: its first value} of options that are complete and not empty."""
     found: dict[int, bytes] = {}
     at = 0
     while at + 1 < len(data) and data[at] != 255:

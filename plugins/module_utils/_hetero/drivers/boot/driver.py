@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The interface of a boot driver: what a board asks for while it boots, what of that can be seen, and when it is up.
 
-Power is not its business (power/), nor are states and claims (boards/). One driver object serves all its boards of one
-call, and is used from several threads.
+Drivers do not switch power (power/) and know no states and claims (boards/). One driver object serves all its boards in
+one call, from several threads.
 """
 
 from __future__ import annotations
@@ -27,39 +27,37 @@ if TYPE_CHECKING:
     from .shell import Shell
     from .ssh_reboot import Refusal
 
-#: What a watch calls: board id, kind, name, when (time.monotonic()), who sent it.
+#: Is called by a watch with board id, kind, name, time (time.monotonic()) and sender.
 Seen = Callable[[int, str, str, float, str], None]
-#: What is called with (phase, text) when a step of a driver's own is done.
+#: Is called with (phase, text) when a step that only this driver has is done.
 Report = Callable[[str, str], None]
 
-#: Kinds of things seen of a boot, in the order in which they come.
+#: Kinds of things seen of a boot, in their order.
 FIRMWARE = "firmware"  #: the firmware asks for an address
 TFTP = "tftp"  #: a file is asked for; the name goes with it
 SYSTEM = "system"  #: the booted kernel asks for an address, so all files are there
 NFS = "nfs"  #: the root is being mounted
-#: Kinds of things seen that are no part of a boot: another machine stands in the proxy's place.
+#: Kinds of things seen that do not belong to a boot: another machine stands in the proxy's place.
 OTHER_DHCP = "other DHCP server"  #: the board follows it, or it answered; its address goes with it
 OTHER_ADDRESS = "other holder of the proxy's address"  #: it was announced; the MAC goes with it
 STRANGERS = (OTHER_DHCP, OTHER_ADDRESS)
 
-#: Roles of the files of a boot, as people read them.
+#: Roles of the files of a boot, for people.
 ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"
 
-#: Where the root of a system lies: NFS and disk are a claim's boot sources (the blueprint's options 1 and 2); RAM is
-#: for the proxy's own work on a board (unpacking to its disk, wiping it, looking after it).
+#: Where the root of a system lies. NFS and disk are a claim's boot sources; RAM is for the proxy's own work on a board
+#: (unpacking to its disk, wiping it, looking after it).
 NFS_ROOT, DISK_ROOT, RAM_ROOT = "nfs", "disk", "ram"
 
 
 @dataclass(frozen=True)
 class System:
-    """What a board is to boot, and the ssh host key with which it proves that it did.
+    """What a board is to boot, and the ssh host key by which it proves that it did.
 
-    :param image: images.store.Image: its `cmdline`, and `initrd`, None where it has none; None for a board of which
-        only the answer is awaited.
+    :param image: its `cmdline` and `initrd` (or None) are used; None for a board whose answer alone is awaited.
     :param root: NFS_ROOT, DISK_ROOT or RAM_ROOT.
-    :param host_key: the public key (OpenSSH's line without comment); None where nothing was made ready yet.
-    :param console_key: images.console_key.ConsoleKey of a system that makes its host key itself and says it on its
-        console.
+    :param host_key: the public key (OpenSSH's line without comment); None if nothing was prepared yet.
+    :param console_key: for a system that makes its host key itself and says it on its console.
     """
 
     image: Image | None
@@ -71,88 +69,90 @@ class System:
 class BootDriver(ABC):
     """How boards of one kind boot.
 
-    :param proxy: boards.proxy.Proxy: the node whose boards these are.
+    :param proxy: the node whose boards these are.
     """
 
     name = ""
-    #: Whether boards of this kind may have their kernel in a flash memory of their own.
+    #: Whether boards of this kind may have their kernel in a flash memory.
     flash = False
-    #: What a call says of where kernels come from: "tftp", "flash", or "auto" for what each board's wiring says.
+    #: Where this call says that kernels come from: "tftp", "flash", or "auto" for what each board's wiring says.
     kernel_source = "auto"
 
     def __init__(self, proxy: BootNode) -> None:
         self.proxy = proxy
 
     def from_flash(self, board: Board) -> bool:
-        """Whether the board's kernel lies in its own flash memory, so that it is not asked for."""
+        """Return whether the board's kernel lies in its own flash memory, so that the board does not ask for it."""
         source = self.proxy.kernel_source(board) if self.kernel_source == "auto" else self.kernel_source
         return source == "flash"
 
     def address(self, board: Board) -> str:
-        """The address at which its users reach it."""
+        """Return the address at which users reach the board."""
         return board.ip
 
     @abstractmethod
     def entry(self, board: Board, system: System) -> dict[str, str]:
-        """The boot entry wanted for a System.
+        """Return the boot entry for a System.
 
-        :returns: {path: text}; empty for a driver that needs none.
+        :returns: {path: text}; empty if boards of this kind need none.
         """
 
     @abstractmethod
     def entry_paths(self, board: Board) -> list[str]:
-        """Where the board's boot entry lies, to remove it; the image need not be there any more."""
+        """Return the paths of the board's boot entry, by which it is removed. The image need not exist any more."""
 
     @abstractmethod
     def files(self, board: Board) -> dict[str, str]:
-        """{file name asked for: its role} of the board's own files."""
+        """Return {name: role} of the board's own files that it asks for."""
 
     @abstractmethod
     def watch(self, boards: Collection[Board], seen: Seen) -> ContextManager[Any]:
-        """A context manager; inside, `seen(board_id, kind, name, at, sender)` is called from another thread for each
-        thing seen.
+        """Return a context manager in which `seen(board_id, kind, name, at, sender)` is called for each thing seen.
 
-        It must be entered before power is switched on, so that nothing is missed. `at` is time.monotonic(); `sender`
-        says who asked, as text: a request that is sent again, because no answer came, has the same.
+        The calls come from another thread. It must be entered before power is switched on, so that nothing is missed.
+        `at` is time.monotonic(). `sender` is a text that names the request: one that is sent again, because no answer
+        came, has the same.
         """
 
     def under_way(self, board: Board) -> set[str]:
-        """Kinds already reached by a boot that another process began, which is followed from now on; an empty set when
-        that cannot be told.
+        """Return the kinds that a boot has reached which another process began and which is followed from now on.
+
+        :returns: an empty set if that cannot be told.
         """
         return {NFS} if self.has_root(board) else set()
 
     def has_root(self, board: Board) -> bool:
-        """Whether it has its root from here mounted just now; False when that cannot be told."""
+        """Return whether the board has its root mounted from this node now; False if that cannot be told."""
         return False
 
     def switched(self, board: Board, state: str) -> None:
-        """Told when the board's outlet was read back as "on" or "off"; a driver that drives the board begins here."""
+        """Note that the board's outlet was read back as "on" or "off". A driver that acts on the board begins here."""
 
     def boots_anew(self, board: Board) -> None:
-        """Told when the boot request of a board was seen that was told to reboot; a driver that drives the board begins
-        here, and not before: what answers until then is the system that was there.
+        """Note that a board that was told to reboot asked for its boot. A driver that acts on the board begins here.
+
+        What answers before is still the old system.
         """
 
     @abstractmethod
     def answers(
         self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
     ) -> bool:
-        """Wait until the board answers as the system that it is to boot; a driver that must act on it first does.
+        """Wait until the board answers as the system that it is to boot. A driver that must act on it first does so.
 
-        :param cancelled: threading.Event that ends the wait early.
-        :param report: called with (phase, text) when a step of the driver's own is done.
-        :returns: True when its host key was proven; False when the deadline passed or it was cancelled.
+        :param cancelled: ends the wait early.
+        :param report: is called with (phase, text) when a step that only this driver has is done.
+        :returns: True if its host key was proven; False if the deadline passed or the wait was cancelled.
         :raises WrongHostKey: something answers at its address with another key.
         :raises StepFailed: what the driver must do on the board did not succeed.
         """
 
     @abstractmethod
     def known_hosts(self, board: Board, host_key: str | None) -> str:
-        """The line of a known_hosts file for this board."""
+        """Return the lines of a known_hosts file for this board."""
 
     def shell(self, board: Board, system: System) -> Shell:
-        """The shell.Shell of a board that runs a system whose root is in RAM.
+        """Return the Shell of a board that runs a system whose root is in RAM.
 
         :raises BadInput: boards of this kind have none.
         """
@@ -161,22 +161,22 @@ class BootDriver(ABC):
     def told_to_reboot(
         self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
     ) -> ContextManager[Refusal]:
-        """A context manager: the running board was told to reboot; see ssh_reboot.asked, which this is.
+        """Return a context manager in which the running board was told to reboot (ssh_reboot.asked).
 
         :raises HeteroError: it could not be told.
         """
         return ssh_reboot.asked(board.ip, system.host_key, private_key, mark, deadline)
 
     def alive(self, board: Board, limit: float) -> bool:
-        """Whether something answers at the board's address now, within `limit` seconds."""
+        """Return whether something answers at the board's address within `limit` seconds."""
         return ssh.alive(board.ip, limit)
 
     @abstractmethod
     def self_test(self, board: Board) -> list[str]:
-        """What is wrong with the proxy's own part of this board's boot, as texts; an empty list when it works."""
+        """Return what is wrong with the proxy's own part of this board's boot, as texts; an empty list if it works."""
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
-        """Other machines that stand in the proxy's place towards this board, as texts that name them.
+        """Return texts that name other machines that stand in the proxy's place towards this board.
 
         :param seen: (kind, name) of STRANGERS seen during the boot.
         """

@@ -1,17 +1,23 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A boot driver without boards: it plays the phases of a boot at given seconds after power on, for tests and for a
-first look.
+"""A boot driver without boards, for tests and for a first look: it plays the phases of a boot at given seconds after
+power on.
 
-A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. More
-keys: "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": in so many boots only;
-"wrong_key": true answers with another host key, and "key": a key with that one; "unproven": true is there and proves
-none; "taken": true is another machine at its address, whatever its outlet; "proxy": a fault that the self-test finds;
-"strangers": texts of other machines that stand in the proxy's place; "feeds": ids of the boards that its outlet feeds
-in truth; "thief": files that somebody asks for in its place; "soft": what it does when told by ssh to reboot ("boots",
-"nothing"). When it was switched on is kept in the run folder, so that a later call finds the board as it would find a
-real one.
+A board's wiring in proxy.json says how: {"driver": "fake", "fake": {"tftp": 0.1, "nfs": 0.2, "running": 0.3}}. Further
+keys:
+
+- "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": only in so many boots.
+- "wrong_key": true answers with another host key, and a text with that key.
+- "unproven": true is up and proves no key.
+- "taken": true is another machine at the board's address, whatever the outlet's state.
+- "proxy": a fault that the self-test finds.
+- "strangers": texts of other machines that stand in the proxy's place.
+- "feeds": ids of the boards that the board's outlet really feeds.
+- "thief": files that somebody else asks for in the board's place.
+- "soft": what it does when told by ssh to reboot ("boots", "nothing").
+
+The time of power on is kept in the run folder, so that a later call finds the board as it would find a real one.
 """
 
 from __future__ import annotations
@@ -35,11 +41,11 @@ if TYPE_CHECKING:
     from .proxy_node import BootNode
     from .ssh_reboot import Refusal
 
-#: Seconds from power on, where the wiring names none.
+#: Seconds from power on for phases without a time in the wiring.
 SECONDS = {"tftp": 0.05, "nfs": 0.1, "running": 0.15}
-#: The phases in their order, to see what a stall keeps from coming.
+#: The phases in order; a stall keeps all later ones from coming.
 ORDER = ("tftp", "kernel", "nfs", "running")
-#: Those of which whoever watches is told.
+#: Phases that a watch reports.
 SEEN = ORDER[:-1]
 TICK = 0.01
 
@@ -52,14 +58,14 @@ class Fake(Pxe):
     def __init__(self, proxy: BootNode) -> None:
         super().__init__(proxy)
         self._lock = threading.Lock()
-        # in which boot it was told of a phase, None for never; of boards that are watched
+        # (board, phase) → number of the boot in which the watch reported it, None for never
         self._told: dict[tuple[int, str], int | None] = {}
 
     def _path(self, board: Board) -> str:
         return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
 
     def _boot(self, board: Board) -> dict[str, Any]:
-        """{"on": time.monotonic() of power on or None, "boots": how many there were}"""
+        """Return {"on": time.monotonic() of power on, or None, "boots": number of boots}."""
         with self._lock:
             try:
                 with open(self._path(board), encoding="utf-8") as file:
@@ -71,7 +77,7 @@ class Fake(Pxe):
         return dict(SECONDS, **self.proxy.wiring(board).get("fake", {}))
 
     def _reached(self, board: Board, phase: str) -> bool:
-        """Whether that phase of the present boot is over."""
+        """Return whether the present boot has reached this phase."""
         boot, play = self._boot(board), self._play(board)
         if boot["on"] is None:
             return False
@@ -100,7 +106,7 @@ class Fake(Pxe):
     @contextmanager
     def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
         over = threading.Event()
-        # What was over before anybody watched is not seen, as packets are not.
+        # What was over before the watch began is not reported, as packets would not be.
         told = {
             (board.id, phase): self._boot(board)["boots"] if self._reached(board, phase) else None
             for board in boards
@@ -134,8 +140,9 @@ class Fake(Pxe):
                         self._told[board.id, phase] = boots
 
     def _is_told(self, board: Board) -> bool:
-        """Whether whoever watches was told of all that the board asked for: it answers after that, however busy this
-        process is.
+        """Return whether the watch reported all that the board asked for.
+
+        It answers only then, even in a busy process.
         """
         boots = self._boot(board)["boots"]
         phases = [phase for phase in SEEN if self._reached(board, phase)]

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other machines that stand between a board and its proxy, named for people: a second DHCP server, somebody with the
-proxy's own address.
+"""Texts for other machines between a board and its proxy: a second DHCP server, or one with the proxy's own address.
 
-What was seen during a boot comes from phases.py; what can be asked for now, neighbours.py asks.
+phases.py sees what happens during a boot; neighbours.py asks what can be asked now.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from .driver import OTHER_ADDRESS, OTHER_DHCP
 
 
 def named(server: str, interface: str, mac: str | None, seen: Collection[tuple[str, str]]) -> list[str]:
-    """Texts that name each stranger to the boot of a board.
+    """Return texts that name each stranger to the boot of a board.
 
     :param server: the proxy's address.
-    :param mac: the board's; None where DHCP is another server's business.
+    :param mac: the board's; None if the proxy gives no addresses by DHCP.
     :param seen: (kind, name) of OTHER_DHCP (name: its address) and OTHER_ADDRESS (its MAC), as seen during the boot.
     """
     servers = {name: "" for kind, name in seen if kind == OTHER_DHCP}

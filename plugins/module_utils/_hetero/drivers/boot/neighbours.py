@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who answers on the boards' network: asked, for DHCP and for an address, by frames from one raw socket.
+"""Who answers on the boards' network: questions by DHCP and ARP, sent as frames from one raw socket.
 
-A question goes out with the proxy's own MAC, so that no switch takes the proxy for the board that it asks for. The
-proxy's own DHCP server is asked over the loopback interface, as a relay on this very machine would: it hears no frame
-that this machine sends out, and answers a DHCPDISCOVER without keeping anything.
+A question has the proxy's own MAC as its sender, so that no switch takes the proxy for the board. The proxy's own DHCP
+server hears no frame that this machine sends, so it is asked over the loopback interface, as by a relay on this
+machine; it answers a DHCPDISCOVER without keeping anything.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from . import dhcp, packet_sockets, phases
 
 EVERYONE = b"\xff" * 6
 ARP_REQUEST = 1
-#: How long others may take to answer (seconds): DHCP servers that ping an address before they offer it wait up to 3 s
-#: (dnsmasq); ARP is answered by a kernel.
+#: Seconds that others have to answer. DHCP servers that ping an address before they offer it wait up to 3 s (dnsmasq);
+#: ARP is answered by a kernel.
 DHCP_WINDOW, ARP_WINDOW = 3.5, 0.5
-#: Between two times the same question (seconds).
+#: Seconds between two times the same question.
 AGAIN = 1.0
 
 
@@ -35,8 +35,9 @@ def interface_mac(interface: str) -> str:
 
 
 def own_answer(server: str, mac: str, deadline: Deadline) -> str | None:
-    """The address that the DHCP server on this machine has for this MAC now; None where it gives none.
+    """Return the address that the DHCP server on this machine gives to this MAC now, or None.
 
+    :param server: the server's address.
     :raises OSError: `server` is no address of this machine, or the process is not root.
     """
     xid = os.urandom(4)
@@ -53,7 +54,8 @@ def own_answer(server: str, mac: str, deadline: Deadline) -> str | None:
 
 
 def dhcp_servers(interface: str, mac: str, window: float = DHCP_WINDOW) -> dict[str, str]:
-    """{address: MAC} of the DHCP servers on the network that offer something to this MAC, this machine's left out."""
+    """Return {address: MAC} of other machines' DHCP servers that offer an address to this MAC within `window` seconds.
+    """
     xid = os.urandom(4)
     payload = dhcp.discover(mac, xid, flags=dhcp.BROADCAST)
     found = {}
@@ -68,7 +70,7 @@ def dhcp_servers(interface: str, mac: str, window: float = DHCP_WINDOW) -> dict[
 
 
 def holders(interface: str, address: str, window: float = ARP_WINDOW) -> set[str]:
-    """MACs of the other machines that say, asked by ARP, that they have this address (RFC 5227's probe)."""
+    """Return the MACs of other machines that answer by ARP that they have this address (the probe of RFC 5227)."""
     found = set()
     with _raw(interface, packet_sockets.ETH_P_ARP) as wire:
         own = wire.getsockname()[4]
@@ -82,7 +84,7 @@ def holders(interface: str, address: str, window: float = ARP_WINDOW) -> set[str
 
 
 def arp(operation: int, mac: bytes, address: str, target_mac: bytes, target: str) -> bytes:
-    """An ARP packet for IPv4 over Ethernet (RFC 826)."""
+    """Return an ARP packet for IPv4 over Ethernet (RFC 826)."""
     head = struct.pack("!HHBBH", 1, packet_sockets.ETH_P_IP, 6, 4, operation)
     return head + mac + socket.inet_aton(address) + target_mac + socket.inet_aton(target)
 
@@ -94,7 +96,7 @@ def _raw(interface: str, protocol: int) -> socket.socket:
 
 
 def _asked(ear: socket.socket, deadline: Deadline, ask: Callable[[], object]) -> Iterator[tuple[bytes, Any]]:
-    """Each packet that comes until the deadline; the question is asked at once, and again."""
+    """Yield each packet that comes until the deadline. The question is asked at once and every AGAIN seconds."""
     asked = None
     while not deadline.passed:
         if asked is None or time.monotonic() - asked >= AGAIN:
@@ -105,7 +107,7 @@ def _asked(ear: socket.socket, deadline: Deadline, ask: Callable[[], object]) ->
 
 
 def _broadcast(mac: bytes, payload: bytes) -> bytes:
-    """An Ethernet frame with a DHCP client's message to everyone."""
+    """Return an Ethernet frame with a DHCP client's message to everyone."""
     udp = struct.pack("!4H", dhcp.CLIENT_PORT, dhcp.SERVER_PORT, 8 + len(payload), 0) + payload
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, packet_sockets.UDP, 0, bytes(4), b"\xff" * 4)
     total = sum(struct.unpack("!10H", head))

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether an NFS server answers, asked as a board's kernel asks it: NFSv3's call that does nothing, by TCP.
+"""Whether an NFS server answers, asked as a board's kernel asks it: by NFSv3's call that does nothing, over TCP (RFC
+5531, RFC 1813).
 
-RFC 5531, RFC 1813. A server with all the connections that it may have takes one more and says nothing, or closes it:
-that its port is open tells nothing of it.
+A port that is open is no answer: a server that has all the connections it may have takes one more and says nothing, or
+closes it.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
 
 NFS, VERSION, NULL = 100003, 3, 0
-#: Any number; the answer repeats it.
+#: Id of the call, which the answer repeats; any number will do.
 XID = 0x68657465
 CALL, REPLY, RPC_VERSION = 0, 1, 2
-#: Before a record: its length, and that it is the last one.
+#: Flag of the length before a record: it is the last one.
 LAST = 0x80000000
-#: Who asks, and its proof: nobody, none.
+#: Credentials and verifier of the call: none.
 NOBODY = (0, 0, 0, 0)
 REMEDY = "is the NFS server running, and who holds its connections (ss -tn 'sport = :2049')?"
 
 
 def ask(server: str, port: int, deadline: Deadline) -> None:
-    """Return when it answered.
+    """Return after the server answered.
 
-    :raises HeteroError: it did not by the deadline, or with something else.
+    :raises HeteroError: it did not answer by the deadline, or answered something else.
     """
     call = struct.pack("!10I", XID, CALL, RPC_VERSION, NFS, VERSION, NULL, *NOBODY)
     thing = f"NFS {server}"

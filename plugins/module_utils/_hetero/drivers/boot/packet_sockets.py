@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packet sockets on which the kernel passes only what is wanted: a filter in Python would need a core of its own where
-roots are served at full speed, and lose packets.
+"""Packet sockets to which the kernel passes only wanted packets. A filter in Python would need a whole core while roots
+are served at full speed, and would lose packets.
 
-They hear frames before the packet filter drops them and, unless they are bound, those of every interface.
+The sockets get frames before the packet filter drops them and, unless they are bound to one interface, those of all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import socket
 import struct
 from typing import Iterable, List, Tuple
 
-#: Instructions of classic BPF: code, instructions to skip where it is true and where it is not, operand.
+#: Instructions of classic BPF: code, instructions to skip if true and if false, operand.
 Program = List[Tuple[int, int, int, int]]
 
 ETH_P_IP, ETH_P_ARP = 0x0800, 0x0806
@@ -22,20 +22,21 @@ SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33  # asm-generic/socket.h
 DHCP_PORT, TFTP_PORT, NFS_PORT = 67, 69, 2049
 UDP, TCP = 17, 6
 SYN, ACK = 0x02, 0x10
-#: asm-generic/socket.h, linux/if_packet.h: counts of packets that came, and that found no room, since it was last read.
+#: asm-generic/socket.h, linux/if_packet.h: the numbers of packets that came, and that were lost, since the last
+#: reading.
 SOL_PACKET, PACKET_STATISTICS = 263, 6
-#: Room for packets that come while the reader is busy (bytes); a request takes less than 1 KB of it.
+#: Bytes for packets that come while the reader is busy; a request takes less than 1 KB of it.
 ROOM = 4 << 20
 STATISTICS = struct.Struct("II")
 LONGEST = 1 << 16  #: no IP packet is longer
 
-# Classic BPF (linux/filter.h), as `tcpdump -d` would give it for packets that begin at the IP header (SOCK_DGRAM).
-# Jumps count instructions to skip.
+# Classic BPF (linux/filter.h), as `tcpdump -d` prints it, for packets that begin at the IP header (SOCK_DGRAM). Jumps
+# count instructions to skip.
 _LD, _LDB, _LDH, _LDXMSH, _LDH_X, _LDB_X = 0x20, 0x30, 0x28, 0xB1, 0x48, 0x50
 _AND, _JA, _JEQ, _JSET, _RET = 0x54, 0x05, 0x15, 0x45, 0x06
 SKF_LL_OFF = 0xFFE00000  #: linux/filter.h, -0x200000: an offset from here counts from the frame's first byte.
 BPF_MAXINS = 4096  #: linux/bpf_common.h
-#: No fragments; UDP to port 67 or 69; TCP to port 2049 with SYN and without ACK.
+#: Passes UDP to port 67 or 69, and TCP to port 2049 with SYN and without ACK; no later fragments.
 REQUESTS = [
     (_LDH, 0, 0, 6),  # flags and fragment offset
     (_JSET, 13, 0, 0x1FFF),  # a later fragment has no ports: drop
@@ -54,7 +55,7 @@ REQUESTS = [
     (_RET, 0, 0, 0xFFFF),  # pass
     (_RET, 0, 0, 0),  # drop
 ]
-#: No fragments; UDP to or from port 67.
+#: Passes UDP to or from port 67; no later fragments.
 DHCP = [
     (_LDH, 0, 0, 6),
     (_JSET, 8, 0, 0x1FFF),
@@ -71,7 +72,7 @@ DHCP = [
 
 
 def from_macs(macs: Iterable[str]) -> Program:
-    """Instructions before a filter that drop frames of other senders; none where there are too many to fit."""
+    """Return instructions before a filter that drop frames of other senders; none if there are too many MACs to fit."""
     wanted = sorted({int(mac.replace(":", "")[4:], 16) for mac in macs})
     if 2 * len(wanted) + 2 + len(REQUESTS) > BPF_MAXINS:
         return []
@@ -82,18 +83,19 @@ def from_macs(macs: Iterable[str]) -> Program:
 
 
 def attach_filter(sock: socket.socket, program: Program) -> None:
-    """Let only packets that the program passes through to `sock`."""
+    """Let only packets that the program passes reach `sock`."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
     sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code)))
 
 
 def ear(protocol: int, program: Program, interface: str) -> socket.socket:
-    """A packet socket that hears nothing but what the program passes.
+    """Return a packet socket that gets only what the program passes.
 
-    :param interface: the only one that it hears; all where it is empty.
+    :param protocol: ETH_P_IP or ETH_P_ARP.
+    :param interface: the only interface that it listens on; "" for all.
     :raises OSError: there is no such interface, or the process is not root.
     """
-    # One without a protocol hears nothing before it is bound.
+    # Without a protocol it gets nothing before it is bound.
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0 if interface else socket.htons(protocol))
     try:
         if program:
@@ -108,6 +110,6 @@ def ear(protocol: int, program: Program, interface: str) -> socket.socket:
 
 
 def lost(sock: socket.socket) -> bool:
-    """Whether packets found no room at this socket since this was asked last."""
+    """Return whether this socket lost packets since the last call."""
     counts = sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, STATISTICS.size)
     return STATISTICS.unpack(counts)[1] > 0

@@ -1,15 +1,15 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the proxy sees of its boards' boots: DHCP and TFTP requests and connections to NFS, and whoever else answers in
-the proxy's place, read from raw sockets.
+"""What the proxy sees of its boards' boots, read from raw sockets: DHCP and TFTP requests, connections to NFS, and
+others that answer in the proxy's place.
 
-In.tftpd's log would show the requests too, but only with -v, in a format and a place that depend on syslog, and it
-knows nothing of DHCP and NFS; a packet socket with a kernel filter costs nothing between packets and serves every
-server. In.tftpd never says that a transfer is complete: a file is fetched when the next one is asked for, or when the
-booted kernel asks for its address. What follows from the phases (deadlines, blame) is left to boards/.
+In.tftpd's log shows the requests too, but only with -v, and its form and place depend on syslog; it knows nothing of
+DHCP and NFS. A packet socket with a filter in the kernel costs nothing between packets and works with every server.
+In.tftpd never says that a transfer is complete: a file counts as fetched when the next one is asked for, or when the
+booted kernel asks for its address. boards/ decides what follows from the phases (deadlines, blame).
 
-Packet sockets hear what the packet filter then drops: Wire says what only a board can have sent.
+Packet sockets also get what the packet filter drops afterwards; Wire tells what only a board can have sent.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ if TYPE_CHECKING:
     from .driver import Seen
     from .packet_sockets import Program
 
-#: What takes a packet: its bytes, the interface, the sender's MAC.
+#: Takes a packet: its bytes, the interface, the sender's MAC.
 Take = Callable[[bytes, str, str], None]
 
 FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
 MORE_FRAGMENTS = 0x2000
-#: In place of a file's name: a request for a file that cannot be told. No firmware sends its request in fragments, and
-#: packets come faster than they are read only where somebody floods.
+#: The name of a file if a request cannot be read. No firmware sends requests in fragments, and packets come faster than
+#: they are read only if somebody floods the network.
 UNKNOWN_NAME = "?"
 
 
 @dataclass(frozen=True)
 class Wire:
-    """What the proxy knows of its boards' frames, so that it takes nobody else's for theirs.
+    """What the proxy knows of its boards' frames, to tell them from those of others.
 
-    :param interface: the one that near boards are on; empty where nobody knows.
+    :param interface: the interface of the near boards; "" if it is not known.
     :param near: ids of boards on the proxy's own network.
-    :param pinned: the packet filter drops what has a near board's address without its MAC.
+    :param pinned: whether the packet filter drops frames with a near board's address and another MAC.
     """
 
     interface: str = ""
@@ -75,8 +75,9 @@ class Wire:
     pinned: bool = False
 
     def passes(self, board: Board, kind: str, interface: str, sender_mac: str) -> bool:
-        """Whether that board may have sent it: a client sends its DHCP requests itself (RFC 2131), a router the rest
-        of what comes from far away.
+        """Return whether that board may have sent a frame.
+
+        A client sends its DHCP requests itself (RFC 2131). Other packets from far away come through a router.
         """
         if board.id not in self.near:
             return True
@@ -85,11 +86,11 @@ class Wire:
 
 
 def parse(packet: bytes, sender_mac: str) -> tuple[str, str, str, str, int] | None:
-    """What an IP packet says of a boot.
+    """Return what an IP packet says of a boot.
 
-    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90"; an address without an address of its own is known by
-        it.
-    :returns: (kind, ip, mac, file name or "", source port) or None for anything else.
+    :param packet: from its IP header on.
+    :param sender_mac: the frame's source, as "00:1a:ca:00:57:90". A sender that has no IP address yet is known by it.
+    :returns: (kind, ip, mac, file name or "", source port), or None for anything else.
     """
     if len(packet) < 20 or packet[0] >> 4 != 4:
         return None
@@ -110,15 +111,15 @@ def parse(packet: bytes, sender_mac: str) -> tuple[str, str, str, str, int] | No
         name = payload[2:].split(b"\0", 1)[0].decode("ascii", "replace")
         return TFTP, ip, sender_mac, name.rsplit("/", 1)[-1], source
     if protocol == UDP and port == DHCP_PORT and payload[:1] == b"\1" and len(payload) >= 240:
-        # Firmware names itself in option 60 (PXEClient, U-Boot.armv8) or 77 (iPXE); a Linux kernel or initramfs does
-        # neither.
+        # Firmware names itself in option 60 (PXEClient, U-Boot.armv8) or 77 (iPXE). A Linux kernel or initramfs does
+        # not.
         firmware = any(name in payload[240:] for name in FIRMWARES)
         return FIRMWARE if firmware else SYSTEM, ip, ":".join(f"{byte:02x}" for byte in payload[28:34]), "", source
     return None
 
 
 def announced(packet: bytes) -> tuple[str, str] | None:
-    """(address, MAC) that the sender of an ARP packet (IPv4 over Ethernet) says are its own, or None."""
+    """Return the (address, MAC) that the sender of an ARP packet (IPv4 over Ethernet) claims, or None."""
     if len(packet) < 28 or packet[:6] != struct.pack("!HHBB", 1, ETH_P_IP, 6, 4):
         return None
     address = socket.inet_ntoa(packet[14:18])
@@ -126,15 +127,16 @@ def announced(packet: bytes) -> tuple[str, str] | None:
 
 
 def udp_payload(packet: bytes) -> bytes:
-    """What a UDP datagram in this IP packet carries; empty for any other packet."""
+    """Return the payload of the UDP datagram in an IP packet; b"" for any other packet."""
     header = (packet[0] & 0x0F) * 4 if packet else 0
     return packet[header + 8 :] if len(packet) >= 20 and packet[9] == UDP else b""
 
 
 def followed(packet: bytes) -> tuple[str, str] | None:
-    """(MAC of the client, address of the server) where a packet shows whose DHCP answer a client gets or took; else
-    None. A server's answer may reach the client alone; what the client then asks of it goes to everyone (RFC 2131,
-    section 4.4.1).
+    """Return (MAC of the client, address of the server) if a packet shows whose DHCP answer a client gets or took, or
+    None.
+
+    A server's answer may go to the client only; the request that follows goes to everyone (RFC 2131, section 4.4.1).
     """
     said = dhcp.read(udp_payload(packet))
     if said is None or not said.server or (said.op == dhcp.REQUEST_OP and said.kind != dhcp.REQUEST):
@@ -143,13 +145,13 @@ def followed(packet: bytes) -> tuple[str, str] | None:
 
 
 class Watcher:
-    """Reads packet sockets in a thread and tells `seen(board_id, kind, name, at, sender)` for the given boards.
+    """Reads packet sockets in a thread and calls `seen(board_id, kind, name, at, sender)` for the given boards.
 
-    The sockets are open, with their filter, from __init__ on: make it before power is switched on.
+    The sockets are open, with their filters, from __init__ on. So make it before power is switched on.
 
-    :param server: the proxy's address; whoever else says that it is theirs is told of.
-    :param dhcp_server: the only DHCP server that boards are to have; None where that is not known.
-    :param wire: what the proxy knows of their frames.
+    :param server: the proxy's address. Another machine that claims it is reported.
+    :param dhcp_server: the only DHCP server that boards should have; None if that is not known.
+    :param wire: what the proxy knows of the boards' frames.
     :raises HeteroError: the process may not open packet sockets, or the interface is gone.
     """
 
@@ -165,7 +167,7 @@ class Watcher:
         self._by_ip = {board.ip: board for board in boards}
         self._by_mac = {board.mac: board for board in boards}
         self._seen = seen
-        # Who floods the one does not hide what comes by the others.
+        # Separate sockets, so that a flood on one does not hide what comes on the others.
         all_near = all(board.id in wire.near for board in boards)
         interface = wire.interface if all_near else ""
         senders = from_macs(self._by_mac) if all_near and wire.pinned else []
@@ -222,7 +224,7 @@ class Watcher:
             self._take(ready)
 
     def _take(self, ready: Iterable[socket.socket]) -> None:
-        """Read a packet of each socket that has one, and say what was seen."""
+        """Read a packet of each socket that has one, and report what was seen."""
         for sock in ready:
             packet, frame = sock.recvfrom(LONGEST)
             if sock is self._requests and lost(self._requests):
@@ -245,7 +247,7 @@ class Watcher:
             self._seen(self._by_mac[taken[0]].id, OTHER_DHCP, taken[1], time.monotonic(), sender_mac)
 
     def _announced(self, packet: bytes, _interface: str, _sender_mac: str) -> None:
-        """An ARP packet of another machine; every board of the watch is concerned."""
+        """Report an ARP packet of another machine. It concerns all boards of the watch."""
         said = announced(packet)
         if said is None or said[0] != self._server:
             return
@@ -254,8 +256,8 @@ class Watcher:
 
 
 def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/tcp6")) -> bool:
-    """Whether `ip` has an established connection to this node's NFS port."""
-    # The kernel prints an IPv4 address as one native integer; an IPv4-mapped IPv6 address ends in the same eight
+    """Return whether `ip` has an established connection to this node's NFS port."""
+    # The kernel prints an IPv4 address as one native integer. An IPv4-mapped IPv6 address ends in the same eight
     # digits.
     wanted = f"{int.from_bytes(socket.inet_aton(ip), sys.byteorder):08X}"
     for table in tables:

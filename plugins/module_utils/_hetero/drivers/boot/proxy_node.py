@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boot drivers see of the proxy node whose boards they boot; the node itself is boards/records/proxy.py."""
+"""What boot drivers need to know of the proxy node whose boards they boot.
+
+The node itself is boards/records/proxy.py.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +15,27 @@ if TYPE_CHECKING:
 
 
 class BootNode(Protocol):
-    """A proxy node, as far as its boards' boots go."""
+    """What is used of a proxy node for its boards' boots."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """What proxy.json says, with its defaults."""
+        """The contents of proxy.json with defaults."""
 
     @property
     def server(self) -> str:
         """The address of this node that boards ask."""
 
     def folder(self, *parts: str) -> str:
-        """A path below the state folder."""
+        """Return a path below the state folder."""
 
     def board(self, board_id: int) -> Board:
-        """The board of that id."""
+        """Return the board of that id."""
 
     def wiring(self, board: Board) -> dict[str, Any]:
-        """What proxy.json says of a board."""
+        """Return what proxy.json says of a board."""
 
     def root_partition(self, board: Board) -> str:
-        """The partition that a board with boot source disk boots from."""
+        """Return the partition from which a board with boot source disk boots."""
 
     def kernel_source(self, board: Board) -> str:
-        """Where a board gets its kernel: "tftp" or "flash"."""
+        """Return where a board gets its kernel: "tftp" or "flash"."""

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards that boot by PXE: an iPXE script per MAC address in the board's own TFTP folder, kernel and initrd beside it.
+"""Boards that boot by PXE: an iPXE script for each MAC address in the board's TFTP folder, with kernel and initrd
+beside it.
 
-The script is standard iPXE, its kernel command line standard Linux nfsroot. Who puts kernel and initrd there, and what
-they are, is images/' business; which board may fetch what, the TFTP server's.
+The script is standard iPXE, and its kernel command line standard Linux nfsroot. images/ puts kernel and initrd there,
+and the TFTP server decides which board may fetch what.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ if TYPE_CHECKING:
     from .driver import Report, Seen, System
     from .shell import Shell
 
-#: Options of the root's mount, in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
+#: Mount options of the root in the kernel's words (Documentation/admin-guide/nfs/nfsroot.rst).
 NFS_OPTIONS = "vers=3,tcp,nolock"
 WITHOUT_ACLS = "noacl"
-#: First words of the command line of a kernel whose root is not one the proxy exports.
+#: First words of a kernel's command line, by the place of its root.
 ON_NFS, IN_RAM = "root=/dev/nfs", "root=/dev/ram0"
-#: Word of the kernel's command line that says which MAC the proxy's address has.
+#: Word of the kernel's command line with the MAC of the proxy's address.
 PIN = "hetero.proxy"
-#: What the self-test grants each server; both answer in milliseconds.
+#: Seconds that the self-test gives each server; both answer in milliseconds.
 SELF_TEST = 2.0
 
 
 def entry_name(board: Board) -> str:
-    """File name of the boot entry, as pxelinux and U-Boot name theirs: hardware type 01, MAC address."""
+    """Return the file name of the boot entry, as pxelinux and U-Boot name theirs: hardware type 01, MAC address."""
     return f"01-{board.mac.replace(':', '-')}.ipxe"
 
 
@@ -59,7 +60,7 @@ def initrd_name(board: Board) -> str:
 
 
 def command_line(root: Iterable[str], image: Image, wiring: dict[str, Any]) -> str:
-    """The kernel's command line: the root first, then what the image and the board want."""
+    """Return the kernel's command line: the root first, then the words of the image and of the board's wiring."""
     return " ".join([*root, "ip=dhcp", *(extra for extra in (image.cmdline, wiring.get("cmdline")) if extra)])
 
 
@@ -67,7 +68,7 @@ class Pxe(BootDriver):
     """iPXE over TFTP, root over NFS."""
 
     name = "pxe"
-    #: Every set-up proxy serves this file to everyone: it leads a board to its own entry.
+    #: Every proxy serves this file to all boards. It leads each board to its own entry.
     shared_file = "boot.ipxe"
 
     def entry_paths(self, board: Board) -> list[str]:
@@ -78,7 +79,7 @@ class Pxe(BootDriver):
         arguments = self.arguments(board, system)
         lines = ["#!ipxe"]
         if image.initrd:
-            # A kernel started by EFI finds its initrd by this argument (ipxe.org/cmd/initrd).
+            # A kernel that EFI starts finds its initrd by this argument (ipxe.org/cmd/initrd).
             lines += [
                 f"kernel {kernel_name(board)} {arguments} initrd={initrd_name(board)}",
                 f"initrd {initrd_name(board)}",
@@ -88,7 +89,7 @@ class Pxe(BootDriver):
         return {path: "\n".join(lines + ["boot"]) + "\n" for path in self.entry_paths(board)}
 
     def arguments(self, board: Board, system: System) -> str:
-        """The kernel's command line for a System."""
+        """Return the kernel's command line for a System."""
         root = [*self._root(board, system), *self._pin(board)]
         return command_line(root, cast("Image", system.image), self.proxy.wiring(board))
 
@@ -96,7 +97,7 @@ class Pxe(BootDriver):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
 
     def needed(self, board: Board) -> list[str]:
-        """Paths of the files that it fetches by TFTP, and without which it cannot boot."""
+        """Return the paths of the files that the board must fetch by TFTP to boot."""
         folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
@@ -154,19 +155,19 @@ class Pxe(BootDriver):
         )
 
     def _near(self, board: Board) -> bool:
-        """Whether it is on the proxy's own network, as far as that is known."""
+        """Return whether the board is known to be on the proxy's own network."""
         network = self.proxy.config["network"]
         return bool(network) and ipaddress.IPv4Address(board.ip) in ipaddress.IPv4Network(network)
 
     def _pin(self, board: Board) -> list[str]:
-        """The proxy's MAC, of which an initrd can make a permanent neighbour entry."""
+        """Return the word with the proxy's MAC, from which an initrd can make a permanent neighbour entry."""
         config = self.proxy.config
         if not (config["pinned"] and self._near(board)):
             return []
         return [f"{PIN}={self.proxy.server},{neighbours.interface_mac(config['interface'])}"]
 
     def _dhcp_faults(self, board: Board, server: str) -> list[str]:
-        """Whether the proxy's DHCP answers for this very MAC."""
+        """Return what is wrong with the answer of the proxy's DHCP for this board's MAC."""
         if not (self.proxy.config["dhcp"] and self._near(board)):
             return []
         try:
@@ -186,7 +187,7 @@ class Pxe(BootDriver):
         return self._export_fault(board)
 
     def _root(self, board: Board, system: System) -> list[str]:
-        """The words of the kernel's command line that say where its root is."""
+        """Return the words of the kernel's command line that say where its root is."""
         if system.root == RAM_ROOT:
             return [IN_RAM]
         if system.root == DISK_ROOT:
@@ -196,7 +197,7 @@ class Pxe(BootDriver):
         return [ON_NFS, f"nfsroot={self.proxy.server}:{export.pseudo},{options}"]
 
     def _export(self, board: Board) -> tuple[Exporter, Export]:
-        """(NFS server, the board's export there)."""
+        """Return (NFS server, the board's export there)."""
         server = exporter(self.proxy.config["exports"], self.proxy.folder("exports"))
         return server, board_export(server, board, Root(self.proxy.config["state_folder"], board.id).path)
 

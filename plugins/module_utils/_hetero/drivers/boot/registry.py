@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot drivers by name. A new one is a file here, a test file, and its line below.
+"""The boot drivers by name. A new one is a file in this folder, a test, and its lines below.
 
-The imports are static, since Ansible ships only what it sees imported.
+The imports are static because Ansible ships only what it sees imported.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from .proxy_node import BootNode
 
 DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
-#: The driver of a board whose wiring names none: by its cpu_info's vendor (in small letters), else the last.
+#: Vendor in a board's cpu_info (small letters) → driver, for boards whose wiring names none. Other boards have DEFAULT.
 BY_VENDOR = {"tilera": Tilera.name}
 DEFAULT = Pxe.name
 
 
 def default_driver(board: Board) -> str:
-    """The name of the driver of a board whose wiring names none."""
+    """Return the name of the driver of a board whose wiring names none."""
     return BY_VENDOR.get(str(board.cpu_info.get("vendor")).lower(), DEFAULT)
 
 
 class BootDrivers:
-    """One object a driver for a call; boards of one driver share it.
+    """The drivers of one call. Boards with the same driver share one object.
 
     :param wanted: a driver's name for all boards, or "auto" for what each board's wiring says.
-    :param kernel_source: "tftp" or "flash" for all boards, or "auto" likewise.
+    :param kernel_source: "tftp" or "flash" for all boards, or "auto" for what each board's wiring says.
     """
 
     def __init__(self, proxy: BootNode, wanted: str = "auto", kernel_source: str = "auto") -> None:
@@ -46,7 +46,7 @@ class BootDrivers:
         self._made: dict[str, BootDriver] = {}
 
     def of(self, board: Board) -> BootDriver:
-        """The driver of a board; BadInput where its wiring names one that is not there, or asks too much of it."""
+        """Return the driver of a board; raise BadInput if there is no such driver or the wiring asks too much of it."""
         name = self._wanted
         if name == "auto":
             name = self._proxy.wiring(board).get("driver") or default_driver(board)

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether an address answers ssh with one certain host key: the only proof that a board runs the root made for it.
 
-The proof is left to the ssh client: a private known_hosts file holds exactly the expected key and no login is offered,
-so that it ends with "Permission denied" once the key exchange proved the key. That ending counts only as the client's
-own: with LogLevel FATAL it prints nothing that a peer says (a peer's words before the exchange come at ERROR and below,
-newlines and all), and what it prints is matched from its first character to its last. Who may log in is not known here.
+The ssh client does the proof: a private known_hosts file holds exactly the expected key and no login is offered, so
+that the client ends with "Permission denied" after the key exchange proved the key. Only the client's own words count:
+with LogLevel FATAL it prints nothing that a peer says (before the exchange, a peer's words come at ERROR and below,
+newlines included), and its output is matched as a whole. This file does not know who may log in.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
 
 SSH_PORT = 22
-#: A board without a neighbour entry swallows connects for a second or more; short ones see it as soon as it is up
-#: (facts/lab.md: an ssh client's own 1 s connect limit cost 3 s a boot).
+#: Seconds of one connect. Without a neighbour entry a connect is swallowed for a second or more; short ones notice at
+#: once when the board is up (an ssh client's own limit of 1 s cost 3 s for each boot).
 CONNECT = 0.25
 NAP = 0.05
-#: Longest key exchange: an emulated board takes 1 s, a board at 300 MHz some seconds.
+#: Seconds of the longest key exchange: an emulated board takes 1 s, a board at 300 MHz some seconds.
 EXCHANGE = 15.0
 
-#: Key type → signature algorithms that prove such a key.
+#: Key type → signature algorithms that prove a key of this type.
 ALGORITHMS = {
     "ssh-ed25519": ["ssh-ed25519"],
     "ecdsa-sha2-nistp256": ["ecdsa-sha2-nistp256"],
@@ -43,8 +43,8 @@ ALGORITHMS = {
     "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"],
 }
 
-#: Nothing secret passes here, so the cheapest exchange comes first: on an emulated board curve25519 takes 0.27 s,
-#: OpenSSH's own first choice (sntrup761) 0.36 s. The last ones are for boards with old servers.
+#: Cheapest first, because nothing secret passes here: on an emulated board curve25519 takes 0.27 s, OpenSSH's own first
+#: choice (sntrup761) 0.36 s. The last ones are for boards with old servers.
 EXCHANGES = (
     "curve25519-sha256",
     "curve25519-sha256@libssh.org",
@@ -55,11 +55,11 @@ EXCHANGES = (
     "diffie-hellman-group14-sha1",
 )
 
-#: All that the client prints at LogLevel FATAL when a server with the right key lets nobody in, and when one shows
+#: The client's whole output at LogLevel FATAL if a server with the right key lets nobody in, and if a server shows
 #: another key (OpenSSH, sshconnect2.c: userauth, verify_host_key_callback).
 DENIED = r"root@{ip}: Permission denied \([^()\r\n]*\)\.\r?\n"
 OTHER = r"Host key verification failed\.\r?\n"
-#: Exit status of the client itself (ssh(1)).
+#: Exit status of the client's own failures (ssh(1)).
 FAILED = 255
 
 
@@ -68,7 +68,7 @@ class WrongHostKey(HeteroError):
 
 
 def known_hosts_line(ip: str, host_key: str | None, port: int = SSH_PORT) -> str:
-    """Lines of a known_hosts file: `host_key` is one public key a line ("ssh-ed25519 AAAA… comment")."""
+    """Return lines of a known_hosts file for the keys in `host_key`, one on each line ("ssh-ed25519 AAAA… comment")."""
     name = ip if port == SSH_PORT else f"[{ip}]:{port}"
     keys = [line.split()[:2] for line in (host_key or "").splitlines() if line.strip()]
     if not keys or any(len(key) < 2 for key in keys):
@@ -78,9 +78,9 @@ def known_hosts_line(ip: str, host_key: str | None, port: int = SSH_PORT) -> str
 
 @contextmanager
 def known_hosts_file(ip: str, host_key: str | None, port: int = SSH_PORT) -> Iterator[str]:
-    """A known_hosts file with these keys and no others, for as long as the block lasts; its path.
+    """Yield the path of a known_hosts file that holds only these keys and exists during the block.
 
-    It lies in memory: whether a board is its instance's does not hang on space on a disk.
+    It lies in memory, so that the proof does not depend on free disk space.
     """
     line = known_hosts_line(ip, host_key, port)
     with open(os.memfd_create("known_hosts"), "w", encoding="utf-8") as file:
@@ -90,9 +90,10 @@ def known_hosts_file(ip: str, host_key: str | None, port: int = SSH_PORT) -> Ite
 
 
 def client(ip: str, host_key: str, known_hosts: str, port: int, limit: float, more: Mapping[str, str]) -> list[str]:
-    """The words of an ssh client for root that takes no host key but this, and never asks.
+    """Return the argument list of an ssh client for root that accepts only this host key and never asks.
 
-    :param more: options besides; the remote command goes behind what is returned.
+    :param limit: seconds to connect.
+    :param more: further options. The remote command is to be added after the list.
     """
     options = {
         "BatchMode": "yes",
@@ -119,10 +120,10 @@ def _algorithms(host_key: str) -> list[str]:
 
 
 def no_login(host_key: str) -> dict[str, str]:
-    """Options of a client that offers no login: the key exchange is all that is asked for.
+    """Return the options of a client that offers no login, so that only the key exchange takes place.
 
-    Keys of other kinds are asked for behind its own: a server that has only such a one shows it then, and is another.
-    A server that merely says that it has none of a kind may be anybody.
+    Keys of other types are accepted after the expected ones: a server that has only another type then shows its key,
+    and so is known to be another machine. A server that merely says that it has no key of a type may be anybody.
     """
     algorithms = _algorithms(host_key)
     others = [name for names in ALGORITHMS.values() for name in names if name not in algorithms]
@@ -135,7 +136,7 @@ def no_login(host_key: str) -> dict[str, str]:
 
 
 def _said(argv: list[str], limit: float, cancelled: threading.Event | None) -> tuple[int, str]:
-    """(exit code, standard error) of the ssh client, which is killed at the limit or when cancelled."""
+    """Return (exit code, standard error) of the ssh client. It is killed after `limit` seconds or when cancelled."""
     try:
         client = subprocess.Popen(
             argv,
@@ -162,13 +163,13 @@ def _said(argv: list[str], limit: float, cancelled: threading.Event | None) -> t
 def proven(
     ip: str, host_key: str, known_hosts: str, port: int, limit: float, cancelled: threading.Event | None = None
 ) -> bool:
-    """One attempt of the ssh client: True when the key is proven, False when no key exchange came about.
+    """Run the ssh client once; return True if the key is proven and False if there was no key exchange.
 
     :raises WrongHostKey: a key exchange proved another key.
     """
     argv = [*client(ip, host_key, known_hosts, port, limit, no_login(host_key)), "true"]
     code, said = _said(argv, limit, cancelled)
-    # 0: it lets anybody in, and `true` ran there.
+    # 0: the server lets anybody in, and `true` ran there.
     if code == 0 or (code == FAILED and re.fullmatch(DENIED.format(ip=re.escape(ip)), said)):
         return True
     if code == FAILED and re.fullmatch(OTHER, said):
@@ -185,7 +186,10 @@ def _listens(ip: str, port: int, limit: float) -> bool:
 
 
 def alive(ip: str, limit: float, port: int = SSH_PORT) -> bool:
-    """Whether a machine is there: it takes or refuses a connect to its ssh port; without power it does neither."""
+    """Return whether a machine is there: it accepts or refuses a connect to its ssh port.
+
+    Without power it does neither.
+    """
     try:
         socket.create_connection((ip, port), timeout=limit).close()
     except ConnectionRefusedError:
@@ -200,11 +204,10 @@ def answers(
 ) -> bool:
     """Wait until `ip` answers ssh with `host_key`.
 
-    A bare TCP connect is the cheap question; the ssh client, which costs the board a key exchange, is asked only after
-    it.
+    Each look begins with a TCP connect, which is cheap. Only after that the ssh client costs the board a key exchange.
 
-    :param cancelled: threading.Event that ends the wait early.
-    :returns: True when the key is proven, False when the deadline passed or the wait was cancelled.
+    :param cancelled: ends the wait early.
+    :returns: True if the key is proven, False if the deadline passed or the wait was cancelled.
     :raises WrongHostKey: another key answers.
     """
     with known_hosts_file(ip, host_key, port) as known_hosts:

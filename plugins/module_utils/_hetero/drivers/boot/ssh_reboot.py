@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asks a board by ssh to reboot: the OpenSSH client, the board's own host key, a key that may do nothing else.
+"""Tells a board by ssh to reboot: with the OpenSSH client, the board's own host key, and a key that may do only that.
 
-Whether it did reboot only its boot request shows, which the caller watches for. What its command prints is the tenant's
-to choose: a little of it is read, and what comes after that waits on the board, whose connection is then full.
+Whether it reboots is shown only by its boot request, which the caller watches for. The tenant chooses what the command
+prints: a little of it is read, and more waits on the board when the connection is full.
 """
 
 from __future__ import annotations
@@ -22,25 +22,24 @@ from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
 
-#: Why the command ended badly since it was told; None where it did not.
+#: Returns why the command failed after the board was told, or None.
 Refusal = Callable[[], Optional[str]]
-#: Seconds for connecting and logging in; an emulated board takes 1 s, a board at 300 MHz some seconds.
+#: Seconds to connect and log in: an emulated board takes 1 s, a board at 300 MHz some seconds.
 LOGIN = 15.0
 NAP = 0.05
-#: Bytes that are read of what the command prints, output and errors each: the mark, and why it failed.
+#: Bytes that are read of the command's output, and of its errors: enough for the mark and for the reason of a failure.
 MOST = 4096
 OPTIONS = {
     "PreferredAuthentications": "publickey",
     "IdentitiesOnly": "yes",
     "ForwardAgent": "no",
-    # What is on standard output came over the proven connection; what it says beside that may be a peer's words, and
-    # only goes into errors.
+    # Standard output came over the proven connection. Other words may be a peer's, and are only used in errors.
     "LogLevel": "ERROR",
 }
 
 
 class _Client:
-    """The client that runs, and the first bytes of what the board's command and itself say."""
+    """The running client, and the first bytes of what it and the board's command print."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -49,7 +48,7 @@ class _Client:
             os.set_blocking(pipe, False)
 
     def said(self, pipe: IO[bytes] | None) -> str:
-        """The first bytes of one of its pipes, as text."""
+        """Return the first bytes of one of its pipes as text."""
         number = cast("IO[bytes]", pipe).fileno()
         while len(self._said[number]) < MOST:
             try:
@@ -62,12 +61,14 @@ class _Client:
         return text(self._said[number])
 
     def last(self, code: int) -> str:
-        """The last thing it said, errors rather than output."""
+        """Return the last line that it printed, on standard error rather than output."""
         lines = (self.said(self.process.stdout) + self.said(self.process.stderr)).splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), f"ssh ended with {code}")
 
     def refusal(self) -> str | None:
-        """Why the command failed; None while it runs, when it is done, or when the connection broke (a reboot does)."""
+        """Return why the command failed; None while it runs, if it is done, or if the connection broke, as it does at a
+        reboot.
+        """
         code = self.process.poll()
         return None if code in (None, 0, FAILED) else self.last(code)
 
@@ -76,10 +77,10 @@ class _Client:
 def asked(
     ip: str, host_key: str | None, private_key: str, mark: str, deadline: Deadline, port: int = SSH_PORT
 ) -> Iterator[Refusal]:
-    """A board that was told to reboot; inside, `refusal()` says whether its command ended badly since.
+    """Tell a board to reboot; yield a function that returns whether its command failed since.
 
     :param mark: what the forced command prints before it reboots.
-    :raises HeteroError: it was not told: no answer, another host key, the login refused.
+    :raises HeteroError: it was not told: no answer, another host key, or the login was refused.
     """
     options = dict(OPTIONS, IdentityFile=private_key)
     with known_hosts_file(ip, host_key, port) as known_hosts:

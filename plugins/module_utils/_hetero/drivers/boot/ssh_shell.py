@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Shell over the system's OpenSSH client: one certain host key, one key file, no agent, and it never asks.
+"""A Shell over the system's OpenSSH client, with one host key, one key file, no agent and no questions.
 
-Each command is a connection of its own, so whoever has much to do says it in one script.
+Each command is a connection of its own, so callers with several commands put them into one script.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from .shell import Progress
 
-#: Bytes handed over at once, and how often progress is told (seconds).
+#: Bytes that are sent at once, and seconds between two reports of progress.
 CHUNK = 1 << 16
 TELL = 0.4
 
@@ -36,7 +36,7 @@ class SshShell(Shell):
 
     :param name: the board's, for errors.
     :param host_key: its public host key; any other is refused.
-    :param key: path of the private key that it lets in.
+    :param key: path of the private key that the board accepts.
     """
 
     def __init__(self, name: str, ip: str, host_key: str | None, key: str, port: int = SSH_PORT) -> None:
@@ -53,7 +53,7 @@ class SshShell(Shell):
         return stdout
 
     def put(self, source: str, target: str, deadline: Deadline, progress: Progress | None = None) -> None:
-        # The size is read back; what is in it, whoever put it there can check better.
+        # Only the size is read back. Callers can check the content better.
         argv = ["sh", "-c", 'cat > "$1" && wc -c < "$1"', "sh", target]
         size = os.path.getsize(source)
         with open(source, "rb") as file, self._client(argv, deadline, subprocess.PIPE) as process:
@@ -67,7 +67,10 @@ class SshShell(Shell):
     def _feed(
         self, process: subprocess.Popen[bytes], file: IO[bytes], size: int, deadline: Deadline, progress: Progress
     ) -> int:
-        """Write the file to the client's input; the bytes written. One that ends early says why by its exit."""
+        """Write the file to the client's input; return the bytes written.
+
+        A client that ends early says why by its exit.
+        """
         pipe, sent, told = cast("IO[bytes]", process.stdin).fileno(), 0, time.monotonic()
         os.set_blocking(pipe, False)
         data = memoryview(file.read(CHUNK))
@@ -97,7 +100,7 @@ class SshShell(Shell):
                 "IdentitiesOnly": "yes",
                 "IdentityAgent": "none",
                 "PreferredAuthentications": "publickey",
-                # A board that is gone says nothing: 15 s of silence end the client.
+                # A board that is gone sends nothing: 15 s of silence end the client.
                 "ServerAliveInterval": "5",
                 "ServerAliveCountMax": "3",
                 "LogLevel": "ERROR",
@@ -134,5 +137,5 @@ class SshShell(Shell):
 
 
 def _short(argv: list[str]) -> str:
-    """A command as errors name it: a script by its first line's first word would say nothing."""
+    """Return a command as errors name it. Of a script the first words would say nothing."""
     return "a script" if argv[:2] == ["sh", "-c"] else " ".join(argv[:3])

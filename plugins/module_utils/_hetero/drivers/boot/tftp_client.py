@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TFTP (RFC 1350) as far as a proxy asks its own server as a board would: read a file, or try to write one."""
+"""TFTP (RFC 1350) by which a proxy asks its own server as a board would: read a file, or try to write one."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 RRQ, WRQ, DATA, ACK, ERROR = 1, 2, 3, 4, 5
 BLOCK = 512
-#: A request that got no answer is sent again after this many seconds (RFC 1123 leaves the number to the client).
+#: Seconds after which a request without an answer is sent again (RFC 1123 leaves the number to the client).
 ASK_AGAIN = 0.5
 
 
 class Answer(NamedTuple):
-    """What a TFTP server said: the bytes of a file, or its error text."""
+    """A TFTP server's answer: the bytes of a file, or an error text."""
 
     data: bytes | None = None
     error: str | None = None
 
 
 def ask(server: str, name: str, deadline: Deadline, opcode: int = RRQ, port: int = 69) -> Answer:
-    """Ask `server` for file `name`, or by WRQ to take one.
+    """Ask `server` for file `name`, or with WRQ whether it takes one.
 
-    :returns: an Answer; an accepted WRQ has data b"" and is left at that, nothing is sent.
+    :returns: an Answer. That of an accepted WRQ has data b""; nothing is then sent.
     :raises TimedOut: no answer, or a stalled transfer, by the deadline.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
@@ -61,7 +61,7 @@ def ask(server: str, name: str, deadline: Deadline, opcode: int = RRQ, port: int
 
 
 def get(server: str, name: str, deadline: Deadline, port: int = 69) -> bytes:
-    """The content of file `name`; HeteroError with the server's words where it refuses."""
+    """Return the content of file `name`; raise HeteroError with the server's words if it refuses."""
     answer = ask(server, name, deadline, port=port)
     if answer.error is not None:
         thing = f"TFTP {server}:{name}"

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tilera's tile-monitor: its command lines, in the spelling that Nova's bare-metal driver used, and a board's shell
+"""Tilera's tile-monitor: its command lines, in the form that Nova's former bare-metal driver used, and a board's Shell
 over them.
 
-Which commands a board needs, and when, is the boot driver's (tilera.py).
+The boot driver (tilera.py) knows which commands a board needs, and when.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from .shell import Progress
 
-#: What brackets a command and its arguments.
+#: Begins and ends a command with its arguments.
 BRACKET = "-"
-#: Characters of a command's output that go into evidence.
+#: Characters of a command's output that are kept as evidence.
 KEPT = 4000
 
 
 def runs(*commands: Sequence[str]) -> list[str]:
-    """The words that run commands one after the other, each until its end.
+    """Return the words that run commands one after the other, each to its end.
 
-    :raises BadInput: a word of a command is the bracket itself, which tile-monitor would take for the command's end.
+    :raises BadInput: a word of a command is BRACKET, which tile-monitor would take for the command's end.
     """
     words = []
     for command in commands:
@@ -46,20 +46,21 @@ def runs(*commands: Sequence[str]) -> list[str]:
 
 
 def upload(source: str, target: str) -> list[str]:
-    """The words that copy a file of this node to the board."""
+    """Return the words that copy a file of this node to the board."""
     return ["--upload", source, target, "--quit"]
 
 
 def passed_on(*command: str) -> list[str]:
-    """The words that run one command whose output comes back."""
+    """Return the words that run one command whose output comes back."""
     return ["--", *command]
 
 
 class TileMonitor:
-    """The tile-monitor of this node, at work on one board.
+    """The tile-monitor of this node, used for one board.
 
     :param path: the program.
     :param ip: the board's address.
+    :param name: the board's name, for errors.
     """
 
     def __init__(self, path: str, ip: str, name: str) -> None:
@@ -68,7 +69,7 @@ class TileMonitor:
         self.name = name
 
     def fault(self) -> str | None:
-        """Why it cannot be run, as a text; None when it can."""
+        """Return why it cannot be run, or None."""
         if not os.path.isfile(self.path):
             return f"{self.path}: is missing: install Tilera's MDE on {THIS_NODE}, or correct tftp_proxy_tile_monitor"
         if not os.access(self.path, os.X_OK):
@@ -78,10 +79,10 @@ class TileMonitor:
     def do(
         self, words: list[str], deadline: Deadline, look: Callable[[int], None] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run it to its end; a CompletedProcess, whatever its exit status.
+        """Run it to its end; return it as a CompletedProcess, whatever its exit status is.
 
-        :param look: called with its process id a few times a second.
-        :raises TimedOut: the deadline passed; what it had said is in the fact `said`.
+        :param look: is called with its process id a few times a second.
+        :raises TimedOut: the deadline passed. Fact `said` has its output.
         :raises HeteroError: it cannot be run.
         """
         argv = [self.path, "--resume", "--net", self.ip, *words]
@@ -90,19 +91,20 @@ class TileMonitor:
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
-    """All that a command said, at most its last KEPT characters."""
+    """Return a command's output, at most its last KEPT characters."""
     return (done.stdout + done.stderr).strip()[-KEPT:]
 
 
 class TileShell(Shell):
-    """Commands and files on a board by tile-monitor."""
+    """Runs commands and copies files on a board by tile-monitor."""
 
     def __init__(self, monitor: TileMonitor) -> None:
         self._monitor = monitor
 
     def run(self, argv: list[str], deadline: Deadline, stdin: str | None = None) -> str:
         if stdin is not None:
-            # tile-monitor hands no standard input on: the bytes go ahead as a file, which goes with the command.
+            # tile-monitor passes no standard input on. So the bytes are copied as a file first, which the command
+            # removes.
             file = f"/tmp/hetero-{uuid.uuid4().hex}"
             self.put(stdin, file, deadline)
             argv = ["sh", "-c", f"exec < {file} && rm {file} && exec {_quoted(argv)}"]
@@ -129,7 +131,7 @@ class TileShell(Shell):
 
 
 def read_so_far(pid: int, path: str) -> int:
-    """How far a process has read a file that it has open (proc(5), fdinfo); 0 where it has not."""
+    """Return how many bytes a process has read of a file that it has open (proc(5), fdinfo), or 0."""
     wanted, folder = os.path.realpath(path), f"/proc/{pid}/fd"
     try:
         for number in os.listdir(folder):
@@ -137,7 +139,7 @@ def read_so_far(pid: int, path: str) -> int:
                 with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
                     return int(file.readline().split()[1])
     except OSError:
-        return 0  # it ended just now, or closed that file
+        return 0  # it ended, or closed the file
     return 0
 
 

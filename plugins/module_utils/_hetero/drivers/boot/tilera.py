@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tilera boards, as Nova's bare-metal driver booted them: the board asks for its kernel by a name of its own, or has it
-in its Compact Flash; once its system is up, tile-monitor gives it network and ssh.
+"""Tilera boards, as Nova's former bare-metal driver booted them: a board asks for its kernel by its own file name, or
+has it in its Compact Flash. Once its system is up, tile-monitor gives it network and ssh.
 
-The sequences are the original's. New is that each command's end is checked, and in time, and that others are kept from
-tile-monitor's port, before anything else, unless the wiring opens it. How tile-monitor is called is tile_monitor.py's.
+The commands are those of that driver. In addition each command's end is checked, within a time limit, and
+tile-monitor's port is first closed to others, unless the wiring opens it. tile_monitor.py knows how tile-monitor is
+called.
 """
 
 from __future__ import annotations
@@ -36,19 +37,18 @@ if TYPE_CHECKING:
 #: A call of tile-monitor: its phase, what is true afterwards, its words.
 Step = Tuple[str, str, List[str]]
 
-#: The interface that is the users' network, and the port by which tile-monitor acts on a board; both as Nova's driver
-#: has them.
+#: The interface on the users' network, and the port by which tile-monitor acts on a board, both as in Nova's driver.
 INTERFACE = "xgbe0"
 MONITOR_PORT = 963
-#: What the wiring's `firewall` says to leave that port open to everybody.
+#: Value of the wiring's `firewall` that leaves that port open to everybody.
 OPEN = "open"
-#: Longest try to connect, and longest command (seconds). The original waited 5 s after each, without looking.
+#: Seconds of the longest try to connect, and of the longest command. Nova's driver waited 5 s after each.
 CONNECT = 10.0
 STEP = 60.0
-#: Between two tries to connect: each is a process, so not more often than anybody could tell.
+#: Seconds between two tries to connect, each of which starts a process.
 NAP = 0.2
 
-#: Phase → what to do when it fails.
+#: Phase → what to do if it fails.
 REMEDIES = {
     "monitor": f"look at the board's console, and whether {THIS_NODE} reaches it",
     "network": f"see that the image's kernel has {INTERFACE}, and the image ifconfig",
@@ -59,7 +59,7 @@ REMEDIES = {
 
 
 class Tilera(Pxe):
-    """vmlinux_N over TFTP or from flash, root over NFS, network and sshd by tile-monitor."""
+    """Boots vmlinux_N by TFTP or from flash, with its root over NFS, and network and sshd by tile-monitor."""
 
     name = "tilera"
     flash = True
@@ -74,7 +74,7 @@ class Tilera(Pxe):
         return []
 
     def entry(self, board: Board, system: System) -> dict[str, str]:
-        """None is needed; what would stop the boot half-way is said here, before any power."""
+        """Return no boot entry. Raise BadInput, before any power is switched, for what would stop the boot."""
         if self.from_flash(board):
             if system.root != NFS_ROOT:
                 what = f"has its kernel in flash, so it cannot boot with its root on {system.root}"
@@ -130,9 +130,10 @@ class Tilera(Pxe):
     def answers(
         self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
     ) -> bool:
-        """A board whose boot is followed gets what it needs by tile-monitor first, a system in RAM nothing but that.
+        """Wait for the board's answer. A board whose boot is followed is first prepared by tile-monitor.
 
-        One that was found on is only asked: what runs there may be anybody's, and its network may be in use.
+        A system in RAM needs only that. A board that was found on is only asked: what runs there may be anybody's, and
+        its network may be in use.
         """
         if board.id in self._booting:
             if not self._connects(board, deadline, cancelled):
@@ -159,7 +160,7 @@ class Tilera(Pxe):
         return TileMonitor(self.proxy.config["tile_monitor"], board.ip, board.name)
 
     def _connects(self, board: Board, deadline: Deadline, cancelled: threading.Event) -> bool:
-        """Wait until tile-monitor runs a command there; False when cancelled."""
+        """Wait until tile-monitor runs a command on the board; return False if cancelled."""
         monitor, output = self._monitor(board), ""
         while not deadline.passed:
             if cancelled.is_set():
@@ -167,7 +168,7 @@ class Tilera(Pxe):
             try:
                 done = monitor.do(runs(["true"]), deadline.within(CONNECT))
             except TimedOut as error:
-                output = error.facts["said"] or output  # the last one is cut off by the deadline
+                output = error.facts["said"] or output  # the deadline cuts the last one off
             except HeteroError as error:
                 raise _failed(board, "monitor", error.what) from error
             else:
@@ -179,7 +180,7 @@ class Tilera(Pxe):
         raise _failed(board, "monitor", f"no connection within {deadline.seconds:.0f} s; it said last: {last}", output)
 
     def _step(self, board: Board, phase: str, words: list[str], deadline: Deadline) -> subprocess.CompletedProcess[str]:
-        """One call of tile-monitor, which has to succeed."""
+        """Run one call of tile-monitor, which must succeed."""
         try:
             done = self._monitor(board).do(words, deadline.within(STEP))
         except HeteroError as error:
@@ -190,7 +191,8 @@ class Tilera(Pxe):
         return done
 
     def _steps(self, board: Board) -> list[Step]:
-        """(phase, what is true afterwards, words) of each call of tile-monitor, in the original's order."""
+        """Return (phase, what is true afterwards, words) of each call of tile-monitor, in the order of Nova's driver.
+        """
         address = self.address(board)
         network = runs(["ifconfig", INTERFACE, "hw", "ether", board.mac], ["ifconfig", INTERFACE, address])
         log = console_log(self.proxy, board)
@@ -202,9 +204,10 @@ class Tilera(Pxe):
         ]
 
     def _closing(self, board: Board) -> list[Step]:
-        """The step after which nobody else is root on the board by tile-monitor; none where the wiring leaves it open.
+        """Return the step after which nobody else is root on the board by tile-monitor; none if the wiring leaves that
+        open.
 
-        The rule is the one that Nova's driver had in user_data.
+        The rule is the one that Nova's driver got by user_data.
         """
         wanted = self.proxy.wiring(board).get("firewall") or self.proxy.server
         if wanted == OPEN:
@@ -214,7 +217,9 @@ class Tilera(Pxe):
         return [("firewall", f"port {MONITOR_PORT} is closed to all but {friends}", runs(rule))]
 
     def _friends(self, board: Board, wanted: str) -> str:
-        """The only addresses that may use tile-monitor on the board; this node must be among them."""
+        """Return the only addresses that may use tile-monitor on the board; raise BadInput if this node is not among
+        them.
+        """
         try:
             network = ipaddress.ip_network(str(wanted))
         except ValueError as error:

@@ -1,11 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards whose firmware is U-Boot: an extlinux file per MAC address, as `pxe get` asks for it, in the board's own TFTP
-folder.
+"""Boards whose firmware is U-Boot: an extlinux file for each MAC address in the board's TFTP folder, for `pxe get`.
 
-Kernel (for 64-bit ARM the plain `Image`), initrd, NFS root and what is seen of a boot are as for PXE boards. How a
-U-Boot that does not look for such files by itself comes to ask for them is for uboot_script.py.
+Kernel (for 64-bit ARM the plain `Image`), initrd, NFS root and what is seen of a boot are as for PXE boards.
+uboot_script.py is for a U-Boot that does not look for such files by itself.
 """
 
 from __future__ import annotations
@@ -21,17 +20,20 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from .driver import System
 
-#: The folder that U-Boot and pxelinux look in (U-Boot, doc/README.pxe, "pxe get").
+#: The folder in which U-Boot and pxelinux look (U-Boot, doc/README.pxe, "pxe get").
 FOLDER = "pxelinux.cfg"
 
 
 def entry_name(board: Board) -> str:
-    """Hardware type 01, MAC address; only a U-Boot with `pxeuuid` set asks for another name before it."""
+    """Return the name of the boot entry: hardware type 01, MAC address.
+
+    With `pxeuuid` set U-Boot first tries another one.
+    """
     return f"01-{board.mac.replace(':', '-')}"
 
 
 class Uboot(Pxe):
-    """U-Boot's `pxe boot` over TFTP, root over NFS."""
+    """Boots by U-Boot's `pxe boot` over TFTP, with the root over NFS."""
 
     name = "uboot"
     shared_file = "boot.scr.uimg"
@@ -40,7 +42,8 @@ class Uboot(Pxe):
         return [os.path.join(self.proxy.config["tftp_root"], board.ip, FOLDER, entry_name(board))]
 
     def entry(self, board: Board, system: System) -> dict[str, str]:
-        # Names count from where pxelinux.cfg lies. No fdt: U-Boot hands its own device tree on (doc/README.pxe).
+        # Names are relative to the folder of pxelinux.cfg. No fdt: U-Boot passes its own device tree on
+        # (doc/README.pxe).
         lines = ["default hetero", "label hetero", f"  kernel {kernel_name(board)}"]
         lines += [f"  initrd {initrd_name(board)}"] if cast("Image", system.image).initrd else []
         lines += [f"  append {self.arguments(board, system)}"]
