@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""APC's switched PDUs over telnet or ssh: log in, see by the prompt how the PDU speaks, log out.
+"""APC's switched PDUs over telnet or ssh: log in, recognise by the prompt how the PDU speaks, log out.
 
-What is said then is the dialects' (apc_menus.py, apc_cli.py); whether an outlet really switched is for others to read
-back.
+The dialects (apc_menus.py, apc_cli.py) know what is said in between. Others read back whether an outlet switched.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from .driver import NAMELESS, PowerDriver
 if TYPE_CHECKING:
     from .driver import Answer
 
-#: Longest wait for the log-out (seconds): a session left open locks everybody out until it idles away.
+#: Longest wait for the log-out in seconds. A session that is left open locks everybody out until it times out.
 FAREWELL = 3.0
-#: The wording of a PDU that has no place for us is not documented; this is what is likely.
+#: Words of a PDU that serves somebody else. They are not documented; these are likely ones.
 TAKEN = re.compile(r"another user|some(?:one|body) else|already logged|in use|still initializing|try again later", re.I)
-#: What the client says of its own way to the PDU; a screen of nothing else has no word of the PDU.
+#: The client's own words on its way to the PDU. A screen with only these has no word of the PDU.
 ON_THE_WAY = re.compile(r"^ *(?:Trying |Connected to |Escape character |Warning: Permanently added ).*$", re.M)
-#: A name server that is away may come back. The words are the C library's (EAI_AGAIN), whichever client it is.
+#: A name server that does not answer may come back. The words are the C library's (EAI_AGAIN), for any client.
 NO_NAME_YET = re.compile(r"temporary failure in name resolution", re.I)
 NO_SSH = "update its firmware, or use telnet or SNMP"
-#: What the transport says where asking again will not help: (words, what is wrong, what to do).
+#: Words of the transport after which asking again does not help: (words, what is wrong, what to do).
 HOPELESS = (
     (
         re.compile(r"could not resolve|unknown host|not known|no route|network is unreachable", re.I),
@@ -63,30 +62,31 @@ HOPELESS = (
     ),
 )
 DENIED = re.compile(r"permission denied|too many authentication failures", re.I)
-#: A command line whose prompt is not `apc>` has said above it whose it is.
+#: Words above a command line whose prompt is not `apc>`, by which it is known to be APC's.
 OURS = re.compile(r"\bapc\b|American Power Conversion|Schneider|Network Management Card|Rack PDU", re.I)
-#: A last line that waits for something.
+#: A last line that waits for input.
 PROMPT = re.compile(r"[>#$%:?] *$")
 DIALECTS = {dialect.name: dialect for dialect in (Menus, CommandLine)}
-#: The firmware that has a command line beside its menus, as it names itself above the main menu.
+#: The firmware with a command line beside its menus, as it calls itself above the main menu.
 TWO_DIALECTS = re.compile(r"\bAOS\s+v3\.")
 
 
 class Apc(PowerDriver):
     """A session with an APC PDU.
 
-    Settings: host, port, transport (telnet, ssh), legacy_ssh, host_key (its public keys by ssh, a line each; no other
-    is taken), known_hosts (where there is no host_key: the file in which the first key that it shows is kept),
-    command_line (AOS 3: whether to use the command line that it has beside its slow menus; without it, by telnet, for
-    several outlets and only if it shows the same outlets as the menus).
+    Settings: host, port, transport (telnet, ssh), legacy_ssh, host_key (its public ssh keys, one on each line; no other
+    is accepted), known_hosts (without host_key: the file in which the first key that it shows is kept), command_line
+    (AOS 3: whether to use the command line that it has beside its slow menus; if it is not set, the command line is
+    used by telnet for several outlets, and only if it shows the same outlets as the menus).
     """
 
     _line: Any = None  # terminal.Line, from login to logout
-    _speak: Any = None  # the dialect that it turned out to speak
-    #: Whether the firmware has both, whether we went over from the menus, and the outlets that we then must see.
+    _speak: Any = None  # the dialect that it was recognised to speak
+    #: Whether the firmware has both dialects, whether the menus were left for the command line, and the outlets that
+    #: must be seen there.
     _both = _went_over = False
     _listed: Any = None
-    _folder: Any = None  # with its pinned key, while there is a session
+    _folder: Any = None  # holds its pinned key during a session
 
     def login(self) -> None:
         if self._listed:
@@ -97,7 +97,7 @@ class Apc(PowerDriver):
             except Busy:
                 raise
             except HeteroError:
-                pass  # whatever is wrong with it, the menus have shown that they work
+                pass  # whatever is wrong with it, the menus have been seen to work
             self.logout()
             self._listed = None
         self._log_in(command_line=self.settings.get("command_line"))
@@ -120,7 +120,7 @@ class Apc(PowerDriver):
         else:
             self._await("user")
             self._line.send(user)
-            if self._await("user", "password") == "user":  # the first line may have been eaten by the set-up
+            if self._await("user", "password") == "user":  # the first line may have been lost at the start
                 self._line.send(user)
                 self._await("password")
         # APC's manual of the command line, page 5
@@ -134,7 +134,7 @@ class Apc(PowerDriver):
         self._speak = DIALECTS[mark](self._line)
 
     def _with_key(self) -> dict[str, Any]:
-        """The settings, with a place for its host keys where there is need of one."""
+        """Return the settings, with a file for its host keys if one is needed."""
         if self.settings.get("transport") != "ssh":
             return self.settings
         if not self.settings.get("host_key"):
@@ -148,7 +148,7 @@ class Apc(PowerDriver):
         return dict(self.settings, known_hosts=path)
 
     def _keep_host_keys(self) -> None:
-        """A place for them, without which ssh would take any key each time."""
+        """Make the file for its host keys, without which ssh would accept any key each time."""
         path = self.settings.get("known_hosts")
         try:
             if path:
@@ -159,14 +159,14 @@ class Apc(PowerDriver):
             raise HeteroError(f"cannot keep its ssh host key ({error})", self.name, f"make {path} writable") from error
 
     def _await(self, *marks: str, after: str | None = None, read: Callable[..., tuple[str, str]] | None = None) -> str:
-        """Which mark of the login comes; a PDU that hangs up instead has no place for us, unless it saw a password."""
+        """Wait for a mark of the login; return which came. A PDU that hangs up before it saw a password is in use."""
         try:
             return (read or self._line.read)(*marks)[0]
         except Lost as lost:
             raise self._hung_up(lost, after) from lost
 
     def _hung_up(self, lost: Lost, after: str | None) -> HeteroError:
-        """What a PDU that hung up during the login has meant by it."""
+        """Return what it means that a PDU hung up during the login."""
         screen, words, kept = self._line.screen, self._line.words, lost.facts["screen"]
         if NO_NAME_YET.search(screen):
             return Lost(f"cannot be reached: {words}", self.name, NAMELESS, screen=kept)
@@ -201,7 +201,7 @@ class Apc(PowerDriver):
         return Lost(lost.what, lost.thing, lost.remedy, **lost.facts)
 
     def _unreached(self, lost: Lost) -> Lost:
-        """The error where nothing was heard of the PDU itself: how far the way to it is well."""
+        """Return the error if the PDU itself said nothing: it tells how far the connection got."""
         screen = self._line.screen
         if "Connected to" in screen:
             why = "it took the connection and asks for no login"
@@ -228,9 +228,10 @@ class Apc(PowerDriver):
         return self._speak.switch(outlets, state)
 
     def _go_over(self) -> None:
-        """From the menus, which draw seven screens an outlet, to the command line, which takes a list of them.
+        """Change from the menus, which draw seven screens for each outlet, to the command line, which takes a list.
 
-        Once: firmware that refuses it has counted a bad login, and three in a row close it for two minutes.
+        This is tried once: firmware that refuses it has counted a bad login, and three in a row lock it for two
+        minutes.
         """
         self._went_over = True
         self._listed = self._speak.listed
@@ -250,6 +251,6 @@ class Apc(PowerDriver):
                 self._speak.logout(farewell)
                 line.hung_up(farewell)
         except HeteroError:
-            pass  # whatever its screen is now, hanging up is all that is left, and `close` does it
+            pass  # whatever its screen is now, only hanging up is left, which `close` does
         finally:
             line.close()

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from .terminal import Line
 
 ROW = re.compile(r"^ *(\d+) *:(.*): *(On|Off|Pending)\*? *$", re.I)
-#: What begins or ends like a row; where it is none, a row was cut, or two are one.
+#: A line that begins or ends like a row. If it is no row, a row was cut, or two were joined.
 LIKE_A_ROW = re.compile(r"^ *\d+ *(?::|$)|: *(?:On|Off)\*? *$", re.I)
 TWO_ROWS = re.compile(r": *(?:On|Off|Pending)\*? +\d+ *:", re.I)
-#: "E000: Success", "E001: Successfully Issued", or the older line's "OK".
+#: "E000: Success", "E001: Successfully Issued", or "OK" of the older command line.
 SUCCESS = re.compile(r"^ *(?:E00[01]\b.*|OK) *$", re.M)
 CODE = re.compile(r"^ *E\d{3}:")
 UNKNOWN_COMMAND = re.compile(r"^ *E101\b", re.M)
 
 
 class Words(NamedTuple):
-    """What a command line calls things."""
+    """The commands of a command line."""
 
     status: str
     on: str
@@ -37,14 +37,14 @@ NEW, OLD = Words("olStatus all", "olOn", "olOff"), Words("status", "on", "off")
 
 
 class CommandLine:
-    """A command line; which of the two is told by its prompt, and by its not knowing the other's words."""
+    """One of the two command lines. Its prompt tells which, and that it does not know the other's commands."""
 
     name = "cli"
 
     def __init__(self, line: Line) -> None:
         self._line = line
         prompt = cast("re.Match[str]", line.marks["cli"].search(line.screen))[1]
-        # From here on a screen ends with this very prompt.
+        # From now on a screen ends with exactly this prompt.
         self._prompt = re.compile(rf"(?:^|\n) *{re.escape(prompt)}(?: *{re.escape(prompt)})*")
         line.marks["cli"] = re.compile(self._prompt.pattern + r" *\Z")
         self._words, self._others = (OLD, NEW) if prompt == "APC>" else (NEW, OLD)
@@ -71,7 +71,7 @@ class CommandLine:
         answer = self._order(outlets, state)
         if answer.accepted or len(outlets) == 1:
             return dict.fromkeys(outlets, answer)
-        # A list with one outlet that this account may not switch is refused whole.
+        # A list with one outlet that this account may not switch is refused as a whole.
         return {outlet: self._order([outlet], state) for outlet in outlets}
 
     def logout(self, _deadline: Deadline) -> None:
@@ -96,5 +96,5 @@ class CommandLine:
     def _said(self, command: str, outlets: str) -> str:
         self._line.send(f"{getattr(self._words, command)} {outlets}".rstrip())
         _mark, text = self._line.read_pages("cli")
-        # A prompt within it began it anew; one behind it is only there twice.
+        # A prompt within the text means that the screen began anew; one after the text was merely printed twice.
         return next((part for part in reversed(self._prompt.split(text)) if part.strip()), "")

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""APC's numbered menus of AOS 2 and 3, whatever the account may see of them.
+"""APC's numbered menus of AOS 2 and 3, whatever part of them the account may see.
 
-The way is found by the titles on the screen, never by fixed numbers, because firmware, model and account change them.
-Each screen is recognised before anything is typed into it. YES is said only after the PDU itself has named the outlet.
+The way is found by titles on the screen and never by fixed numbers, because firmware, model and account change them.
+Each screen is recognised before anything is typed into it. YES is typed only after the PDU has named the outlet.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from .apc_screens import Row
     from .terminal import Line
 
-#: What a question for YES may name, and the names that it quotes, which may look like it.
+#: Names that a question for YES quotes, which may look like anything.
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 ASKED_ACTION = re.compile(r"\b(?:immediate|delayed|sequenced?) (?:on|off|reboot)\b", re.I)
 ASKED_OUTLET = re.compile(r"\boutlet #?(\d+)\b", re.I)
 ALL_OUTLETS = re.compile(r"\ball outlets\b|\bmaster\b", re.I)
-#: The way from any menu to the list of outlets: the first title that a screen has is taken.
+#: Titles on the way from any menu to the list of outlets. The first one that a screen has is taken.
 TO_THE_LIST = (r"^outlet control\b", r"^outlet management\b", r"^device manager\b")
-#: The deepest known way to the list and back has four screens.
+#: Number of menus down to the list; the deepest known way, to the list and back, has four screens.
 LEVELS = 6
 
 
@@ -51,11 +51,11 @@ class Menus:
 
     @property
     def listed(self) -> set[str]:
-        """The numbers on the list of outlets, where that is the screen."""
+        """The numbers on the list of outlets, if that is the screen, else none."""
         return {row.number for row in self._read()[0]} if self._at.is_list else set()
 
     def together(self, outlets: list[str]) -> str | None:
-        """The number of the entry that switches these outlets at once and no other; None where there is none."""
+        """Return the number of the entry that switches exactly these outlets at once, or None."""
         self._to_the_list()
         rows, master = self._read()
         return master if len(outlets) > 1 and {row.number for row in rows} == set(outlets) else None
@@ -67,7 +67,7 @@ class Menus:
             action = None if self._at.is_list else self._action(state, None)
             if action:
                 return dict.fromkeys(outlets, self._act(action, state, None))
-            self._to_the_list(back=True)  # this account may switch one by one only
+            self._to_the_list(back=True)  # this account may only switch single outlets
         return {outlet: self._one(outlet, state) for outlet in outlets}
 
     def logout(self, deadline: Deadline) -> None:
@@ -89,8 +89,8 @@ class Menus:
         return self._act(action, state, row)
 
     def _action(self, state: str, row: Row | None) -> str | None:
-        """The number of the action, one level down where the outlet's own screen does not have it; None without."""
-        self._named = False  # whether the PDU has said that this is the outlet, or the entry for all of them
+        """Return the number of the action, which may be one level down from the outlet's screen, or None."""
+        self._named = False  # whether the PDU has said that this is the outlet, or the entry for all outlets
         self._check(row)
         title = rf"^immediate {state}\b"
         if self._at.find(title) is None:
@@ -101,14 +101,14 @@ class Menus:
         return self._at.find(title)
 
     def _check(self, row: Row | None) -> None:
-        """The screen is that of an outlet's row, or of all outlets where there is no row. :raises HeteroError:"""
+        """Raise HeteroError unless the screen is that of the row's outlet, or of all outlets if there is no row."""
         outlets = self._at.outlets
         if self._at.is_list or outlets - ({row.number} if row else set()):
             raise self._line.unknown(f"outlet {row.number}" if row else "Master Control")
         self._named |= bool(outlets) if row else bool(ALL_OUTLETS.search(self._at.title))
 
     def _act(self, action: str, state: str, row: Row | None) -> Answer:
-        """Confirm an action, and go back to the list. A question that names another one gets no YES."""
+        """Confirm an action, and go back to the list. A question that names another outlet gets no YES."""
         self._line.send(action)
         mark, text = self._line.read("confirm", "menu")
         if mark != "confirm":
@@ -125,7 +125,7 @@ class Menus:
         return Answer("success" in words.lower(), self._line.masked(words))
 
     def _check_question(self, text: str, state: str, row: Row | None) -> None:
-        """It is for this action and this outlet, or for all. :raises HeteroError:"""
+        """Raise HeteroError unless a question is for this action and for the row's outlet, or for all outlets."""
         if row and row.name:
             name = r"\s+".join(map(re.escape, row.name.split()))
             text = re.sub(rf"\bnamed\s+(['\"]?){name}\1", "", text)
@@ -141,7 +141,7 @@ class Menus:
             raise self._line.unknown(f"question for outlet {row.number}" if row else "question for all outlets")
 
     def _to_the_list(self, back: bool = False) -> None:
-        """Down to it, or back from an action's screens; a number is never typed into a menu that is not the list."""
+        """Go down to the list, or back to it from an action's screens. No number is typed into an unknown menu."""
         for _level in range(2 * LEVELS):
             if self._at.is_list:
                 return
@@ -152,7 +152,9 @@ class Menus:
         raise self._line.unknown("list of outlets")
 
     def _read(self) -> tuple[list[Row], str | None]:
-        """(rows, number of the entry for all) of the list. :raises HeteroError: it cannot be read whole."""
+        """Return (rows, number of the entry for all outlets, or None) of the list; raise HeteroError if it is not
+        readable.
+        """
         try:
             return self._at.read()
         except Unread as error:
@@ -160,7 +162,7 @@ class Menus:
             raise self._line.odd(self._line.masked(what)) from error
 
     def _show(self, text: str, end: str = ENTER) -> None:
-        """The next screen whole, all its pages."""
+        """Type a text and read the next screen with all its pages."""
         self._line.send(text, end)
         _mark, shown = self._line.read_pages("menu")
         if "still initializing" in shown:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a screen of APC's numbered menus says: its title, its items, and the rows of the list of outlets.
 
-Names of outlets are their users': they may look like any item, so a list is read whole or not at all, and no item is
-looked for by its words where rows are. What to choose is left to apc_menus.py.
+Users name outlets, so a name may look like any item. A list is therefore read completely or not at all, and no item is
+looked for by its words on a screen with rows. apc_menus.py decides what to choose.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 TITLE = re.compile(r"^ *-{3,} *([^-\s].*?) *-* *$")
 ITEM = re.compile(r"^ *(\d+)- *(.*?) *$")
-#: A row behind its number: the name, and ON, OFF, either with a `*`, or PENDING.
+#: A row after its number: the name, and ON or OFF, perhaps with a `*`, or PENDING.
 ROW = re.compile(r"^ *(\d+)-(?P<name>.*?)(?P<gap> +)(?P<state>\*?(?:ON|OFF) ?\*?|(?:(?:ON|OFF) +)?\(?PENDING\)?) *$")
 MASTER = re.compile(r"master control(?:/\w+)?", re.I)
-#: What is between rows beside them: pages' ends, the keys, the prompt.
+#: Lines that may stand between rows: ends of pages, keys, the prompt.
 BETWEEN = re.compile(r"^ *(?:press <enter> to continue[. ]*|<\w+.*>- .*|\?- help.*|>|) *$", re.I)
 MORE = re.compile(r" *press <enter> to continue[. ]*$", re.I)
 OUTLET = re.compile(r"^ *Outlet *: *(\d+) *$", re.M)
 
 
 class Row(NamedTuple):
-    """An outlet on the list; its number is the item that selects it."""
+    """An outlet on the list. Its number is the item that selects it."""
 
     number: str
     name: str
@@ -33,11 +33,11 @@ class Row(NamedTuple):
 
 
 class Unread(Exception):
-    """A list that cannot be read whole; says why."""
+    """A list that cannot be read completely; the text says why."""
 
 
 class Screen:
-    """A screen, all its pages; of several, the last."""
+    """A screen with all its pages. If the text has several screens, it is the last one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -53,16 +53,16 @@ class Screen:
 
     @property
     def is_list(self) -> bool:
-        """Whether its items are outlets, as far as one row or the entry for all of them shows."""
+        """Whether its items are outlets: one row, or the entry for all of them, is enough to tell."""
         return any(map(ROW.match, self._lines)) or any(MASTER.match(label) for _number, label in self._items)
 
     @property
     def outlets(self) -> set[str]:
-        """The outlets whose own screen it says to be."""
+        """The outlets whose own screen it says it is."""
         return set(OUTLET.findall("\n".join(self._lines)))
 
     def find(self, title: str) -> str | None:
-        """The number of the one item with this title (a regular expression); None without, or on a list."""
+        """Return the number of the only item with this title (a regular expression), or None; on a list always None."""
         numbers = [number for number, _label in self._items]
         if self.is_list or len(set(numbers)) < len(numbers):
             return None
@@ -70,7 +70,10 @@ class Screen:
         return found[0] if len(found) == 1 else None
 
     def read(self) -> tuple[list[Row], str | None]:
-        """(rows, the number of the entry for all outlets or None). :raises Unread: anything on it is no row."""
+        """Return (rows, number of the entry for all outlets, or None).
+
+        :raises Unread: something on it is no row.
+        """
         rows, columns, master = [], [], None
         for line in self._lines:
             item, row = ITEM.match(line), ROW.match(line)
@@ -92,14 +95,17 @@ class Screen:
         if not rows:
             raise Unread("it is empty")
         self._check_columns(columns)
-        # without an entry behind it, a last row may be two whose line end was lost
+        # without an entry after it, the last row may be two whose line end was lost
         if master is None and re.search(rf"\b(?:ON|OFF)\W* {len(rows) + 1}- ", rows[-1].name):
             raise Unread(f"'{rows[-1].name}' may be two rows")
         return rows, master
 
     @staticmethod
     def _check_columns(columns: list[tuple[int, re.Match[str]]]) -> None:
-        """A state left of the others' column, or just behind a name, may be the end of a name whose state is cut."""
+        """Raise Unread for a state that may be part of a name whose own state is cut off.
+
+        That is one left of the other states' column, or with less than two blanks after the name.
+        """
         column, times = Counter(at for at, _row in columns).most_common(1)[0]
         aligned = 2 * times > len(columns) and times > 1
         for at, row in columns:

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every power driver can do: log in, tell and switch outlets, log out.
+"""The interface of a power driver: log in, read and switch outlets, log out.
 
-Reading back, cycling, waiting and the PDU's lock are not a driver's business (outlets.py).
+outlets.py reads back, cycles, waits and holds the PDU's lock.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from ...core.errors import HeteroError
 
-#: What ends a line or is obeyed rather than taken as a character; surrogates are none at all.
+#: Characters that end a line or control a terminal, and lone surrogates.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-#: Names and addresses, of IPv6 too; nothing that a program would take for an option.
+#: A name or address, also of IPv6, that no program takes for an option.
 HOST = re.compile(r"[\w.:%][\w.:%-]*")
-#: A wait shorter than that (seconds) tells nothing of the PDU.
+#: Seconds; a wait that is shorter says nothing about the PDU.
 CUT_OFF = 0.2
-#: What to look at where a name is not resolved.
+#: What to look at if a name is not resolved.
 NAMELESS = f"check its host and the name servers of {THIS_NODE}, or give its address"
 
 
 class Answer(NamedTuple):
-    """What the PDU said to a command for an outlet. Only the outlet's status tells whether it was carried out."""
+    """A PDU's answer to a command for an outlet. Only the outlet's status tells whether it was carried out."""
 
     accepted: bool
     words: str
@@ -45,13 +45,14 @@ class PowerDriver(ABC):
     :param name: the PDU's name, for errors.
     :param settings: what proxy.json says of it (host, port, transport …).
     :param secrets: username and password.
-    :param deadline: bounds each wait.
-    :raises BadInput: a secret has a control character, which a terminal would obey and a file would end a line at.
+    :param deadline: limits each wait.
+    :raises BadInput: a secret has a control character, which a terminal would obey and which would end a line of a
+        file.
     """
 
     #: How the PDU speaks, as recognised at login ("menu", "cli"); None before.
     dialect: str | None = None
-    #: Whether the PDU can be read while somebody else has it, so that only switching takes turns.
+    #: Whether the PDU can be read while others use it, so that only switching needs its lock.
     readers = False
     _mask: Mask | None = None
 
@@ -79,9 +80,9 @@ class PowerDriver(ABC):
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
-        """(key, HeteroError) of each setting by which no session can be, as far as this node knows without one.
+        """Yield (key, error) of each setting that makes a session impossible, as far as this node can tell without one.
 
-        That there is no host at all is not among them.
+        A missing host is not reported.
         """
         host = str(settings.get("host") or "")
         if host and not HOST.fullmatch(host):
@@ -89,7 +90,7 @@ class PowerDriver(ABC):
 
     @property
     def nameless(self) -> str | None:
-        """Why nothing may have been heard of it, where its host is a name, which somebody has to resolve; else None."""
+        """Why nothing may have been heard of the PDU if its host is a name, which must be resolved; else None."""
         host = str(self.settings.get("host") or "")
         try:
             ipaddress.ip_address(host)
@@ -98,9 +99,9 @@ class PowerDriver(ABC):
         return None
 
     def masked(self, text: str) -> str:
-        """What a PDU or a program said as people may see it: without our secrets, however they are written.
+        """Return a text of a PDU or a program without the session's secrets, in whatever form they are written.
 
-        Give it all that was said, before a line of it is chosen: a secret may be in several.
+        Pass all that was said and choose a line afterwards, because a secret may extend over several lines.
         """
         if self._mask is None:
             user = self.secrets.get("username")
@@ -109,16 +110,20 @@ class PowerDriver(ABC):
 
     @abstractmethod
     def login(self) -> None:
-        """Open the session. :raises Busy: somebody else has it. :raises Lost: no answer."""
+        """Open the session.
+
+        :raises Busy: the PDU serves somebody else.
+        :raises Lost: it does not answer.
+        """
 
     @abstractmethod
     def logout(self) -> None:
-        """End the session, in whatever state it is; raises nothing that the PDU causes."""
+        """End the session in whatever state it is. Errors of the PDU are not raised."""
 
     @abstractmethod
     def status(self) -> dict[str, str]:
-        """{outlet: "on" | "off"} of every outlet, read from the PDU now."""
+        """Return {outlet: "on" | "off"} of all outlets, read from the PDU now."""
 
     @abstractmethod
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        """Tell the PDU to turn outlets (a list) "on" or "off"; {outlet: Answer}. Doing it twice does no harm."""
+        """Tell the PDU to turn outlets "on" or "off"; return {outlet: Answer}. Doing it twice does no harm."""

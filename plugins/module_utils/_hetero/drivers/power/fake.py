@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PDU that is a JSON file, for tests without one: `{"outlets": {"1": "off"}, "faults": {…}}` at settings' `path`.
+"""A PDU that is a JSON file, for tests: `{"outlets": {"1": "off"}, "faults": {…}}` at the path in setting `path`.
 
-Fault switches: `stuck` (outlets that say success and do not switch), `refused` (outlets that are refused), `busy` (so
-many logins find the place taken), `hang` (nothing answers). They are in the file, so that a test can change them.
+Faults: `stuck` (outlets that report success and do not switch), `refused` (outlets that are refused), `busy` (number of
+logins that find the PDU in use), `hang` (nothing answers). They are in the file, so that a test can change them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .driver import Answer, PowerDriver
 
 
 class Fake(PowerDriver):
-    """Outlets in a file. Each read opens it anew and each write replaces it, so that processes share it."""
+    """Outlets in a file, which is read each time and replaced by each change, so that processes share it."""
 
     dialect = "fake"
 

@@ -1,8 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any fence agent (fence_apc, fence_eaton_snmp, fence_raritan …) by its name: options by standard input, an agent run
-for each question. What the agent does with a PDU is its own business; whether an outlet switched is read back.
+"""PDUs behind any fence agent (fence_apc, fence_eaton_snmp, fence_raritan …).
+
+An agent runs for each question and gets its options by standard input. The agent knows how to use the PDU; outlets are
+read back.
 """
 
 from __future__ import annotations
@@ -21,35 +23,35 @@ from .program import ProgramDriver
 if TYPE_CHECKING:
     import subprocess
 
-#: Our words for what fence agents call differently (FenceAgentAPI.md, and `fence_apc -o metadata`).
+#: Setting → its name as an option of fence agents (FenceAgentAPI.md, and `fence_apc -o metadata`).
 NAMES = {"host": "ip", "port": "ipport", "privacy_password": "snmp_priv_passwd"}
-#: Exit codes of `status`.
+#: Exit code of `status` → state.
 STATES = {0: "on", 2: "off"}
-#: A line of `list-status`: plug, name, state; the name may hold commas.
+#: A line of `list-status`: plug, name, state. The name may hold commas.
 LISTED = re.compile(r"^([^,\s]+),(?:.*,)?(ON|OFF|UNKNOWN)$", re.M | re.I)
-#: A session that was lost is asked for again. A login that failed is not: an agent does not tell a wrong password, of
-#: which three lock a PDU, from a PDU whose place is taken.
+#: Words after which a session is tried again. A failed login is not: an agent does not tell a wrong password, of which
+#: three lock a PDU, from a PDU that is in use.
 LOST = re.compile(r"connection lost|connection timed out", re.I)
-#: The outlet did not follow in the agent's own time; the order was taken.
+#: The order was accepted, but the outlet did not follow within the agent's own time.
 TOO_LATE = re.compile(r"timed out waiting to power", re.I)
-#: What agents put before their words (fencing.py, LOG_FORMAT).
+#: What agents print before their words (fencing.py, LOG_FORMAT).
 LOGGED = re.compile(r"^\S+ \S+ (?:ERROR|WARNING): ")
-#: An option of the agents that switch one machine each, whatever the outlet; with it, outlets are addresses
-#: (fencing.py, _add_dependency_options).
+#: An option of agents that switch one machine each, whatever the outlet. With it, outlets are addresses (fencing.py,
+#: _add_dependency_options).
 ONE_MACHINE = "port_as_ip"
 YES = ("1", "yes", "on", "true")
-#: Agents are installed where a login shell of root looks, and others do not.
+#: Folders with agents that are in the path of root's login shell, but not in other paths.
 PLACES = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
 def is_by_address(settings: Mapping[str, Any]) -> bool:
-    """Whether each outlet is the address of a machine of its own, by the settings of a PDU."""
+    """Return whether each outlet of a PDU is the address of a machine of its own."""
     options = settings.get("agent_options") if settings.get("driver", "fence") == "fence" else None
     return isinstance(options, dict) and str(options.get(ONE_MACHINE)).lower() in YES
 
 
 def _program(agent: str) -> str | None:
-    """Where an agent lies on this node, or None."""
+    """Return the path of an agent on this node, or None."""
     return shutil.which(agent, path=os.pathsep.join((os.environ.get("PATH", os.defpath), PLACES)))
 
 
@@ -58,11 +60,11 @@ class Fence(ProgramDriver):
 
     _hung = Lost
     _agent: str | None = None
-    _lists = True  # until it has listed nothing
+    _lists = True  # until `list-status` has listed nothing
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
-        """What else may be in a host is the agent's business."""
+        """Yield wrong settings. Only the agent knows what else may be in a host."""
         host, agent = str(settings.get("host") or ""), str(settings.get("agent") or "")
         if re.search(r"\s", host):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
@@ -79,17 +81,18 @@ class Fence(ProgramDriver):
         self.dialect = os.path.basename(self.settings["agent"])
 
     def logout(self) -> None:
-        """An agent has logged out when it ends."""
+        """Do nothing: an agent logs out when it ends."""
 
     def status(self) -> dict[str, str]:
-        """All outlets where the agent lists them with their states, else those that are named in the settings.
+        """Return the outlets that the agent lists with their states, or else those that the settings name.
 
-        Some agents list `UNKNOWN` for all; each is asked for then, and one without an answer does not hide others.
+        Some agents list all as `UNKNOWN`. Then each outlet is asked, and one without an answer does not hide the
+        others.
         """
         named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
         listed = self._ask("list-status") if self._lists else None
         rows = LISTED.findall(listed.stdout) if listed and not listed.returncode else ()
-        # one that is called as a secret is, and named in no setting, is told to nobody
+        # an outlet whose name looks like a secret, and that no setting names, is not shown
         seen = {plug: state.lower() for plug, state in rows if plug in named or self.masked(plug) == plug}
         status = {plug: state for plug, state in seen.items() if state in STATES.values()}
         for outlet in named or seen:
@@ -117,12 +120,12 @@ class Fence(ProgramDriver):
         return Answer(done.returncode == 0 or bool(TOO_LATE.search(done.stderr)), self._words(done))
 
     def _one(self, outlet: str) -> tuple[str | None, str]:
-        """(state, the agent's words)"""
+        """Return (state or None, the agent's words)."""
         done = self._ask("status", outlet)
         return STATES.get(done.returncode), self._words(done)
 
     def _check_machines(self, named: list[str]) -> None:
-        """One outlet only, where the agent does not ask which. :raises BadInput: two would be the same machine."""
+        """Raise BadInput for several outlets if the agent does not ask which: they would be the same machine."""
         if (
             len(named) > 1
             and not is_by_address(self.settings)
@@ -133,7 +136,10 @@ class Fence(ProgramDriver):
             raise BadInput(what, self.name, remedy)
 
     def _ask(self, action: str, outlet: str | None = None) -> subprocess.CompletedProcess[str]:
-        """The agent's end. :raises Lost: it lost the PDU."""
+        """Run the agent and return its end.
+
+        :raises Lost: it lost the PDU.
+        """
         options, remedy = self._options(action, outlet), "look at the PDU, or raise timeout"
 
         def run(limit: float) -> subprocess.CompletedProcess[str]:
@@ -145,13 +151,13 @@ class Fence(ProgramDriver):
         return done
 
     def _words(self, done: subprocess.CompletedProcess[str]) -> str:
-        """Its last words: of one that succeeded not what it, or its Python, complained of."""
+        """Return its last words; after a success not the warnings of the agent or of its Python."""
         shown = self._shown(done)
         said = shown.stdout.strip() if done.returncode in STATES else ""
         return said.splitlines()[-1] if said else LOGGED.sub("", last_words(shown))
 
     def _options(self, action: str, outlet: str | None) -> str:
-        """The agent's standard input: an option a line."""
+        """Return the agent's standard input, with an option on each line."""
         options = {"action": action, **{name: self.settings.get(name) for name in ("host", "port", "snmp_version")}}
         options.update(self.secrets)
         options.update(self.settings.get("agent_options") or {}, plug=outlet)
@@ -159,7 +165,7 @@ class Fence(ProgramDriver):
         for name, value in lines:
             if not value.isprintable() or not re.fullmatch(r"\w[\w.-]*", name):
                 raise BadInput(f"option {name} has a control character", self.name, "correct it")
-        # Agents cut white space and one pair of quotes off a value: those in quotes keep what is theirs.
+        # Agents cut white space and one pair of quotes off a value, so values are put into quotes.
         return "".join(
             f'{name}="{value}"\n' if re.search(r'^["\s]|["\s]$', value) else f"{name}={value}\n"
             for name, value in lines

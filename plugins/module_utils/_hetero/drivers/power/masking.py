@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a PDU, or a program that was told its secrets, says: as people may see it.
+"""Texts of a PDU, or of a program that got its secrets, without these secrets.
 
-A secret that is printed as it is becomes MASK. A line with any PIECE letters of it in a row, however they are written
-(quoted, encoded, reversed, cut, over several lines), is not shown at all. Texts are looked at decoded, so that not each
-way of quoting has to be foreseen. A secret of fewer letters is hidden as a whole word only: else each text with them
-would be destroyed.
+A secret that is printed plainly becomes MASK. A line with at least PIECE successive letters of a secret is hidden as a
+whole, however the letters are written (quoted, encoded, reversed, cut, over several lines). For that the text is also
+looked at decoded, so that no way of quoting must be foreseen. A shorter secret is hidden only as a whole word;
+otherwise any text with its letters would be destroyed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from bisect import bisect_right
 from typing import Collection, Iterable, Iterator, List, Tuple
 from urllib.parse import quote, quote_plus
 
-#: Letters of a text, each with where in it it came from.
+#: Letters of a text, each with its place in the text.
 Letters = List[Tuple[str, int]]
 
 MASK = "********"
 HIDDEN = "(a line with the password in it)"
-#: Letters of a secret in a row that are told to nobody.
+#: Successive letters of a secret that are never shown.
 PIECE = 6
-#: Most characters of a text that are looked at, and shown: its first and its last.
+#: Characters of a text that are looked at and shown: its first and its last ones.
 MOST = 1 << 16
 #: Sequences that a terminal obeys.
 ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b\r\n]{0,300}(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-Z]|\x1b[=>78DEHMc]"
 )
-#: What a secret has not (driver.CONTROL), and a text may have within one.
+#: Characters that no secret has (driver.CONTROL), but a text may have within a secret.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-#: Letters as URLs, XML, shells, and JSON, Python and shells by a backslash write them. Each is undone alone,
-#: for what is one's code is another's plain letter; and all of them, for what is quoted in something that is quoted.
+#: Letters as written by URLs, XML, shells, and by JSON, Python and shells with a backslash. Each code is decoded alone,
+#: because one's code may be another's plain letter; and all together, for quotes within quotes.
 CODES = (
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)",
     r"(?P<xml>&#?\w{1,31};)",
@@ -49,8 +49,8 @@ CODED = tuple(map(re.compile, (*CODES, "|".join(CODES))))
 class Mask:
     """Hides the secrets of one PDU in texts.
 
-    :param secrets: those that it has; an empty one is none.
-    :param user: whose they are, for short secrets that go with the name.
+    :param secrets: its secrets; empty ones are ignored.
+    :param user: the user name, with which short secrets may be encoded.
     """
 
     def __init__(self, secrets: Iterable[str | None], user: str | None = None) -> None:
@@ -59,7 +59,7 @@ class Mask:
         self._ready: tuple[re.Pattern[str], re.Pattern[str], set[str]] | None = None
 
     def __call__(self, text: str) -> str:
-        """A text, without the secrets."""
+        """Return a text without the secrets."""
         if not self._secrets or not text:
             return text
         plain, words, pieces = self._ready = self._ready or self._prepared()
@@ -69,7 +69,7 @@ class Mask:
         return _without(text, [*_found(text, pieces), *(match.span() for match in words.finditer(text))])
 
     def _prepared(self) -> tuple[re.Pattern[str], re.Pattern[str], set[str]]:
-        """(a pattern of the secrets, one of short secrets encoded, pieces of long ones however they are written)."""
+        """Return (pattern of the secrets, pattern of encoded short secrets, pieces of long secrets in all forms)."""
         plain, words, pieces = [], [], set()
         for secret in self._secrets:
             if len(secret) < PIECE:
@@ -82,13 +82,13 @@ class Mask:
 
 
 def _word(text: str) -> str:
-    """A pattern of a text that is no part of a longer word."""
+    """Return a pattern for a text that is not part of a longer word."""
     before, after = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
     return f"{before}{re.escape(text)}{after}"
 
 
 def _short_forms(secret: str, user: str) -> list[str]:
-    """How a short secret is written where it is not as it is, longest first."""
+    """Return the encoded forms of a short secret, the longest first."""
     forms = {quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], html.escape(secret)}
     forms |= {shlex.quote(secret), secret.encode().hex()}
     for text in (secret, f"{user}:{secret}"):
@@ -99,11 +99,11 @@ def _short_forms(secret: str, user: str) -> list[str]:
 
 
 def _pieces(secret: str) -> set[str]:
-    """All pieces of PIECE letters of a secret, folded, in all forms that decoding a text does not undo."""
-    # a form of HTML has a plus for a blank
+    """Return all pieces of PIECE letters of a secret, folded, in all forms that decoding a text does not undo."""
+    # a form of HTML writes a plus for a blank
     forms, data = [secret, secret.replace(" ", "+"), secret[::-1], secret.encode().hex()], secret.encode()
     for shift in range(3):
-        # As a part of something longer, such as USER:SECRET: without what others' bits are in.
+        # As part of something longer, such as USER:SECRET: without characters that also hold bits of the rest.
         first, end = (0, 2, 3)[shift], (shift + len(data)) * 8 // 6
         for code in (base64.b64encode, base64.urlsafe_b64encode):
             forms.append(code(b"\0" * shift + data).decode()[first:end])
@@ -113,12 +113,12 @@ def _pieces(secret: str) -> set[str]:
 
 
 def _fold(letter: str) -> str:
-    """A letter as it is compared: large and small ones are the same."""
+    """Return a letter as it is compared, without its case."""
     return letter.upper().casefold()
 
 
 def _found(text: str, pieces: set[str]) -> Iterator[tuple[int, int]]:
-    """(begin, end) in a text of all that is a piece of a secret."""
+    """Yield (begin, end) in a text of all pieces of a secret."""
     as_it_is = [(text[at], at) for at in _seen(text)] if pieces else []
     seen: list[Letters] = []
     for letters in (as_it_is, *_decoded(as_it_is)):
@@ -134,7 +134,7 @@ def _found(text: str, pieces: set[str]) -> Iterator[tuple[int, int]]:
 
 
 def _seen(text: str) -> list[int]:
-    """Where in a text letters are that people see."""
+    """Return the places in a text of letters that people see."""
     blank = bytearray(len(text))
     for pattern in (ESCAPES, CONTROLS):
         for match in pattern.finditer(text):
@@ -143,13 +143,13 @@ def _seen(text: str) -> list[int]:
 
 
 def _decoded(letters: Letters) -> list[Letters]:
-    """Letters with what is encoded as what it stands for: by each code, and by those in which others are, twice."""
+    """Return the letters decoded by each code; those of codes that may hold others are decoded twice."""
     once = [_by(pattern, letters) for pattern in CODED]
     return [*once, *(_by(pattern, found) for pattern, found in zip(CODED[-2:], once[-2:]))]
 
 
 def _by(pattern: re.Pattern[str], letters: Letters) -> Letters:
-    """[(letter, where it came from)], decoded by one of CODED."""
+    """Return letters, with their places in the text, decoded by one of CODED."""
     text, decoded, end = "".join(letter for letter, at in letters), [], 0
     for match in pattern.finditer(text):
         decoded += letters[end : match.start()]
@@ -173,7 +173,7 @@ def _meant(match: re.Match[str]) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text: as Unicode, and where they are none as Latin letters."""
+    """Return bytes as text: UTF-8, or else Latin-1."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -181,7 +181,7 @@ def _text(data: bytes) -> str:
 
 
 def _without(text: str, found: Collection[tuple[int, int]]) -> str:
-    """A text with each line hidden that has a part of what was found in it."""
+    """Return a text in which each line is hidden that has a part of what was found."""
     if not found:
         return text
     lines, starts = text.splitlines(keepends=True), [0]

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The PDU that a module's arguments name, or describe where no configuration knows it, and its outlets told.
+"""The PDU that a module's arguments name, or describe if it is in no configuration, and the states of its outlets.
 
-The session with it, and how outlets are switched, is outlets.py's.
+outlets.py has the session with it and switches outlets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Named(NamedTuple):
-    """A PDU and all that a session with it takes."""
+    """A PDU with all that a session with it needs."""
 
     name: str
     settings: dict[str, Any]
@@ -33,14 +33,14 @@ class Named(NamedTuple):
 
     @property
     def host_key(self) -> str | None:
-        """How it proves by ssh who it is, "pinned" or "first seen"; None without ssh."""
+        """How the PDU's ssh host key is known: "pinned" or "first seen"; None without ssh."""
         if self.settings.get("transport") != "ssh":
             return None
         return "pinned" if self.settings.get("host_key") else "first seen"
 
 
 def named(params: Mapping[str, Any]) -> Named:
-    """The Named of arguments (core/argument_spec.py, PDU)."""
+    """Return the Named of a module's arguments (core/argument_spec.py, PDU)."""
     if params["pdu"] is not None:
         config = read_config(params["config"])
         settings, secrets = pdu(config, params["pdu"])
@@ -52,7 +52,7 @@ def named(params: Mapping[str, Any]) -> Named:
 
 
 def tell(opened: Session, outlets: Sequence[str] | None) -> dict[str, Result]:
-    """The states of outlets (all, where none are named), in the form of outlets that were switched."""
+    """Return the states of outlets (of all if none is named) in the form that switching them returns."""
     status = opened.status()
     if not outlets or "all" in outlets:
         outlets = list(status)

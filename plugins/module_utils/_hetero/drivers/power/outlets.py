@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be true of outlets, done in one session a PDU and read back: on, off, cycled; one process at a time.
+"""Outlets made on, off or cycled, in one session with a PDU, and read back; one process at a time.
 
-How a PDU is spoken to is its driver's business; which board an outlet feeds is the boards' (boards/records/proxy.py).
+The PDU's driver knows how to speak to it, and boards/records/proxy.py which board an outlet feeds.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from .driver import Answer, PowerDriver
 
-#: What became of an outlet: before, after, seconds.
+#: Result for an outlet: before, after, seconds.
 Result = Dict[str, Any]
-#: Called with (outlet, before, after, seconds) as an outlet is done; after is None where nobody looked.
+#: Is called with (outlet, before, after, seconds) when an outlet is done. `after` is None if it was not read back.
 Report = Callable[[str, str, Optional[str], float], None]
 T = TypeVar("T")
 
-#: How long an outlet may take to show its new state (seconds); relays of a batch are released one after another.
+#: Seconds that an outlet has to show its new state. A PDU switches the relays of a batch one after another.
 WINDOW = 10.0
-#: Pauses between two attempts to log in (seconds): doubled from the first to the last.
+#: Seconds between two attempts to log in, doubled from the first to the last value.
 PAUSES = (0.1, 1.0)
 
 
@@ -50,15 +50,15 @@ class OutletsFailed(HeteroError):
         self.results = results
         self.errors = errors
         self.before = before
-        # One reason may hold for many outlets (a PDU that hangs): it is said once.
+        # A reason that holds for many outlets (a PDU that hangs) is said once.
         texts = dict.fromkeys(str(error) for error in errors.values())
         super().__init__("; ".join(texts), outlets={outlet: error.failure for outlet, error in errors.items()})
 
 
 def own_run_folder() -> str:
-    """Where locks lie on a machine that is no proxy node (a controller that reaches the PDU itself).
+    """Return the folder for locks on a machine that is no proxy node (a controller that reaches the PDU itself).
 
-    :raises HeteroError: somebody else made it, who could have us write to any file of ours.
+    :raises HeteroError: another account made the folder, and could so have any file of ours written.
     """
     account = os.geteuid()
     if account == 0:
@@ -76,10 +76,10 @@ def own_run_folder() -> str:
 
 
 class Session:
-    """A logged-in driver. A busy PDU is waited for; one that hung or hung up is asked again, until the deadline.
+    """A driver that is logged in. A busy PDU is waited for; one that hung or hung up is tried again until the deadline.
 
-    :param turn: takes the PDU's lock, for as long as the session lasts.
-    :param waiting: the Waiting that tells what is waited for.
+    :param turn: takes the PDU's lock, which is held to the end of the session.
+    :param waiting: reports what is waited for.
     """
 
     def __init__(self, driver: PowerDriver, deadline: Deadline, turn: Callable[[], object], waiting: Waiting) -> None:
@@ -95,16 +95,16 @@ class Session:
         return self._driver.dialect
 
     def status(self) -> dict[str, str]:
-        """{outlet: "on" | "off"}, read now."""
+        """Return {outlet: "on" | "off"}, read now."""
         return self._ask("reading its outlets", self._driver.status)
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        """{outlet: Answer}. Asked again after a lost session: switching twice does no harm."""
+        """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm."""
         what = f"switching outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} {state}"
         return self._ask(what, lambda: self._driver.switch(outlets, state))
 
     def take_turn(self) -> None:
-        """Have the PDU to ourselves from now on. What was read before may have been another's half-done work."""
+        """Take the PDU's lock. What was read before may have been another process's half-done work."""
         turn, self._turn = self._turn, None
         if turn is not None:
             turn()
@@ -137,8 +137,8 @@ class Session:
             self.log_in()
 
     def _wait(self, error: HeteroError) -> None:
-        """Leave the PDU alone for a while, longer each time; give up at the deadline."""
-        # What the deadline cut off says less than what the PDU said before; a wait may end a little before it.
+        """Leave the PDU alone for a while, longer each time; raise TimedOut at the deadline."""
+        # An error that the deadline caused says less than an earlier one. A wait may end a little before the deadline.
         if self._said is None or self._deadline.left >= LOOK_AGAIN:
             self._said = error
         self._driver.logout()
@@ -151,7 +151,7 @@ class Session:
             raise self._given_up(error) from error
 
     def _given_up(self, error: HeteroError) -> TimedOut:
-        """The error where time is up: what the PDU said last, rather than the seconds for which it was asked last."""
+        """Return the error after the deadline: what the PDU said last, rather than that it was cut off."""
         said = self._said if self._said and self._deadline.left < LOOK_AGAIN else error
         if isinstance(said, TimedOut):
             return said
@@ -169,13 +169,16 @@ def session(
     actor: str = "outlets",
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Session]:
-    """The one session with a PDU: its lock among our processes, then its one place; logged out at the end.
+    """Open the one session with a PDU: take its lock on this machine, log in, and log out at the end.
 
-    A PDU that can be read by several at once is locked when something is to be switched.
+    A PDU that several can read at once is locked only to switch something.
 
-    :param actor: who others are told to wait for.
-    :param tell: called with what is waited for, in words, from any thread, where that takes longer than a moment.
-    :raises TimedOut: the lock or the place was not free before the deadline; the holder is named where it is known.
+    :param name: the PDU's name.
+    :param settings, secrets: as of PowerDriver.
+    :param run_folder: the lock lies below it.
+    :param actor: whom other processes are told to wait for.
+    :param tell: is called, from any thread, with what is waited for, if that takes long.
+    :raises TimedOut: the lock or the PDU was not free before the deadline; the holder is named if it is known.
     """
     driver = settings.get("driver", "apc")
     if driver not in DRIVERS:
@@ -205,16 +208,18 @@ def set_outlets(
     verify: bool = True,
     window: float | None = None,
 ) -> dict[str, Result]:
-    """Make outlets "on", "off" or "cycled" (off seen, then on seen; never the PDU's own reboot, which leaves off off).
+    """Make outlets "on", "off" or "cycled".
 
-    :param opened: a Session.
+    Cycled is off read back and then on read back, never the PDU's own reboot, which leaves an off outlet off.
+
+    :param opened: the session.
     :param wanted: {outlet: "on" | "off" | "cycled"}.
-    :param check: read, and say what would become of it.
-    :param report: called with (outlet, before, after, seconds) as each outlet is done.
-    :param verify: read back. Without, `after` is None, as nobody looked; the off of a cycle is read back all the same.
-    :param window: seconds an outlet may take to show its new state; None for WINDOW.
+    :param check: only read, and return what would be.
+    :param report: is called with (outlet, before, after, seconds) as each outlet is done.
+    :param verify: read back. Without it `after` is None; the off of a cycle is read back in any case.
+    :param window: seconds that an outlet has to show its new state; None for WINDOW.
     :returns: {outlet: {"before", "after", "seconds"}}.
-    :raises OutletsFailed: with the results of the good outlets, which were still done.
+    :raises OutletsFailed: some failed; the others were done, and their results are in it.
     """
     if not check:
         opened.take_turn()
@@ -238,7 +243,10 @@ class _Batch:
         self.errors: dict[str, HeteroError] = {}
 
     def plan(self, wanted: Mapping[str, str], check: bool) -> tuple[list[str], list[str]]:
-        """(outlets to turn off, outlets to turn on); a cycled one is in both. The others are done, or wrong."""
+        """Return (outlets to turn off, outlets to turn on).
+
+        A cycled one is in both. Others are done already, or wrong.
+        """
         to_off, to_on = [], []
         for outlet, state in wanted.items():
             before = self.before.get(outlet)
@@ -247,7 +255,7 @@ class _Batch:
                 self.errors[outlet] = BadInput(what, self._thing(outlet), "correct the outlet")
             elif before == state or check:
                 self._done(outlet, "off" if state == "off" else "on")
-            else:  # an outlet that is neither (one that is pending) is switched like one that is the other
+            else:  # an outlet that is neither on nor off (pending) is switched like one in the other state
                 if state != "on" and before != "off":
                     to_off.append(outlet)
                 if state != "off":
@@ -255,7 +263,7 @@ class _Batch:
         return to_off, to_on
 
     def switch(self, outlets: list[str], state: str, verify: bool, halfway: Collection[str] = ()) -> None:
-        """Switch outlets in one go and read back until each shows it; those of `halfway` are not done by that."""
+        """Switch outlets at once and read back until each shows it. Those of `halfway` are not done by that."""
         if not outlets:
             return
         waiting, answers, status, at = list(outlets), None, None, 0.0
@@ -270,7 +278,7 @@ class _Batch:
                     self._done(outlet, None)
             while waiting:
                 began, status, at = limit.spent, self._opened.status(), ordered.spent
-                # No time for another look: the last one counts, rather than a reading that the deadline would cut off.
+                # Without time for another reading the last one counts, rather than one that the deadline would cut off.
                 late = limit.left < LOOK_AGAIN + 2 * (limit.spent - began)
                 for outlet in list(waiting):
                     seen = status.get(outlet)
@@ -285,7 +293,7 @@ class _Batch:
                     self._opened.waiting.say(f"not yet read as {state}: outlet {', '.join(waiting)}")
                     limit.nap()
         except HeteroError as error:
-            # The session is over for good, which is why each outlet that was not seen yet failed.
+            # The session is over for good, so all outlets that were not read back have failed.
             if answers is None and isinstance(error, TimedOut):
                 error = self._unknown(waiting, state, error)
             for outlet in waiting:
@@ -310,9 +318,9 @@ class _Batch:
         return HeteroError(what, self._thing(outlet), remedy, seen=seen)
 
     def _not_read(self, outlet: str, seen: str | None, state: str, at: float, answer: Answer) -> TimedOut:
-        """The error where time was up in a reading: what was read before it counts, not what the deadline cut off.
+        """Return the error of a reading that the deadline cut off: what was read before counts.
 
-        :param seen: the state in the last reading whole, `at` seconds after the command; None where there was none.
+        :param seen: the state in the last complete reading, `at` seconds after the command; None if there was none.
         """
         said, remedy = f"(PDU said {answer.words or 'nothing'})", "raise timeout, or look at the PDU"
         if seen is None:
@@ -322,7 +330,7 @@ class _Batch:
         return TimedOut(what, self._thing(outlet), remedy, seen=seen or self.before[outlet])
 
     def _unknown(self, outlets: list[str], state: str, error: TimedOut) -> TimedOut:
-        """The one error of all outlets for which the PDU was lost over the command."""
+        """Return the one error of all outlets if the PDU was lost during the command."""
         what = f"'{state}' may have been carried out or not, as the PDU was lost over it: {error.what}"
         thing = f"outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} of {self._opened.name}"
         return TimedOut(what, thing, error.remedy, **error.facts)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PDU behind a program that is run for each question (fence.py, script.py): what it said last, without secrets."""
+"""PDUs behind a program that runs for each question (fence.py, script.py): its last words, without secrets."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from .driver import PowerDriver
 
 
 class ProgramDriver(PowerDriver):
-    """A driver that asks by a program, which is told the secrets and may say them again."""
+    """A driver that asks by a program, which gets the secrets and may print them."""
 
-    _hung: type[HeteroError] = TimedOut  #: what a program is that does not end
+    _hung: type[HeteroError] = TimedOut  #: the error if the program does not end
     _heard = ""
 
     def _words(self, done: subprocess.CompletedProcess[str]) -> str:
-        """The last line that it said, errors rather than output."""
+        """Return the last line that it printed, on standard error rather than output."""
         return last_words(self._shown(done))
 
     def _shown(self, done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-        """Its end, with all that it said as people may see it."""
+        """Return its end with all its output masked."""
         said = dict(stdout=self.masked(done.stdout), stderr=self.masked(done.stderr))
         return subprocess.CompletedProcess((), done.returncode, **said)
 
     def _asked(
         self, run: Callable[[float], subprocess.CompletedProcess[str]], begin: str, called: str, remedy: str
     ) -> subprocess.CompletedProcess[str]:
-        """What `run` returns: a program's end.
+        """Run a program by `run` and return its end.
 
-        :param run: called with the seconds that it may take.
-        :param begin: in a verb what it does ("ask").
-        :param called: what people call the program.
-        :param remedy: what to do where it does not end.
-        :raises TimedOut: there was no time left for it; what was heard last is told.
-        :raises HeteroError: likewise, it did not end (`_hung`).
+        :param run: takes the seconds that it may last.
+        :param begin: what it does, as a verb ("ask").
+        :param called: the program's name for people.
+        :param remedy: what to do if it does not end.
+        :raises TimedOut: no time was left for it; the text has what was heard last.
+        :raises HeteroError: it did not end (of class `_hung`); the text has what was heard last.
         """
         limit = self.deadline.left
         if not limit:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power drivers by name. Imports are written out because Ansible ships only what is imported statically."""
+"""The power drivers by name. The imports are static because Ansible ships only what it sees imported."""
 
 from __future__ import annotations
 

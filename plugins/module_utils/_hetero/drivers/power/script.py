@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A script of the user's own, called as the blueprint calls its pdu_mgr: `SCRIPT HOST OUTLET MODE`.
+"""A script of the user's own, called as Nova's former bare-metal driver called its pdu_mgr: `SCRIPT HOST OUTLET MODE`.
 
-Mode 1 is on, 2 off (3, reboot, is never used: off and on are each read back) and 9 status, to which the last word that
-the script prints is `on` or `off`. Exit code 0 is success; a status of `off` may end with 2, as fence agents do.
+Mode 1 is on, 2 off and 9 status, for which the script's last word is `on` or `off`. Mode 3 (reboot) is never used,
+because off and on are each read back. Exit code 0 is success; a status of `off` may end with 2, as of fence agents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .program import ProgramDriver
 if TYPE_CHECKING:
     import subprocess
 
-#: The blueprint's numbers (Nova's tile_pdu_on, tile_pdu_off, tile_pdu_status).
+#: The modes of Nova's tile_pdu_on, tile_pdu_off and tile_pdu_status.
 ON, OFF, STATUS = "1", "2", "9"
 MODES = {"on": ON, "off": OFF}
 
@@ -35,7 +35,7 @@ class Script(ProgramDriver):
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
-        """What its host is to be is the script's business, but that it is not taken for an option."""
+        """Yield wrong settings. The script knows what its host may be; it must only not look like an option."""
         host, script = str(settings.get("host") or ""), str(settings.get("script") or "")
         if not os.path.isabs(script):
             yield "script", BadInput(f"'{script}' is no script", name, "give the path of its script")
@@ -59,7 +59,7 @@ class Script(ProgramDriver):
         self._argv = [script, host]
 
     def logout(self) -> None:
-        """The script keeps nothing open."""
+        """Do nothing: the script keeps nothing open."""
 
     def status(self) -> dict[str, str]:
         return {outlet: self._one(outlet) for outlet in map(str, self.settings["outlets"])}
@@ -81,7 +81,7 @@ class Script(ProgramDriver):
         return state
 
     def _run(self, outlet: str, mode: str) -> subprocess.CompletedProcess[str]:
-        # A script that wants the credentials reads them; one that does not, does not see them.
+        # A script that wants the credentials reads them from standard input; others do not see them.
         secrets = "".join(f"{name}={secret}\n" for name, secret in self.secrets.items() if secret)
         argv, remedy = [*self._argv, outlet, mode], "look at its script, or raise timeout"
 

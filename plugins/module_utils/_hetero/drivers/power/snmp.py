@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""APC's switched PDUs by SNMP, with net-snmp's commands: which table of outlets a PDU has, what its numbers mean.
+"""APC's switched PDUs by SNMP, with net-snmp's commands: which table of outlets a PDU has, and what its numbers mean.
 
-The community and the passphrases are in a snmp.conf that only we can read, for as long as the driver is in use: neither
-in the arguments nor in the environment of a process. Whether an outlet really switched is for others to read back.
+Community and passphrases are in a snmp.conf that only this user can read, while the driver is in use; never in a
+process's arguments or environment. Others read back whether an outlet switched.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Table(NamedTuple):
     orders: Dict[str, str]
 
 
-#: PowerNet-MIB, as pdudaemon and fence_apc_snmp use it. rPDU2 states are the reverse of its commands and of all others.
+#: From PowerNet-MIB, as pdudaemon and fence_apc_snmp use it. The states of rPDU2 are the reverse of its commands and of
+#: all other tables.
 TABLES = (
     Table(
         "rPDU2",
@@ -64,22 +65,22 @@ TABLES = (
         {"on": "1", "off": "2"},
     ),
 )
-#: The table that is asked first, by sysObjectID; the others are asked where it is empty.
+#: sysObjectID → the table that is tried first. If it is empty, the others are tried.
 LIKELY = {f"{APC}.1.3.4.4": "MasterSwitch Plus", f"{APC}.1.3.4.5": "rPDU", f"{APC}.1.3.4.6": "rPDU2"}
 
 VERSIONS = ("1", "2c", "3")
-#: Longest wait for one answer (seconds), and how often a question is sent again: a packet may be lost.
+#: Seconds to wait for an answer, and how often a question is sent again, because a packet may be lost.
 ANSWER, AGAIN = 3.0, 1
-#: RFC 3414, 11.2; net-snmp refuses shorter ones.
+#: RFC 3414, 11.2. net-snmp refuses shorter ones.
 SHORTEST_PASSPHRASE = 8
 
 ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
 #: net-snmp's words for endOfMibView (RFC 3416, 3).
 PAST_THE_END = "No more variables left"
-#: What a person looks at where nothing answers: community, or with version 3 user.
+#: What to look at if nothing answers: the community, or with version 3 the user.
 NO_ANSWER = "look at the PDU; one that has another community does not answer either"
 NO_ANSWER_TO_USER = "look at the PDU; one whose user has another privacy_password or protocol does not answer either"
-#: Lines that are not about the PDU: which object it was, and where net-snmp makes its folders.
+#: Lines that say nothing about the PDU: the object that failed, and folders that net-snmp makes.
 BESIDE = ("Failed object", "Created directory")
 REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
 UNREACHABLE = re.compile(r"unknown host|no route|unreachable", re.I)
@@ -133,17 +134,17 @@ class Snmp(PowerDriver):
         return Answer(True, "set")
 
     def _rows(self) -> dict[str, tuple[str, str]]:
-        """{outlet: (index, value)} of the state column, in its order."""
+        """Return {outlet: (index, value)} of the state column, in its order."""
         rows, column = {}, self._table.state
         for oid, value in self._ask("snmpwalk", column):
-            # past its end, version 2c says so in words, beside the last outlet's OID
+            # after the column's end, version 2c says so in words, with the last outlet's OID
             if oid.startswith(f"{column}.") and not value.startswith(PAST_THE_END):
                 index = oid[len(column) + 1 :]
                 rows[_outlet(index)] = (index, value)
         return rows
 
     def _ask(self, program: str, *words: str) -> list[tuple[str, str]]:
-        """[(OID, value)] that one of net-snmp's commands prints."""
+        """Run one of net-snmp's commands; return the (OID, value) pairs that it prints."""
         left = self.deadline.left
         wait = max(0.1, min(ANSWER, 0.8 * left / (1 + AGAIN)))
         argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
@@ -151,7 +152,7 @@ class Snmp(PowerDriver):
         try:
             done = ended(argv, self.name, "look at the PDU", max(0.5, left), env=where, most=MOST_OF_OTHERS)
         except TimedOut as error:
-            if self.nameless:  # it says nothing while it waits for a name server, and ends in time for a PDU
+            if self.nameless:  # net-snmp prints nothing while it waits for a name server; for a PDU it would have ended
                 what = f"cannot be reached: {self.nameless} ({error.what})"
                 raise Lost(what, self.name, NAMELESS) from error
             raise self._no_answer(error.what, left) from error
@@ -173,7 +174,7 @@ class Snmp(PowerDriver):
         raise HeteroError(what, self.name, "check what this account may do")
 
     def _no_answer(self, said: str, left: float) -> Lost:
-        """The error for silence; what the deadline cut off before anything could come is not told as silence."""
+        """Return the error for no answer. If the deadline came before anything could, that is said instead."""
         if left < CUT_OFF:
             return Lost("its time was up before it could answer by SNMP", self.name, "raise timeout")
         remedy = NO_ANSWER_TO_USER if self._version == "3" else NO_ANSWER
@@ -190,7 +191,7 @@ class Snmp(PowerDriver):
         return f"udp6:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"
 
     def _configuration(self) -> str:
-        """The text of snmp.conf (snmp.conf(5))."""
+        """Return the text of snmp.conf (snmp.conf(5))."""
         version = self._version
         if version not in VERSIONS:
             raise BadInput(f"no such SNMP version: {version}", self.name, f"give one of {', '.join(VERSIONS)}")
@@ -224,7 +225,7 @@ class Snmp(PowerDriver):
         return self._secret(option)
 
     def _secret(self, option: str) -> str:
-        """A secret as snmp.conf writes it, in quotes."""
+        """Return a secret in quotes for snmp.conf."""
         secret = str(self.secrets.get(option) or "")
         if not secret:
             raise BadInput(f"no {option} is known for it", self.name, f"give {option}, or a credentials file")
@@ -234,12 +235,13 @@ class Snmp(PowerDriver):
 
 
 def _words(text: str) -> str:
-    """What a command says, in a line."""
+    """Return a command's words in one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(line for line in lines if not line.startswith(BESIDE))
 
 
 def _outlet(index: str) -> str:
-    """The outlet of an index: N; SWITCH:N past the first switch of a MasterSwitch Plus, whose index is SWITCH.1.N."""
+    """Return the outlet of an index: N, or SWITCH:N after the first switch of a MasterSwitch Plus (index SWITCH.1.N).
+    """
     parts = index.split(".")
     return parts[-1] if len(parts) == 1 or parts[0] == "1" else f"{parts[0]}:{parts[-1]}"

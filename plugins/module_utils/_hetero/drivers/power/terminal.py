@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A conversation with a PDU through a program with a terminal (telnet, ssh): what is sent, and the screens that come.
 
-What the screens mean is left to the dialects. A screen ends where nothing follows its prompt, and nothing is typed
-before that; where the PDU echoes, it begins after the echo of what was typed. No screen that is kept has the password.
+The dialects know what the screens mean. A screen ends with a prompt after which nothing comes, and nothing is typed
+before that. If the PDU echoes, a screen begins after the echo of what was typed. No screen that is kept holds the
+password.
 """
 
 from __future__ import annotations
@@ -26,26 +27,26 @@ from ...core.this_node import THIS_NODE
 from .driver import CUT_OFF, HOST
 from .masking import Mask
 
-#: Longest wait for one answer (seconds); a real unit needs up to a few seconds for a screen.
+#: Seconds to wait for an answer; a real unit needs up to a few for a screen.
 ANSWER = 10.0
 ENTER, ESC, CTRL_C = "\r", "\x1b", "\x03"
 
-#: What ends a screen; nothing follows it. A menu's prompt belongs to a screen that has a title or an item.
+#: What ends a screen, with nothing after it. A menu's prompt belongs to a screen with a title or an item.
 MARKS = {
     "user": re.compile(r"(?:^|\n) *(?:user ?name|login) *: *\Z", re.I),
     # ssh asks for "apc@10.0.100.1's password: " or "(apc@10.0.100.1) Password: "
     "password": re.compile(r"(?:^|\n) *(?:\S+'s|\(\S+\))? *password *: *\Z", re.I),
     "menu": re.compile(r"(?:(?:^|\n) *(?:\d+- |-{3})|still initializing).*\n *> *\Z", re.I | re.S),
     "cli": re.compile(r"(?:^|\n) *([\w.@:/()-]{1,40}>) *(?:\1 *)*\Z"),
-    # alone it is the last page's, drawn again: a second ENTER would draw the next screen twice
+    # without text above it, it is the last page's, drawn again: a second ENTER would draw the next screen twice
     "more": re.compile(r"(?:^|\n) *(?!press <enter>)[^ \n].*\n *press <enter> to continue[. ]*\Z", re.I | re.S),
     "confirm": re.compile(r"(?:^|\n) *enter 'yes' to continue[^:\n]*: *\Z", re.I),
 }
-#: Seconds of silence that make a prompt the end of a screen: a banner may have one in its middle.
+#: Seconds of silence after which a prompt ends a screen: a banner may have one in its middle.
 SILENCE = 0.05
-#: The same where what was typed was not echoed, so that the prompt may be older than that.
+#: The same if what was typed was not echoed, so that the prompt may be older.
 NO_ECHO = 0.5
-#: What tells the end by itself: a line of its own that no banner has, and the keys below a menu.
+#: Ends that need no silence: a line that no banner has, and the keys below a menu.
 ENDS = re.compile(r"<esc>- .*\n\s*> *\Z|press <enter> to continue[. ]*\Z|enter 'yes' to continue[^:\n]*: *\Z", re.I)
 #: Control sequences of terminals: titles (OSC), cursor and colours (CSI), character sets and keypads; other controls.
 CONTROLS = re.compile(
@@ -56,8 +57,8 @@ CONTROLS = re.compile(
 CHUNK = 4096
 
 TELNET = ("telnet", "-E", "{host}", "{port}")
-#: No setting of the user's and no other key: who runs the play must not matter. Nothing stays open behind us. Without
-#: -t it asks for a terminal all the same, as it has one, and goes on where a card has none to give.
+#: Without the user's settings and keys, so that it does not matter who runs the play, and with nothing left open.
+#: Without -t ssh asks for a terminal all the same, because it has one, and goes on if the card has none to give.
 SSH = (
     *("ssh", "-F", "/dev/null", "-e", "none", "-p", "{port}", "-l", "{user}"),
     *("-o", "ControlPath=none", "-o", "ConnectTimeout=10"),
@@ -65,30 +66,30 @@ SSH = (
     *("-o", "PubkeyAuthentication=no", "-o", "PreferredAuthentications=password,keyboard-interactive"),
     *("-o", "NumberOfPasswordPrompts=1"),  # three bad logins close a PDU for two minutes
 )
-#: A key that is pinned is the only one; without, the first one that the PDU shows is taken and kept.
+#: A pinned key is the only one that is accepted. Otherwise the first key that the PDU shows is accepted and kept.
 PINNED = ("-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null")
 FIRST_SEEN = ("-o", "StrictHostKeyChecking=accept-new")
-#: What network cards of before 2014 offer, and OpenSSH no longer does by itself. `ssh-?s?` is ssh-rsa and ssh-dss, of
-#: which OpenSSH 10 does not have the second any more; it refuses a name that it does not know, but not a pattern.
+#: Algorithms of network cards from before 2014, which OpenSSH offers no longer by default. `ssh-?s?` is ssh-rsa and
+#: ssh-dss; OpenSSH 10 has lost the second, and refuses an unknown name but not a pattern.
 LEGACY = (
     *("-o", "KexAlgorithms=+diffie-hellman-group-exchange-sha1,diffie-hellman-group14-sha1,diffie-hellman-group1-sha1"),
     *("-o", "HostKeyAlgorithms=+ssh-?s?", "-o", "Ciphers=+aes256-cbc,aes192-cbc,aes128-cbc,3des-cbc"),
     *("-o", "MACs=+hmac-sha1,hmac-sha1-96,hmac-md5,hmac-md5-96"),
     *("-o", "IgnoreUnknown=RequiredRSASize", "-o", "RequiredRSASize=1024"),
 )
-#: Characters that may come before the screen that is waited for; one of 24 outlets has 2,000.
+#: Characters that may come before the expected screen; a screen of 24 outlets has 2,000.
 MOST = 1 << 18
-#: More pages than the list of the largest PDU has; without an end a PDU gone wrong would hold its play.
+#: Pages of the longest list; more than the largest PDU has. Without a limit a broken PDU would hang its play.
 PAGES = 32
-#: Longest wait for a program that was killed (seconds). A busy kernel takes some time to end one with a network.
+#: Seconds to wait for a program that was killed. A busy kernel needs some time to end one with a network.
 KILLED = 5.0
-#: A public key, as sshd(8) has it in SSH_KNOWN_HOSTS FILE FORMAT behind the host.
+#: A public key in the form of sshd(8), SSH_KNOWN_HOSTS FILE FORMAT, after the host.
 PUBLIC_KEY = re.compile(r"(ssh|ecdsa)-[\w.@-]+ AAAA[\w+/=]+( |$)")
 TRANSPORTS = {"telnet": (TELNET, 23), "ssh": (SSH, 22)}
 
 
 def argv(name: str, settings: Mapping[str, Any], user: str) -> list[str]:
-    """How a session is opened, as an argument list. :raises BadInput: the settings allow none."""
+    """Return the argument list that opens a session; raise BadInput if the settings allow none."""
     transport, host = settings.get("transport") or "telnet", str(settings.get("host") or "")
     if transport not in TRANSPORTS:
         raise BadInput(f"no such transport (known: {', '.join(TRANSPORTS)})", name, "correct its transport")
@@ -105,7 +106,7 @@ def argv(name: str, settings: Mapping[str, Any], user: str) -> list[str]:
 
 
 def known_hosts(name: str, settings: Mapping[str, Any]) -> str:
-    """The text of a known_hosts file with the PDU's pinned keys. :raises BadInput: they are none."""
+    """Return the text of a known_hosts file with the PDU's pinned keys; raise BadInput if they are no keys."""
     host, port = settings["host"], settings.get("port") or TRANSPORTS["ssh"][1]
     where = host if port == TRANSPORTS["ssh"][1] else f"[{host}]:{port}"
     lines = str(settings["host_key"]).strip().splitlines()
@@ -116,19 +117,19 @@ def known_hosts(name: str, settings: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """What a person sees: lines without control sequences. A carriage return alone ends a line too."""
+    """Return a text as a person sees it: without control sequences. A carriage return alone ends a line too."""
     return CONTROLS.sub("", re.sub(r"\r+\n?", "\n", text.replace("\t", " ")))
 
 
 def _raw() -> None:
-    """Let this terminal obey no key. ssh sees to that itself, but not for a PDU that has no terminal of its own."""
+    """Make this terminal obey no key. ssh does that itself, but not for a PDU that gives no terminal."""
     tty.setraw(0)
 
 
 class Line:
     """The conversation: what is sent, what is read up to a mark, and the last screen.
 
-    :param marks: what ends a screen, MARKS at first; a dialect may know better.
+    :param marks: what ends a screen (MARKS); a dialect may replace some.
     """
 
     def __init__(self, name: str, argv: list[str], password: str, deadline: Deadline) -> None:
@@ -136,12 +137,13 @@ class Line:
             raise HeteroError("Python library pexpect is missing", name, f"install python3-pexpect on {THIS_NODE}")
         self.name, self._password, self._deadline = name, password, deadline
         self.marks = dict(MARKS)
-        self.screen = ""  #: as it came; what is kept or told of it is `masked`
-        self.heard = ""  #: what came since it was asked for a screen
-        self._echoes = False  # whether it has echoed what we typed
-        self._typed: str | None = None  # what was typed last, where an echo would show it
+        self.screen = ""  #: the last screen as it came; what is kept or told of it is `masked`
+        self.heard = ""  #: what came since a screen was asked for
+        self._echoes = False  # whether the PDU has echoed what was typed
+        self._typed: str | None = None  # what was typed last, if an echo would show it
         try:
-            # with poll(2): select(2) takes no file beyond the first thousand, which locks of a thousand boards are
+            # with poll(2): select(2) takes no descriptor above 1023, and the locks of a thousand boards have those
+            # below
             self._child = pexpect.spawn(
                 argv[0],
                 argv[1:],
@@ -154,7 +156,7 @@ class Line:
         except pexpect.ExceptionPexpect as error:
             raise HeteroError(f"program {argv[0]} is not installed", name, f"install {argv[0]}") from error
         self._child.delaybeforesend = None
-        # A session ends by the PDU's hanging up, after which there is nothing to be patient with.
+        # A session ends when the PDU hangs up, after which no patience is needed.
         self._child.ptyproc.delayafterclose = self._child.ptyproc.delayafterterminate = 0.02
 
     def send(self, text: str, end: str = ENTER, secret: bool = False) -> None:
@@ -165,7 +167,10 @@ class Line:
             raise self.lost("the session ended", ended=True) from error
 
     def read(self, *marks: str, within: Deadline | None = None) -> tuple[str, str]:
-        """(mark, text before and with it) for whichever of the marks all that comes ends with. :raises Lost:"""
+        """Read until all that came ends with one of the marks; return (mark, text with it).
+
+        :raises Lost: no mark came in time, or the session ended.
+        """
         deadline = (within or self._deadline).within(ANSWER)
         raw, text, found, wait, self.heard = "", "", None, deadline.left, ""
         while True:
@@ -190,7 +195,7 @@ class Line:
         return cast(str, found), self.screen
 
     def read_pages(self, *marks: str) -> tuple[str, str]:
-        """(mark, the text of all pages) of a screen that stops with "Press <ENTER>" where it is long."""
+        """Read a screen that stops with "Press <ENTER>" if it is long; return (mark, the text of all pages)."""
         shown = ""
         for _page in range(PAGES):
             mark, text = self.read(*marks, "more", "user")
@@ -207,14 +212,14 @@ class Line:
         return next((mark for mark in marks if self.marks[mark].search(text)), None)
 
     def _fresh(self, text: str) -> str | None:
-        """What came after the echo of what was typed; None where no echo came."""
+        """Return what came after the echo of what was typed, or None if no echo came."""
         if self._typed is None:
             return None
         echoes = list(re.finditer(rf"(?:\A\s*|\n *[^\s>]*> *){re.escape(self._typed)} *(?=\n|\Z)", text))
         return text[echoes[-1].end() :] if echoes else None
 
     def _silence(self, text: str, fresh: str | None, found: str | None) -> float:
-        """Seconds for which nothing more must come after a mark."""
+        """Return the seconds for which nothing more must come after a mark."""
         if fresh is None and self._typed is not None and (self._echoes or found == "user"):
             return NO_ECHO
         return 0 if ENDS.search(text) or (fresh is not None and found == "cli") else SILENCE
@@ -227,7 +232,7 @@ class Line:
                 came += len(self._child.read_nonblocking(CHUNK, deadline.left))
 
     def close(self) -> None:
-        """End the session's program. One that was killed and is not gone yet, on a busy machine, is waited for."""
+        """End the session's program. On a busy machine it is waited for after it was killed."""
         try:
             self._child.close(force=True)
         except pexpect.ExceptionPexpect:
@@ -236,7 +241,7 @@ class Line:
                 time.sleep(0.02)
 
     def masked(self, text: str) -> str:
-        """A text of the PDU as it may be kept: without the password."""
+        """Return a text of the PDU without the password."""
         return Mask([self._password])(text)
 
     @property
@@ -246,7 +251,7 @@ class Line:
         return " | ".join(lines[-12:])[-700:]
 
     def _no_answer(self, deadline: Deadline) -> Lost:
-        """The error for silence; what a deadline cut off before anything could come is not told as silence."""
+        """Return the error for no answer. If the deadline came before anything could, that is said instead."""
         if deadline.seconds < CUT_OFF:
             return self.lost("its time was up before it could answer")
         return self.lost(f"no answer within {deadline.spent:.1f} s")
@@ -257,10 +262,10 @@ class Line:
         return Lost(f"{what}; {seen}", self.name, "look at the PDU, or raise timeout", ended=ended, screen=screen)
 
     def unknown(self, wanted: str) -> HeteroError:
-        """The error for a screen that is not what was expected."""
+        """Return the error for a screen that is not the expected one."""
         return self.odd(f"its screen has no {wanted}")
 
     def odd(self, what: str) -> HeteroError:
-        """The error for a screen of which something is wrong."""
+        """Return the error for a screen on which something is wrong."""
         remedy, screen = "operate it by hand and report this screen", self.masked(self.screen)
         return HeteroError(f"{what}: {self.words or 'an empty screen'}", self.name, remedy, screen=screen)
