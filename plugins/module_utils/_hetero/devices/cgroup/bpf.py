@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""bpf(2) for device cgroups, without a compiler or a library: load, attach, replace, detach, and read back.
+"""bpf(2) for device cgroups, without compiler or library: load, attach, replace, detach and read programs.
 
-Instructions in and out are values of instructions.py. Which program may be touched is v2's to decide.
+Programs are lists of Instruction (instructions.py). v2.py decides which program may be changed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .instructions import pack, unpack
 if TYPE_CHECKING:
     from .instructions import Instruction
 
-#: Number of bpf(2) by machine (asm/unistd.h).
+#: Machine → number of bpf(2) (asm/unistd.h).
 SYSCALLS = {"x86_64": 321, "aarch64": 280}
 # linux/bpf.h
 PROG_LOAD, PROG_ATTACH, PROG_DETACH, PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD, PROG_QUERY = 5, 8, 9, 13, 15, 16
 PROG_TYPE_CGROUP_DEVICE, ATTACH_CGROUP_DEVICE = 15, 6
 ALLOW_OVERRIDE, ALLOW_MULTI, REPLACE = 1, 2, 4
 QUERY_EFFECTIVE = 1
-#: At most so many programs a cgroup (BPF_CGROUP_MAX_PROGS), and all ancestors' count into the effective ones.
+#: Programs at most: BPF_CGROUP_MAX_PROGS (64) for a cgroup, and those of 31 ancestors, which count for it too.
 MOST = 64 * 32
 LOG = 1 << 16
-#: Bytes behind the attributes: a newer kernel may answer into fields that are not among them.
+#: Bytes after the attributes, because a newer kernel may write answers into fields that follow them.
 SPARE = 0x100
 INFO = 80  # bytes of struct bpf_prog_info up to the end of its name: as old as the call (Linux 4.15)
 
@@ -45,7 +45,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
-    """The call itself; OSError as the kernel says it."""
+    """Make the system call; return (its result, the attributes afterwards). Raises OSError."""
     machine = platform.machine()
     if machine not in SYSCALLS:
         raise HeteroError(f"bpf(2) is not known on {machine}", "device cgroup", f"use {' or '.join(SYSCALLS)}")
@@ -66,7 +66,7 @@ def closing(fd: int) -> Iterator[int]:
 
 
 def load(instructions: Sequence[Instruction], name: str) -> int:
-    """A file descriptor of the loaded program. OSError with the verifier's words where it is refused."""
+    """Load a program; return its file descriptor. Raises OSError with the verifier's words if it is refused."""
     code = ctypes.create_string_buffer(pack(instructions))
     licence = ctypes.create_string_buffer(b"GPL")
     head = (PROG_TYPE_CGROUP_DEVICE, len(instructions), ctypes.addressof(code), ctypes.addressof(licence))
@@ -89,9 +89,10 @@ def load(instructions: Sequence[Instruction], name: str) -> int:
 
 
 def attach(cgroup: int, program: int, flags: int = ALLOW_MULTI, replace: int = 0) -> None:
-    """Attach to the cgroup's directory; in the place of the program `replace`, atomically, where one is given.
+    """Attach a program to a cgroup, or put it into the place of another program in one step.
 
-    :param cgroup, program, replace: file descriptors.
+    :param cgroup: descriptor of the cgroup's folder.
+    :param program, replace: descriptors of programs; replace 0 is none.
     """
     flags |= REPLACE if replace else 0
     bpf(PROG_ATTACH, struct.pack("=IIIII", cgroup, program, ATTACH_CGROUP_DEVICE, flags, replace))
@@ -102,7 +103,10 @@ def detach(cgroup: int, program: int) -> None:
 
 
 def query(cgroup: int, effective: bool = False) -> tuple[list[int], int]:
-    """(ids, flags) of the programs of a cgroup's directory; with `effective` its ancestors' are among them."""
+    """Return (ids, flags) of the programs of a cgroup; with `effective` those of its ancestors too.
+
+    :param cgroup: descriptor of its folder.
+    """
     count = 64
     while True:
         ids = (ctypes.c_uint32 * count)()
@@ -121,15 +125,15 @@ def query(cgroup: int, effective: bool = False) -> tuple[list[int], int]:
 
 
 def open_program(number: int) -> int:
-    """A file descriptor of the program with this id."""
+    """Return a file descriptor of the program with this id."""
     return bpf(PROG_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))[0]
 
 
 def info(program: int) -> tuple[int, str, list[Instruction] | None]:
-    """(id, name, instructions) of a program by file descriptor; None for instructions that the kernel keeps back."""
+    """Return (id, name, instructions) of a program by its descriptor; None for instructions that the kernel hides."""
 
     def ask(code: ctypes.Array[ctypes.c_char]) -> bytes:
-        """The kernel's answer; what `code` has room for of the instructions is put there."""
+        """Return the kernel's answer. The instructions that fit go into `code`."""
         buffer = bytearray(INFO)
         struct.pack_into("=I", buffer, 20, len(code))
         struct.pack_into("=Q", buffer, 32, ctypes.addressof(code))

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process, a container or a cgroup may do with devices, and that changed: cgroup v1 and v2 as one.
+"""What a process, a container or a cgroup may do with devices, and changes of that, for cgroup v1 and v2 alike.
 
-On a host with both, a device must pass both. Who may allow what in somebody else's cgroup is the caller's to know.
+On a host with both, both must allow a device. The caller knows who may allow what in somebody else's cgroup.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ AnySide = TypeVar("AnySide", V1, V2)
 
 
 class DeviceCgroup(NamedTuple):
-    """The cgroups that count for a process, one of each hierarchy; None where there is none.
+    """The cgroups that count for a process: one of each hierarchy, or None.
 
-    :param name: what people call it, for errors.
+    :param name: its name for people, for errors.
     """
 
     name: str
@@ -41,28 +41,29 @@ class DeviceCgroup(NamedTuple):
         return "hybrid" if self.v1 and self.v2 else "v1" if self.v1 else "v2"
 
     def look(self) -> View:
-        """All that counts for it now, for several questions of the same moment."""
+        """Read all that counts for it now, to answer several questions about the same moment."""
         return View(self.name, self.v1, self.v1.rules if self.v1 else [], self.v2.effective if self.v2 else [])
 
     def may(self, kind: str, major: int, minor: int, access: str) -> bool:
-        """Whether a process in it may open the device so (access r, w, rw), and make its node (m).
+        """Return whether a process in it may open the device (access r, w, rw) and make its node (m).
 
-        Exact: the v1 list, and every v2 program of it and of its ancestors.
+        The answer is exact: it comes from the v1 list and from all v2 programs of the cgroup and its ancestors.
         """
         return self.look().may(kind, major, minor, access)
 
     def verdict(self, rule: Rule) -> str:
-        """How much of what a rule names is allowed: "allowed", "denied" or "partly" (View.verdict)."""
+        """Return how much of what a rule names is allowed: "allowed", "denied" or "partly" (View.verdict)."""
         return self.look().verdict(rule)
 
     def sides(self, rule: Rule) -> list[Side]:
-        """The proof: what each list and each program in effect says of a rule (View.sides)."""
+        """Return what each list and each effective program says of a rule, as proof (View.sides)."""
         return self.look().sides(rule)
 
     def allows_everything(self) -> bool:
-        """Whether it is open to each device: then only the absence of nodes keeps anything from it.
+        """Return whether it may use all devices, so that only missing nodes keep it from one.
 
-        A v1 list that allows everything but exceptions counts as that: the kernel does not show them (`may` asks it).
+        A v1 list that allows all except some counts as that, because the kernel does not show exceptions (`may` asks
+        it).
         """
         return self.look().allows_everything()
 
@@ -70,7 +71,10 @@ class DeviceCgroup(NamedTuple):
         self._side(self.v1, "v1").allow(rule)
 
     def forbid(self, rules: Iterable[Rule], name: str) -> int:
-        """Our own deny-only program on the v2 side, found again by `name` (a ledger id); its number."""
+        """Add this collection's program that only denies these rules, on the v2 side; return its id.
+
+        :param name: its owner (any text), by which it is found again.
+        """
         side = self._side(self.v2, "v2")
         if not side.limitable:
             what = "is in the root of the unified hierarchy: a program there would count for the whole machine"
@@ -78,7 +82,7 @@ class DeviceCgroup(NamedTuple):
         return side.forbid(rules, name)
 
     def unforbid(self, name: str) -> bool:
-        """Take that program away; whether there was one."""
+        """Remove that program; return whether there was one."""
         return self._side(self.v2, "v2").unforbid(name)
 
     def _side(self, side: AnySide | None, version: str) -> AnySide:
@@ -88,19 +92,19 @@ class DeviceCgroup(NamedTuple):
 
 
 def of_process(pid: int | str, proc: str = "/proc") -> DeviceCgroup:
-    """The DeviceCgroup of a running process."""
+    """Return the DeviceCgroup of a running process."""
     return _found(f"process {pid}", mounts.directories(mounts.cgroups(pid, proc), proc))
 
 
 def of_container(pid: int, name: str, proc: str = "/proc") -> DeviceCgroup:
-    """The DeviceCgroup of a whole container of LXC, by its init's process and its name."""
+    """Return the DeviceCgroup of a whole LXC container, by its init's process id and its name."""
     return _found(f"container {name}", mounts.directories(mounts.container_cgroups(pid, name, proc), proc))
 
 
 def of_path(path: str, proc: str = "/proc") -> DeviceCgroup:
-    """The DeviceCgroup of a cgroup: its directory, or its name as LXC and systemd give it to both hierarchies.
+    """Return the DeviceCgroup of a folder, or of a cgroup's name as LXC and systemd use it in both hierarchies.
 
-    The cgroup of the same name in the other hierarchy counts as well, where there is one.
+    If the other hierarchy has a cgroup of the same name, that counts too.
     """
     there = mounts.cgroup_at(path, proc) if os.path.isabs(path) and os.path.isdir(path) else None
     cgroup = there[1] if there else os.path.normpath("/" + path)

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a device cgroup's program answers, found by carrying it out: anybody's program, however it was written.
+"""What a device cgroup's program answers, found by executing it here: any program, however it was written.
 
-Knows each instruction that needs nothing of the kernel (no helper, no map): what LXC, systemd and runc write, and what
-a compiler makes. Whatever else a program does, the answer is CannotTell, never a guess.
+All instructions are known that need nothing of the kernel (no helper, no map): those of LXC, systemd, runc, and of
+compilers. For any other instruction CannotTell is raised; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ REMEDY = "ask whoever loaded it (bpftool prog show), or prove by open() inside"
 
 
 class CannotTell(HeteroError):
-    """A program does something that has no answer without the kernel."""
+    """A program does something whose result only the kernel knows."""
 
 
 class Place(NamedTuple):
-    """A pointer: into the question or the stack, at an offset."""
+    """A pointer into the question or the stack."""
 
     area: str
     at: int
 
 
-#: What a register holds: a number, a pointer, or nothing yet.
+#: Contents of a register: a number, a pointer, or None before it is set.
 Value = Union[int, Place, None]
 
 
@@ -66,7 +66,7 @@ def _remainder(a: int, b: int, bits: int, signed: bool) -> int:
     return abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
-#: By operation, of (a, b, bits).
+#: Operation → function of (a, b, bits).
 PLAIN: Dict[int, Callable[[int, int, int], int]] = {
     0x00: lambda a, b, bits: a + b,
     0x10: lambda a, b, bits: a - b,
@@ -78,7 +78,7 @@ PLAIN: Dict[int, Callable[[int, int, int], int]] = {
     0xA0: lambda a, b, bits: a ^ b,
     0xC0: lambda a, b, bits: _signed(a, bits) >> (b & (bits - 1)),
 }
-#: By condition, of (a, b, bits).
+#: Condition → function of (a, b, bits).
 CONDITIONS: Dict[int, Callable[[int, int, int], bool]] = {
     0x10: lambda a, b, bits: a == b,
     0x20: lambda a, b, bits: a > b,
@@ -98,10 +98,10 @@ JA, CALL, EXIT = 0x00, 0x80, 0x90
 
 
 class Run:
-    """One question put to one program.
+    """One question to one program.
 
-    :param compared: a set that collects where else the answer can change: the numbers that the device's were compared
-        with, and their neighbours where it was for more or less; or None.
+    :param compared: a set that gets the numbers with which the device's numbers were compared, and their neighbours for
+        comparisons of size: the other places where the answer can change. None collects nothing.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Run:
         words = ((bits << 16) | KINDS[kind], major, minor)
         self.instructions = instructions
         self.question = b"".join(word.to_bytes(4, "little") for word in words)
-        # the stack's bytes, those that were written as numbers, and pointers by where they lie
+        # the stack's bytes, which of them were written as numbers, and pointers by their place
         self.stack = bytearray(STACK)
         self.written: set[int] = set()
         self.pointers: dict[int, Place] = {}
@@ -127,7 +127,7 @@ class Run:
         self.thing, self.compared, self.at = thing, compared, 0
 
     def answer(self) -> int:
-        """r0 at the exit."""
+        """Execute the program; return r0 at its exit."""
         for _step in range(STEPS):
             if not 0 <= self.at < len(self.instructions):
                 raise self.unknown("it runs out of its instructions")
@@ -157,7 +157,7 @@ class Run:
         raise self.unknown(f"r{register} holds {'a pointer' if value else 'nothing'}")
 
     def computed(self, one: Instruction) -> Value:
-        """The new value of the destination."""
+        """Return the new value of the destination."""
         operation, bits = one.code & 0xF0, 64 if one.kind == ALU64 else 32
         full = (1 << bits) - 1
         left = self.registers[one.dst]
@@ -166,7 +166,7 @@ class Run:
         if operation == END:
             return self.swapped(one)
         if operation == XOR and one.code & X and one.src == one.dst:
-            return 0  # how blinding writes it, whatever was there
+            return 0  # the blinding of constants writes zero like this, whatever was there
         if operation == NEG:
             return -(self.number(one.dst)) & full
         if isinstance(left, Place):
@@ -196,7 +196,10 @@ class Run:
         raise self.strange(one)
 
     def swapped(self, one: Instruction) -> int:
-        """Byte order: to little-endian only cuts off, on the machines whose programs these are."""
+        """Return a number with its byte order changed.
+
+        The machines here are little-endian, so "to little" only cuts.
+        """
         if one.imm not in (16, 32, 64) or (one.kind == ALU64 and one.code & X):
             raise self.strange(one)
         cut = (self.number(one.dst) & ((1 << one.imm) - 1)).to_bytes(one.imm // 8, "little")
@@ -204,7 +207,7 @@ class Run:
         return int.from_bytes(cut, "big" if turned else "little")
 
     def pointer(self, one: Instruction, place: Place) -> Place:
-        """The stack's and the question's addresses are moved by known distances only."""
+        """Move an address in the stack or the question by a known distance."""
         operation = one.code & 0xF0
         if one.kind != ALU64 or operation not in (0x00, 0x10):
             raise self.strange(one)
@@ -223,16 +226,16 @@ class Run:
         a = self.number(one.dst) & full
         b = (self.number(one.src) if one.code & X else one.imm) & full
         if self.compared is not None:
-            # a comparison with the number that is asked for says something of the other one only
+            # a comparison with exactly the number that is asked for tells only about the other numbers
             apart = (0,) if operation in EQUALITIES else (-1, 0, 1)
             self.compared.update(one + by for one in (a, b) if one not in self.asked for by in apart)
         if CONDITIONS[operation](a, b, bits):
             self.at += one.off
 
     def access(self, one: Instruction) -> None:
-        """Loads and stores."""
+        """Execute a load or a store."""
         mode, size = one.code & 0xE0, SIZES[one.code & 0x18]
-        if one.code == ST | NOSPEC:  # put in by the verifier: a barrier against speculation
+        if one.code == ST | NOSPEC:  # inserted by the verifier: a barrier against speculation
             return
         if one.code == LD | 0x18 and one.src == 0 and self.at < len(self.instructions):
             self.registers[one.dst] = (self.instructions[self.at].imm & WORD) << 32 | one.imm & WORD
@@ -292,9 +295,9 @@ def allows(
     thing: str = "its program",
     compared: set[int] | None = None,
 ) -> bool:
-    """Whether the program lets one open() or mknod() pass.
+    """Return whether the program lets one open() or mknod() pass.
 
-    :param bits: what is asked at once (rules.questions).
+    :param bits: the accesses that are asked at once (rules.questions).
     :param thing: whose program it is, for errors.
     :raises CannotTell: it does what only the kernel can do.
     """

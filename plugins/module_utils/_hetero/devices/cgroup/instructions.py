@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""BPF instructions as values: how they lie in memory, and the few that our own programs are made of."""
+"""BPF instructions as values: their form in memory, and the few that the collection's own programs use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Iterable, NamedTuple
 
 # linux/bpf_common.h and linux/bpf.h: the class is in the low three bits of the code
 LD, LDX, ST, STX, ALU, JMP, JMP32, ALU64 = range(8)
-#: The operand comes from the source register, not from the instruction.
+#: Bit of the code: the operand is in the source register and not in the instruction.
 X = 0x08
-#: Of a constant: dst &= it, and skip so many instructions where dst is not it.
+#: With a constant: dst &= it, and skip instructions if dst is not it.
 AND, UNLESS = ALU | 0x50, JMP | 0x50
-#: How the blinding of constants (bpf_jit_harden) names its scratch register.
+#: Number of the scratch register that the blinding of constants (bpf_jit_harden) uses.
 AX = 11
 
 
@@ -27,12 +27,12 @@ class Instruction(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Its class."""
+        """Its instruction class."""
         return self.code & 0x07
 
 
 def pack(instructions: Iterable[Instruction]) -> bytes:
-    """As x86-64 and aarch64 have them in memory: little-endian, the destination in the low half of its byte."""
+    """Return the bytes on x86-64 and aarch64: little-endian, with the destination in the low half of its byte."""
     parts = (struct.pack("<BBhi", one.code, one.src << 4 | one.dst, one.off, one.imm) for one in instructions)
     return b"".join(parts)
 
@@ -45,7 +45,7 @@ def unpack(data: bytes) -> list[Instruction]:
 
 
 def signed(number: int) -> int:
-    """A 32-bit constant as the field holds it."""
+    """Return a 32-bit constant as the signed field holds it."""
     return (number & 0xFFFFFFFF) - (1 << 32 if number & 0x80000000 else 0)
 
 
@@ -74,7 +74,7 @@ def load(dst: int, src: int, off: int) -> Instruction:
 
 
 def unless(dst: int, number: int, skip: int) -> Instruction:
-    """Skip so many instructions where dst != number."""
+    """Skip `skip` instructions if dst != number."""
     return Instruction(UNLESS, dst, 0, skip, signed(number))
 
 

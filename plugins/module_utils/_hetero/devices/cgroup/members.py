@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which processes are in a cgroup or below it: each process is asked where it is.
+"""Which processes are in a cgroup or below it, found by asking each process where it is.
 
-The tree itself is not looked through. Who is root in a container makes as many cgroups there as it likes, as deep as
-it likes; its processes are counted.
+The tree of cgroups is not walked: root in a container can make as many and as deep ones as it likes, but the number of
+its processes is limited.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Iterable, Mapping, Sequence, Tuple
 from ...core.errors import HeteroError
 from . import mounts
 
-#: A hierarchy's version, and a cgroup of it.
+#: (version of a hierarchy, cgroup in it).
 Top = Tuple[str, str]
 
 
 def pids_below(directories: Iterable[str], proc: str = "/proc") -> list[int]:
-    """Sorted pids, as this host numbers them, in any of these cgroups and all below them.
+    """Return the sorted pids, as this host numbers them, in these cgroups and all below them.
 
-    :param directories: of the hierarchies that limit devices; a root, where everybody is, counts only if it is alone.
+    :param directories: folders in the hierarchies that limit devices. A root, in which all processes are, counts only
+        if it is the only folder.
     """
     tops = [found for found in (mounts.cgroup_at(path, proc) for path in directories) if found is not None]
     tops = [(version, top) for version, top in tops if top != "/"] or tops
@@ -35,7 +36,7 @@ def _is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
     theirs = _cgroups(pid, tops, proc)
     if _below(theirs, tops):
         return True
-    # The kernel says "/" of version 1 for a first thread that has ended; the others may go on.
+    # For a first thread that has ended, the kernel says "/" in version 1; other threads may still run.
     return theirs.get(mounts.V1) == "/" and _has_ended(pid, proc) and _a_thread_is_in(pid, tops, proc)
 
 
@@ -44,11 +45,11 @@ def _below(theirs: Mapping[str, str], tops: Sequence[Top]) -> bool:
 
 
 def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
-    """As mounts.cgroups; {} for a process that ended meanwhile."""
+    """Return what mounts.cgroups does, or {} for a process that ended meanwhile."""
     try:
         return mounts.cgroups(pid, proc)
     except HeteroError as error:
-        # deeper than the kernel can say, and who would go there but a container: it must be looked at
+        # Deeper than the kernel can say. Only a container would go there, so the process must be looked at.
         return dict(tops) if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG else {}
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the cgroup hierarchies are mounted, and which cgroup of each a process or a container is in.
 
-Only those that limit devices, cgroup v1's controller `devices` and the unified one, and v1's freezer.
+Only three matter: cgroup v1's controllers `devices` and `freezer`, and the unified hierarchy.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 from ...core.errors import HeteroError, naming
 
 V1, V2, FREEZER = "v1", "v2", "freezer"
-#: Those that say which devices may be opened.
+#: Hierarchies that decide which devices may be opened.
 OF_DEVICES = (V1, V2)
-#: The controllers of version 1 that are looked for.
+#: The controllers of version 1 that are used.
 CONTROLLERS = {"devices": V1, "freezer": FREEZER}
-#: LXC's cgroup of a container's monitor; of the container itself: lxc.payload.NAME, lxc/NAME before LXC 4. -1, -2, …
-#: stand behind it where the name was taken.
+#: LXC's cgroups of a container's monitor, and of the container itself: lxc.payload.NAME, or lxc/NAME before LXC 4. If
+#: the name was taken, -1, -2, … follows.
 MONITOR = r"(?P<base>.*)/lxc\.monitor[./]{}(-\d+)?\Z"
 PAYLOAD = r"/(lxc\.payload[./]|lxc/){}(-\d+)?(?=/|\Z)"
 
 
 class Mount(NamedTuple):
-    """A hierarchy: what of it is mounted (a cgroup's path), and where."""
+    """A mounted hierarchy: the cgroup whose tree is mounted, and the mount point."""
 
     root: str
     point: str
 
     def directory(self, cgroup: str) -> str | None:
-        """The directory of a cgroup, or None where this mount does not show it."""
+        """Return the folder of a cgroup, or None if this mount does not show it."""
         root, names = _names(self.root), _names(cgroup)
         below = names[len(root) :]
         if names[: len(root)] != root or below[:1] == [".."]:
@@ -41,17 +41,20 @@ class Mount(NamedTuple):
 
 
 def _names(cgroup: str) -> list[str]:
-    """A cgroup's names from the top; ".." for each step out of our cgroup namespace, where it lies outside."""
+    """Return a cgroup's names from the top, with ".." for each step out of this process's cgroup namespace."""
     return [name for name in cgroup.split("/") if name]
 
 
 def _plain(text: str) -> str:
-    """mountinfo writes blanks and backslashes as three octal digits."""
+    """Return text of mountinfo, which writes blanks and backslashes as three octal digits, as it is."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
 def hierarchies(proc: str = "/proc") -> list[tuple[Mount, list[str]]]:
-    """[(Mount, versions)] of every cgroup hierarchy that is mounted, the topmost first; of most, no version is ours."""
+    """Return [(Mount, versions)] of all mounted cgroup hierarchies, the topmost first.
+
+    Most have none of the versions.
+    """
     found = []
     path = os.path.join(proc, "self", "mountinfo")
     with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
@@ -71,7 +74,7 @@ def _versions(controllers: str) -> list[str]:
 
 
 def mounts(proc: str = "/proc") -> dict[str, list[Mount]]:
-    """{version: [Mount]}, the topmost first."""
+    """Return {version: [Mount]}, the topmost first."""
     found = {version: [] for version in (V1, V2, FREEZER)}
     for mount, versions in hierarchies(proc):
         for version in versions:
@@ -80,7 +83,7 @@ def mounts(proc: str = "/proc") -> dict[str, list[Mount]]:
 
 
 def cgroups(pid: int | str, proc: str = "/proc") -> dict[str, str]:
-    """{version: path} of a process, as its /proc file says; one that it is not in is left out."""
+    """Return {version: path} of a process's cgroups, as its /proc file says, without hierarchies that it is not in."""
     path, found = os.path.join(proc, str(pid), "cgroup"), {}
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as lines:
@@ -95,10 +98,10 @@ def cgroups(pid: int | str, proc: str = "/proc") -> dict[str, str]:
 
 
 def container_cgroups(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
-    """The cgroups of a whole container by its init, which may have moved itself into one below (systemd does).
+    """Return the cgroups of a whole container by its init, which may have moved to a cgroup below (as systemd does).
 
-    Which they are its monitor says, a process of the host: it keeps their directories open. Where it does not, they are
-    what LXC names so (PAYLOAD), the outermost. What lies below is the container's: its own names mean nothing.
+    The container's monitor, a process of the host, tells them: it has their folders open. Otherwise they are the
+    outermost ones that have LXC's name (PAYLOAD). Names below those are the container's own and mean nothing.
 
     :raises HeteroError: neither tells.
     """
@@ -114,7 +117,7 @@ def container_cgroups(pid: int, name: str, proc: str = "/proc") -> dict[str, str
 
 
 def alone_in(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
-    """{version: directory} of the cgroups that nobody but a container is in; {} where that cannot be told."""
+    """Return {version: folder} of the cgroups in which only a container is; {} if that cannot be told."""
     monitor = _parent(pid, proc)
     if monitor is None:
         return {}
@@ -125,12 +128,12 @@ def alone_in(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
 
 
 def _is_below(cgroup: str, top: str) -> bool:
-    """Whether a cgroup is `top`, or below it."""
+    """Return whether a cgroup is `top` or below it."""
     return f"{cgroup.rstrip('/')}/".startswith(f"{top.rstrip('/')}/")
 
 
 def _named(version: str, cgroup: str, monitors: str, name: str) -> dict[str, str]:
-    """{version: the container's cgroup} by the cgroups of its init and its monitor."""
+    """Return {version: the container's cgroup}, told by the names of its init's and its monitor's cgroups."""
     base = re.match(MONITOR.format(re.escape(name)), monitors)
     pattern = re.compile(PAYLOAD.format(re.escape(name)))
     named = pattern.match(cgroup, len(base.group("base"))) if base else pattern.search(cgroup)
@@ -145,7 +148,7 @@ def _named(version: str, cgroup: str, monitors: str, name: str) -> dict[str, str
 
 
 def _parent(pid: int, proc: str) -> int | None:
-    """The process that started an init, its monitor; None where that is not to be seen."""
+    """Return the process that started an init (its monitor), or None if that is not visible."""
     path = os.path.join(proc, str(pid), "status")
     try:
         with open(path, encoding="utf-8", errors="replace") as lines:
@@ -155,7 +158,7 @@ def _parent(pid: int, proc: str) -> int | None:
 
 
 def _held(monitor: int, theirs: Mapping[str, str], proc: str) -> dict[str, str]:
-    """The outermost cgroup of each hierarchy that a monitor has open, and that it is not in itself.
+    """Return the outermost cgroup of each hierarchy that a monitor has open and is not in itself.
 
     :param theirs: the monitor's own cgroups.
     """
@@ -180,7 +183,7 @@ def _held(monitor: int, theirs: Mapping[str, str], proc: str) -> dict[str, str]:
 
 
 def directories(cgroups: Mapping[str, str], proc: str = "/proc") -> dict[str, str | None]:
-    """{version: directory} of cgroups {version: path}; None where no hierarchy is mounted that shows it."""
+    """Return {version: folder} of cgroups {version: path}; None if no mounted hierarchy shows the cgroup."""
     there = mounts(proc)
     return {version: _directory(there[version], cgroup) for version, cgroup in cgroups.items()}
 
@@ -194,17 +197,17 @@ def _directory(mounted: Iterable[Mount], cgroup: str) -> str | None:
 
 
 def cgroup_at(path: str, proc: str = "/proc") -> tuple[str, str] | None:
-    """(version, cgroup) of a directory, or None for one that is in neither hierarchy."""
+    """Return (version, cgroup) of a folder, or None if it is in no hierarchy that limits devices."""
     return next((one for one in _at(os.path.realpath(path), hierarchies(proc)) if one[0] in OF_DEVICES), None)
 
 
 def _at(real: str, there: Iterable[tuple[Mount, Sequence[str]]]) -> list[tuple[str, str]]:
-    """[(version, cgroup)] of a directory: what the innermost and topmost mount that it is in shows there."""
+    """Return [(version, cgroup)] of a folder, as the innermost and topmost mount that it is in shows it."""
     found = []
     for mount, versions in there:
         below = os.path.relpath(real, mount.point)
         if below.split("/")[0] != "..":
-            # not os.path.normpath: a root outside of our cgroup namespace is "/.."
+            # not os.path.normpath: a root outside of this process's cgroup namespace is "/.."
             cgroup = mount.root if below == "." else os.path.join(mount.root, below)
             found.append((mount.point, [(version, cgroup) for version in versions]))
     return max(found, key=lambda one: len(one[0]), default=(None, []))[1]

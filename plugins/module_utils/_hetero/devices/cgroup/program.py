@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device rules as a BPF program of our own, and such a program read back as its rules.
+"""Device rules as a BPF program of the collection's own, and such a program read back as rules.
 
-Two kinds: one that allows its rules and nothing else, one that forbids its rules and nothing else. Each begins with a
-mark that tells it from everybody else's programs, and whose it is. Loading is bpf's, reading anybody's is evaluate's.
+There are two kinds: one allows only its rules, the other denies only its rules. Each begins with a mark that tells it
+from others' programs and names its owner. bpf.py loads programs, and evaluation.py understands those of others.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .instructions import (
 from .rules import KINDS, Rule, letters, needed
 
 PREFIX = "hetero_"
-#: First words of our programs: they are moved to r0, where they do nothing.
+#: First words of the collection's programs. They are moved to r0, where they have no effect.
 MARKS = {"allow": 0x68744131, "forbid": 0x68744631}
-NAMES = 4  # bytes of the owner's name that the program's name shows: a name has 15 characters at most
+NAMES = 4  # bytes of the owner's mark that the program's name shows: a name has 15 characters at most
 
 # registers that hold the question
 TYPE, ACCESS, MAJOR, MINOR, REST = 2, 3, 4, 5, 6
 
 
 class Own(NamedTuple):
-    """A program of ours, read back.
+    """A program of the collection, read back.
 
-    :param kind: "allow" (these and nothing else) or "forbid" (these and nothing else).
-    :param mark: whose it is.
+    :param kind: "allow" (allows only its rules) or "forbid" (denies only its rules).
+    :param mark: mark_of its owner.
     """
 
     kind: str
@@ -54,17 +54,17 @@ class Own(NamedTuple):
 
 
 def name_of(owner: str) -> str:
-    """How the program of `owner` (a ledger id: any text) is called in the kernel."""
+    """Return the kernel's name for the program of `owner` (any text)."""
     return PREFIX + mark_of(owner)[:NAMES].hex()
 
 
 def mark_of(owner: str) -> bytes:
-    """The eight bytes of an owner's name that its program carries."""
+    """Return the eight bytes by which a program names its owner."""
     return hashlib.sha256(owner.encode()).digest()[:8]
 
 
 def compile_rules(kind: str, rules: Iterable[Rule], mark: bytes) -> list[Instruction]:
-    """Instructions of a program that allows ("allow") only these, or forbids ("forbid") only these."""
+    """Return the instructions of a program that allows only these rules ("allow"), or denies only these ("forbid")."""
     words = (MARKS[kind], *(int.from_bytes(mark[at : at + 4], "little") for at in (0, 4)))
     out = [mov(0, word) for word in words]
     # struct bpf_cgroup_dev_ctx: access << 16 | type, major, minor
@@ -82,20 +82,20 @@ def compile_rules(kind: str, rules: Iterable[Rule], mark: bytes) -> list[Instruc
         elif allowing:
             asked = [copy(REST, ACCESS), both(REST, ~rule.mask), unless(REST, 0, 2)]
         else:
-            # "jset, skip one" would say it in fewer instructions; this has one shape for both kinds
+            # "jset, skip one" would need fewer instructions; this form serves both kinds
             asked = [copy(REST, ACCESS), both(REST, rule.mask), Instruction(JMP | 0x10, REST, 0, 2, 0)]
         length = len(conditions) + len(asked) + 2
         out += [unless(register, number, length - at - 1) for at, (register, number) in enumerate(conditions)]
         out += [*asked, mov(0, int(allowing)), EXIT]
         if length == 2:
-            return out  # the verifier refuses what nothing can reach
+            return out  # the verifier refuses instructions that are never reached
     return [*out, mov(0, int(not allowing)), EXIT]
 
 
 def read_rules(instructions: Sequence[Instruction]) -> Own | None:
-    """What a program of ours says, or None for anybody else's.
+    """Return what a program of the collection says, or None for a program of others.
 
-    Ours is what compiling gives again from what was read.
+    It is the collection's if compiling the rules that were read gives the same program.
     """
     plain = _unblinded(instructions)
     words = [one.imm & 0xFFFFFFFF for one in plain[:3]]
@@ -104,14 +104,14 @@ def read_rules(instructions: Sequence[Instruction]) -> Own | None:
             mark = b"".join(word.to_bytes(4, "little") for word in words[1:])
             rules = _rules(kind, plain[9:])
             again = compile_rules(kind, rules, mark)
-            # blinding makes programs longer, and jumps with them
+            # blinding makes programs longer, and so their jumps
             if [one._replace(off=0) for one in again] == [one._replace(off=0) for one in plain]:
                 return Own(kind, rules, mark)
     return None
 
 
 def _rules(kind: str, instructions: Iterable[Instruction]) -> list[Rule]:
-    """The rules of the part that says them: each ends with an exit, and so does the answer to all else."""
+    """Return the rules of a program's main part. Each rule ends with an exit, and so does the answer to all else."""
     kinds = {number: name for name, number in KINDS.items()}
     found, numbers, bits, answer = [], {}, 7, None
     for one in instructions:
@@ -129,14 +129,14 @@ def _rules(kind: str, instructions: Iterable[Instruction]) -> list[Rule]:
 
 
 def _of_scratch(one: Instruction) -> bool:
-    """Whether it puts a constant into the register that blinding uses, or changes it by one."""
+    """Return whether an instruction sets the scratch register of blinding to a constant, or changes it by one."""
     return one.dst == AX and one.kind in (ALU, ALU64) and not one.code & X
 
 
 def _unblinded(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """The instructions without the blinding of constants (bpf_jit_harden).
+    """Return the instructions without the blinding of constants (bpf_jit_harden).
 
-    Blinded is: ax = K1; ax ^= K2; op X with ax. And a zero is r ^= r.
+    Blinding writes: ax = K1; ax ^= K2; operation with ax. It writes a zero as r ^= r.
     """
     out, at = [], 0
     while at < len(instructions):

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who loaded a device program that is not ours, by the cgroup it is attached to, and how its owner is asked.
+"""Who loaded a device program that is not the collection's, told by its cgroup, and how that owner is asked.
 
-Nothing is changed here: these are words for errors.
+Nothing is changed here: these are texts for errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .rules import Rule
     from .v2 import Program
 
-#: By the name of a cgroup's directory, its owner's way.
+#: (pattern of a cgroup's name, what to do with its owner).
 WAYS = (
     (
         r"lxc\.payload\.(?P<name>.+)",
@@ -37,9 +37,9 @@ WAYS = (
 
 
 def way(path: str, program: Program, rule: Rule) -> str:
-    """What to do, so that the owner of `program`, which is attached to the cgroup `path`, allows the rule."""
+    """Return what to do so that the owner of `program`, which is attached to cgroup `path`, allows the rule."""
     kind = "block" if rule.kind == "b" else "char"
-    # systemd takes a node's path, or with wildcards the name that the driver has in /proc/devices
+    # systemd takes a node's path or, for wildcards, the driver's name in /proc/devices
     device = f"{kind}-DRIVER" if None in rule[1:3] else f"/dev/{kind}/{rule.major}:{rule.minor}"
     for part in reversed(path.split("/")):
         for pattern, text in WAYS:

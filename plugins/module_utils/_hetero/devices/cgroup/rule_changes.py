@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of a device cgroup allowed, denied, or made the only ones: what is to be done, found out and then done.
+"""Rules of a device cgroup allowed, denied, or made the only ones: first planned, then carried out.
 
-Found out before anything is changed, by evaluation: what is as wanted stays, what cannot be done is refused. How
-each list and program is changed is v1's and v2's; LXC's own rules are changed by LXC.
+The plan is made by evaluation before anything changes: what is as wanted stays, and what cannot be done is refused.
+v1.py and v2.py change lists and programs; LXC changes its own rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .v1 import V1
     from .v2 import Program
 
-#: Whose our programs are, as the kernel shows them by a name.
+#: The owner of the programs that are made here.
 OWNER = "cgroup_devices"
 
 
@@ -54,7 +54,7 @@ class RuleList(Protocol):
 class Changing:
     """A cgroup and who else can change it.
 
-    :param container: its container (allow(rule), deny(rule)), where LXC has a rule list for it.
+    :param container: its container, if LXC has a list of rules for it.
     """
 
     def __init__(self, cgroup: DeviceCgroup, container: RuleList | None = None) -> None:
@@ -63,17 +63,17 @@ class Changing:
 
     @property
     def _v2(self) -> V2:
-        """Its side of version 2, where it is known to have one."""
+        """Its v2 side, for callers that know it has one."""
         return cast("V2", self.cgroup.v2)
 
     @property
     def _container(self) -> RuleList:
-        """Its container, where it is known to have one."""
+        """Its container, for callers that know it has one."""
         return cast("RuleList", self.container)
 
     @contextmanager
     def alone(self, deadline: Deadline) -> Iterator[None]:
-        """One change of a cgroup at a time, and no lost rules where two are wanted: a flock on its directories."""
+        """Let one process at a time change the cgroup, by a flock on its folders, so that no rule is lost."""
         paths = [side.path for side in (self.cgroup.v1, self.cgroup.v2) if side]
         with ExitStack() as stack, naming(paths[0]):
             for path in paths:
@@ -93,9 +93,10 @@ class Changing:
                 deadline.nap(0.01)
 
     def plan(self, state: str, rules: Iterable[Rule]) -> list[Step]:
-        """Steps to the state; none where it is so already.
+        """Return the steps to a state; none if it is reached already.
 
-        :raises Refused: it cannot be done; nothing was changed.
+        :param state: "allowed", "denied" or "exact".
+        :raises Refused: it cannot be reached. Nothing was changed.
         """
         rules = merged(rules)
         steps = []
@@ -110,7 +111,7 @@ class Changing:
     # ---- seen
 
     def seen(self, state: str, rules: Iterable[Rule]) -> dict[str, str]:
-        """By rule, what may be opened now; for "exact", of everything else as well."""
+        """Return {rule: how much of it is allowed now}, for "exact" also of all else."""
         view = self.cgroup.look()
         found = {str(rule): view.verdict(rule) for rule in rules}
         if state == "exact":
@@ -118,7 +119,7 @@ class Changing:
         return found
 
     def proof(self, rules: Iterable[Rule]) -> dict[str, list[dict[str, Any]]]:
-        """By rule, what each list and each program says of it now, as a module returns it."""
+        """Return {rule: what each list and each program says of it now}, as a module returns it."""
         return {str(rule): [side._asdict() for side in self.cgroup.sides(rule)] for rule in rules}
 
     @staticmethod
@@ -127,9 +128,9 @@ class Changing:
         return dict(found, **{"all else": "denied"}) if state == "exact" else found
 
     def proven(self, state: str, rules: Sequence[Rule]) -> dict[str, str]:
-        """What may be opened now, which is as wanted.
+        """Return what is allowed now, after a change.
 
-        :raises HeteroError: it is not, with what each list and program says.
+        :raises HeteroError: it is not as wanted; the text has what each list and program says.
         """
         found, wanted = self.seen(state, rules), self.wanted(state, rules)
         for rule, verdict in found.items():
@@ -144,7 +145,7 @@ class Changing:
     # ---- allowed
 
     def allowing(self, rule: Rule) -> list[Step]:
-        """Steps for a rule, one for each list and each program that denies any of it."""
+        """Return steps that allow a rule: one for each list and each program that denies any of it."""
         steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
         if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
             steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))
@@ -154,11 +155,11 @@ class Changing:
         return steps
 
     def _through(self, path: str, program: Program, rule: Rule) -> Step:
-        """The step that has one program allow the rule."""
+        """Return the step by which one program comes to allow the rule."""
         thing, here = f"rule '{rule}' of {self.cgroup.name}", path == os.path.realpath(self._v2.path)
         if program.own and here:
             for one in program.own.rules if program.own.kind == "forbid" else ():
-                without(one, rule, program)  # refuses where it cannot be said
+                without(one, rule, program)  # raises Refused if that cannot be expressed
             return Step(f"take {rule} out of {program}", lambda: self._open_own(rule))
         if program.own:
             raise Refused(f"{program} of {path} denies it", thing, f"allow it there: cgroup: {path}")
@@ -168,7 +169,7 @@ class Changing:
         raise Refused(what, thing, way(path, program, rule))
 
     def _open_own(self, rule: Rule) -> None:
-        """Our own programs on this cgroup say nothing against the rule any more."""
+        """Take the rule out of this collection's programs on this cgroup."""
         side = self._v2
         for program in side.direct:
             own = program.own
@@ -184,19 +185,19 @@ class Changing:
                 side.drop(program)
 
     def _programs(self) -> list[tuple[str, Program]]:
-        """(path of the cgroup that it is attached to, program) of all that count, this cgroup's first."""
+        """Return (path of its cgroup, program) of all effective programs, those of this cgroup first."""
         wanted = {program.id: program for program in self._v2.effective}
         path, found = os.path.realpath(self._v2.path), []
         while wanted and os.path.exists(os.path.join(path, "cgroup.procs")):
             found += [(path, wanted.pop(one.id)) for one in V2(path).direct if one.id in wanted]
             path = os.path.dirname(path)
-        # those of ancestors that a cgroup namespace hides
+        # programs of ancestors that a cgroup namespace hides
         return found + [("an outer cgroup", program) for program in wanted.values()]
 
     # ---- denied
 
     def denying(self, rule: Rule) -> list[Step]:
-        """Steps for a rule of which something is allowed."""
+        """Return steps that deny a rule of which something is allowed."""
         steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
         if v1:
             if not v1.wider(rule) or not (v2 and v2.limitable):
@@ -208,10 +209,10 @@ class Changing:
         return [*steps, Step(f"forbid {rule} by a program of our own", lambda: self._forbid(rule))]
 
     def _by_container(self, rule: Rule) -> None:
-        """LXC's own rules, and where they leave it open, a program of our own that closes it."""
+        """Deny a rule by LXC's own list, and if that leaves it open by a program of the collection."""
         if not any(program.own is None for program in self._v2.direct):
-            # without a rule list, LXC 5 makes one that denies everything of the first deny; this changes nothing and
-            # makes it one that allows everything else
+            # Without a list, LXC 5 takes the first deny as a list that denies everything. This makes it one that allows
+            # all else, and changes nothing.
             self._container.allow("a")
         self._container.deny(str(rule))
         if self.cgroup.verdict(rule) != "denied":
@@ -224,7 +225,7 @@ class Changing:
     # ---- exact
 
     def closing(self, rules: Sequence[Rule]) -> list[Step]:
-        """Steps after which nothing is allowed but these."""
+        """Return steps after which only these rules are allowed."""
         v1 = self.cgroup.v1
         if not self.cgroup.look().beyond(rules):
             return []
@@ -235,12 +236,12 @@ class Changing:
 
 
 def grants(program: Program, rule: Rule) -> bool:
-    """Whether one program allows all that a rule names."""
+    """Return whether one program allows all that a rule names."""
     return View(str(program), None, [], [program]).verdict(rule) == "allowed"
 
 
 def narrow(v1: V1, rules: Sequence[Rule]) -> None:
-    """Nothing but these in a v1 list: what is missing is added first, then the rest is taken out."""
+    """Leave only these rules in a v1 list: add the missing ones first, then remove the others."""
     if EVERYTHING in v1.rules and EVERYTHING not in rules:
         v1.deny(EVERYTHING)
     for rule in rules:
@@ -256,7 +257,7 @@ def narrow(v1: V1, rules: Sequence[Rule]) -> None:
 
 
 def without(one: Rule, rule: Rule, program: Program) -> list[Rule]:
-    """What is left of a denied rule where another is allowed again."""
+    """Return what is left of a denied rule after another rule is allowed again."""
     if not overlap(one, rule):
         return [one]
     if not rule._replace(access=one.access).holds(one):

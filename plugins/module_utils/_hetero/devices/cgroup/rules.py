@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules of a device cgroup as people and cgroup v1 write them ("c 195:0 rw"), and what a list of them covers.
 
-Which list a cgroup has, and how it gets there, is v1's and v2's.
+v1.py and v2.py know which list a cgroup has, and change it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Iterable, NamedTuple
 
 from ...core.errors import BadInput
 
-#: The kernel's letters in its own order (devices.list shows "rwm") with the bits that it hands to programs.
+#: The kernel's letters in its own order (devices.list shows "rwm"), with their bits in programs.
 ACCESS = {"r": 2, "w": 4, "m": 1}
 KINDS = {"b": 1, "c": 2}
-#: Width of device numbers inside the kernel: 12 bits of major, 20 of minor (linux/kdev_t.h).
+#: Numbers of majors and minors inside the kernel: 12 and 20 bits (linux/kdev_t.h).
 MAJORS, MINORS = 1 << 12, 1 << 20
 
 RULE = re.compile(r"(?P<kind>[abc])(?: (?P<major>\d+|\*):(?P<minor>\d+|\*)(?: (?P<access>[rwm]{1,3}))?)?\Z", re.ASCII)
@@ -25,7 +25,7 @@ REMEDY = 'write it like "c 195:0 rw"'
 
 
 class Rule(NamedTuple):
-    """Device numbers and what may be done with them; None stands for each number, kind "a" for all devices."""
+    """Device numbers and what may be done with them. A number None stands for all numbers, kind "a" for all devices."""
 
     kind: str
     major: int | None
@@ -47,11 +47,11 @@ class Rule(NamedTuple):
         return ("b", "c") if self.kind == "a" else (self.kind,)
 
     def names(self, kind: str, major: int, minor: int) -> bool:
-        """Whether it speaks of this device, whatever the access."""
+        """Return whether it applies to this device, whatever the access."""
         return kind in self.kinds and self.major in (None, major) and self.minor in (None, minor)
 
     def holds(self, other: Rule) -> bool:
-        """Whether `other` says nothing that this one does not."""
+        """Return whether it covers all that `other` covers."""
         numbers = self.major in (None, other.major) and self.minor in (None, other.minor)
         return numbers and set(other.kinds) <= set(self.kinds) and not other.mask & ~self.mask
 
@@ -60,7 +60,7 @@ EVERYTHING = Rule("a", None, None, "rwm")
 
 
 def mask(access: str) -> int:
-    """The bits of some letters."""
+    """Return the bits of letters."""
     return sum(ACCESS[letter] for letter in set(access))
 
 
@@ -68,18 +68,18 @@ def letters(bits: int) -> str:
     return "".join(letter for letter, bit in ACCESS.items() if bits & bit)
 
 
-@lru_cache(maxsize=4096)  # a container's list is read twenty times while a GPU is given to it
+@lru_cache(maxsize=4096)  # a container's list is read twenty times while it gets a GPU
 def parse(text: str) -> Rule:
-    """A Rule. The access may be left out only in "a", which is everything.
+    """Return the Rule that a text is. Only "a", which means everything, may come without access.
 
-    :raises BadInput: it is no rule, or one that the kernel would take for something else.
+    :raises BadInput: it is no rule, or the kernel would take it for another.
     """
     found = RULE.match(" ".join(str(text).split()))
     if not found:
         raise BadInput("is no device rule", f"rule '{text}'", REMEDY)
     kind, major, minor, access = found.group("kind", "major", "minor", "access")
     if kind == "a":
-        # the kernel looks at no number after an "a": "a 1:3 r" would be everything
+        # the kernel ignores numbers after an "a": "a 1:3 r" would mean everything
         if major not in (None, "*") or minor not in (None, "*") or (access and set(access) != set("rwm")):
             raise BadInput("means all devices to the kernel, whatever stands behind the a", f"rule '{text}'", REMEDY)
         return EVERYTHING
@@ -93,7 +93,7 @@ def parse(text: str) -> Rule:
 
 
 def merged(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules with those of the same device numbers made one, as the kernel and LXC keep their lists."""
+    """Return the rules with those of the same numbers joined, as the kernel and LXC keep their lists."""
     found = {}
     for rule in rules:
         key = rule._replace(access="")
@@ -102,17 +102,18 @@ def merged(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def needed(rules: Iterable[Rule]) -> list[Rule]:
-    """The merged rules without those that another one holds wholly."""
+    """Return the merged rules without those that another rule covers completely."""
     rules = merged(rules)
     return [rule for rule in rules if not any(other != rule and other.holds(rule) for other in rules)]
 
 
 def covered(rules: Iterable[Rule], kind: str, major: int, minor: int, bits: int) -> bool:
-    """Whether ONE of the (merged) rules gives all of `bits`: neither the kernel nor LXC adds up several."""
+    """Return whether ONE of the (merged) rules gives all of `bits`: neither the kernel nor LXC adds up several."""
     return any(rule.names(kind, major, minor) and not bits & ~rule.mask for rule in rules)
 
 
 def questions(access: str) -> list[int]:
-    """The masks that the kernel asks for `access`: open() asks reading and writing at once, mknod() by itself."""
+    """Return the masks that the kernel asks for `access`: open() asks reading and writing at once, mknod() separately.
+    """
     bits = mask(access)
     return [part for part in (bits & ~ACCESS["m"], bits & ACCESS["m"]) if part]

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cgroups below a container's, which its root makes as it likes: ended with all that is in them, and removed.
+"""The cgroups below a container's, which the container's root makes: ended with all processes in them, and removed.
 
-There may be many, and deeper than a path can say: they are gone through by descriptors, two open at a time, and in
-bounded time.
+There may be many, and deeper than a path can name. They are walked by two descriptors and in limited time.
 """
 
 from __future__ import annotations
@@ -22,16 +21,17 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
 
 FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
-#: What has a frozen cgroup run again: its file in each hierarchy, and the word.
+#: Version → (file, word) by which a frozen cgroup runs again.
 THAWED = {mounts.FREEZER: ("freezer.state", b"THAWED"), mounts.V2: ("cgroup.freeze", b"0")}
-#: Seconds for what removes a container's cgroups besides, its monitor.
+#: Seconds for a container's monitor, which removes its cgroups too.
 MONITOR_TIME = 5.0
 
 
 def walk(top: str, deadline: Deadline) -> Iterator[tuple[int, str | None]]:
-    """(descriptor, None) of each cgroup from `top` down when it is entered; (its parent's, its name) when it is left.
+    """Yield (descriptor, None) of each cgroup from `top` down on entering it, and (its parent's, its name) on leaving
+    it.
 
-    Ends early at the deadline.
+    It ends early at the deadline.
     """
     try:
         current = os.open(top, FOLDER)
@@ -63,18 +63,18 @@ def walk(top: str, deadline: Deadline) -> Iterator[tuple[int, str | None]]:
 
 def _folders(descriptor: int) -> list[str]:
     found = []
-    with suppress(OSError), os.scandir(descriptor) as entries:  # else it was removed meanwhile
+    with suppress(OSError), os.scandir(descriptor) as entries:  # removed meanwhile, if that fails
         found += [entry.name for entry in entries if entry.is_dir()]
     return found
 
 
 def end_all(directories: Mapping[str, str], deadline: Deadline) -> None:
-    """Kill all that is in a container's cgroups, and have nothing hold that back.
+    """Kill all processes in a container's cgroups, also frozen ones.
 
-    Version 1 keeps SIGKILL from whoever is frozen, and a container may freeze what it likes below its own cgroup:
-    killed first, nobody is left to freeze it again.
+    Version 1 withholds SIGKILL from frozen processes, and a container may freeze cgroups below its own. So all are
+    killed first, which leaves nobody to freeze them again, and then thawed.
 
-    :param directories: {version: directory} of cgroups that are the container's alone.
+    :param directories: {version: folder} of cgroups in which only the container is.
     """
     _kill(directories)
     for version, (file, word) in THAWED.items():
@@ -95,7 +95,7 @@ def _kill(directories: Mapping[str, str]) -> None:
 
 
 def _write(file: str, word: bytes, folder: int | None = None) -> bool:
-    """Whether it was taken; a file that is not there, or whose cgroup is gone, takes nothing."""
+    """Write a word to a file; return whether it was taken. A missing file or cgroup takes nothing."""
     try:
         with os.fdopen(os.open(file, os.O_WRONLY, dir_fd=folder), "wb", buffering=0) as opened:
             opened.write(word)
@@ -105,9 +105,9 @@ def _write(file: str, word: bytes, folder: int | None = None) -> bool:
 
 
 def remove_left(name: str, deadline: Deadline, proc: str = "/proc") -> None:
-    """Remove what is left of the cgroups of an ended container of this name, from below; LXC leaves what is too deep.
+    """Remove what is left of an ended container's cgroups, from below. LXC leaves cgroups that are too deep.
 
-    One with a process in it is somebody's: another container of this name, or of one like NAME-1.
+    A cgroup with a process in it belongs to another container, of this name or of one like NAME-1.
     """
     left = re.compile(rf"lxc\.payload\.(?P<rest>{re.escape(name)}(-\d+)?)")
     for mount, _versions in mounts.hierarchies(proc):
@@ -121,7 +121,7 @@ def _remove(point: str, folder: str, monitor: str, deadline: Deadline) -> None:
     top, soon = os.path.join(point, folder), deadline.within(MONITOR_TIME)
     if _is_inhabited(top, deadline):
         return
-    while _is_inhabited(os.path.join(point, monitor), soon):  # it is ending, or has only begun
+    while _is_inhabited(os.path.join(point, monitor), soon):  # its monitor is ending, or has just begun
         if soon.passed:
             return
         soon.nap()
@@ -144,16 +144,16 @@ def _rmdir(path: str, folder: int | None = None) -> None:
     try:
         os.rmdir(path, dir_fd=folder)
     except OSError:
-        return  # gone by now, or somebody is in it
+        return  # it is gone, or somebody is in it
 
 
 def _is_inhabited(top: str, deadline: Deadline) -> bool:
-    """Whether a process is in a cgroup or below it, or may be; no for one that is not there."""
+    """Return whether a process is, or may be, in a cgroup or below it; False if there is no such cgroup."""
     try:
         with open(os.path.join(top, "cgroup.events"), encoding="ascii") as file:
             return "populated 0" not in file.read()
     except OSError:
-        pass  # version 1 does not say it
+        pass  # version 1 does not have this file
     for descriptor, name in walk(top, deadline):
         if name is None and _has_tasks(descriptor):
             return True

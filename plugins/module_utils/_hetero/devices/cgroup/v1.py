@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A device cgroup of cgroup v1: its list read and changed, each write read back, and what the list does not show asked
-of the kernel by a process inside.
+"""A device cgroup of cgroup v1: its list is read and changed, each write is read back, and a process inside asks the
+kernel what the list does not show.
 
-Which directory is whose is devices' to know.
+devices.py knows which folder is whose.
 """
 
 from __future__ import annotations
@@ -25,32 +25,38 @@ from .v2 import V2
 if TYPE_CHECKING:
     from .rules import Rule
 
-#: How many cgroups below one, and how deep, are given what it is given: a container makes as many as it likes.
+#: Number of cgroups below one, and their depth, that get the same rules: a container may make any number.
 MOST_INNER, DEEPEST = 10000, 100
 
 
 class V1(NamedTuple):
-    """One cgroup: its directory below the hierarchy of controller `devices`."""
+    """One cgroup, by its folder in the hierarchy of controller `devices`."""
 
     path: str
 
     @property
     def rules(self) -> list[Rule]:
-        """Its list. EVERYTHING stands first where only exceptions are denied, and those the kernel does not show."""
+        """Its list.
+
+        If EVERYTHING is the first rule, all is allowed except denied rules, which the kernel does not show.
+        """
         with naming(self.path), open(os.path.join(self.path, "devices.list"), encoding="ascii") as listed:
             return [parse(line) for line in listed if line.strip()]
 
     def may(self, kind: str, major: int, minor: int, access: str, rules: Sequence[Rule] | None = None) -> bool:
-        """:param rules: its list, where it was read already."""
+        """Return whether a process in it may use a device.
+
+        :param rules: its list, if it was read already.
+        """
         rules = self.rules if rules is None else rules
         if EVERYTHING in rules:
             return inside(self.path, kind, major, minor, access)
         return all(covered(rules, kind, major, minor, bits) for bits in questions(access))
 
     def allow(self, rule: Rule) -> None:
-        """Write the rule to devices.allow and see that it holds.
+        """Write the rule to devices.allow and check that it holds.
 
-        The cgroups below get it as well, where they had all that this one had; one that somebody narrowed stays.
+        Cgroups below get it too if they had all that this one had. One that somebody narrowed stays as it is.
         """
         before = set(self.rules)
         self._write("devices.allow", rule)
@@ -63,9 +69,9 @@ class V1(NamedTuple):
                 below._write("devices.allow", rule)
 
     def deny(self, rule: Rule) -> None:
-        """Write the rule to devices.deny, with those of the list that are within it, and see that none of it is left.
+        """Write the rule, and the list's rules within it, to devices.deny, and check that none of it is left.
 
-        :raises Refused: a wider rule gives it; nothing was written.
+        :raises Refused: a wider rule gives it. Nothing was written.
         """
         self.deniable(rule)
         self.remove_within(rule)
@@ -73,7 +79,10 @@ class V1(NamedTuple):
             raise HeteroError("was accepted, and is still allowed", self._thing(rule), "see who else writes there")
 
     def deniable(self, rule: Rule) -> None:
-        """:raises Refused: a wider rule of the list gives it."""
+        """Check that a rule can be denied.
+
+        :raises Refused: a wider rule of the list gives it.
+        """
         wider = "; ".join(map(str, self.wider(rule)))
         if wider:
             what = f"the kernel would accept it and change nothing: the wider rule '{wider}' would stay"
@@ -91,18 +100,18 @@ class V1(NamedTuple):
                 self.remove(one._replace(access=letters(one.mask & rule.mask)))
 
     def remove(self, rule: Rule) -> None:
-        """Take accesses from the one rule of the list that has these very numbers; others are left."""
+        """Take accesses from the one rule of the list with exactly these numbers; other rules stay."""
         self._write("devices.deny", rule)
         if any(one[:3] == rule[:3] and one.mask & rule.mask for one in self.rules):
             raise HeteroError("was taken out, and is there again", self._thing(rule), "see who else writes there")
 
     def wider(self, rule: Rule) -> list[Rule]:
-        """The rules of the list that give some of `rule` and more devices besides: denying it leaves them."""
+        """Return rules of the list that give some of `rule` and also other devices: denying `rule` leaves them."""
         found = [] if EVERYTHING in self.rules else self.giving(rule)
         return [one for one in found if not rule.holds(one._replace(access=rule.access))]
 
     def _says(self, rule: Rule, allowed: bool) -> bool:
-        """Whether all of the rule is allowed, or none of it, read back."""
+        """Read the list and return whether all of the rule is allowed (`allowed`), or none of it."""
         rules = self.rules
         if EVERYTHING not in rules:
             return any(one.holds(rule) for one in rules) if allowed else not self.giving(rule)
@@ -112,12 +121,12 @@ class V1(NamedTuple):
         return all(inside(self.path, *device, letter) == allowed for letter in rule.access)
 
     def giving(self, rule: Rule) -> list[Rule]:
-        """The rules of the list that give some of `rule`."""
+        """Return the rules of the list that give some of `rule`."""
         return [one for one in self.rules if overlap(one, rule)]
 
     @property
     def inner(self) -> list[V1]:
-        """The first cgroups below it, each with a list of its own: what is denied here the kernel denies there."""
+        """The first cgroups below it, each with its own list. What is denied here the kernel denies there."""
         return list(islice(self._below(), MOST_INNER))
 
     def _below(self) -> Iterator[V1]:
@@ -132,7 +141,7 @@ class V1(NamedTuple):
     def _write(self, file: str, rule: Rule) -> None:
         text = "a" if rule == EVERYTHING else str(rule)
         try:
-            # one write(2) a rule: the kernel takes no more
+            # one write(2) for each rule: the kernel takes no more
             with os.fdopen(os.open(os.path.join(self.path, file), os.O_WRONLY), "wb", buffering=0) as opened:
                 opened.write(text.encode())
         except OSError as error:
@@ -160,18 +169,18 @@ class V1(NamedTuple):
 
 
 def overlap(one: Rule, other: Rule) -> bool:
-    """Whether two rules have a device and an access in common."""
+    """Return whether two rules have a device and an access in common."""
     pairs = (one.major, other.major), (one.minor, other.minor)
     numbers = all(None in pair or pair[0] == pair[1] for pair in pairs)
     return numbers and bool(set(one.kinds) & set(other.kinds)) and bool(one.mask & other.mask)
 
 
 def inside(path: str, kind: str, major: int, minor: int, access: str) -> bool:
-    """What the kernel says to a process in this cgroup: access(2) for reading and writing, mknod(2) for m.
+    """Return what the kernel tells a process in this cgroup: access(2) for reading and writing, mknod(2) for m.
 
-    For lists that allow everything but exceptions, which no file shows. Nothing is opened. The process is a child of
-    ours, and is in no other of the container's cgroups and namespaces, for a millisecond. It stays in our cgroup of v2:
-    where that one denies, there is no answer.
+    It is for lists that allow all except some devices, which no file shows. Nothing is opened. The process is a child
+    of this one and is in none of the container's other cgroups and namespaces. It stays in this process's cgroup of v2;
+    if that one denies the device, there is no answer.
     """
     folder = tempfile.mkdtemp(prefix="hetero-cgroup-")
     try:
@@ -197,7 +206,7 @@ def _asked(path: str, folder: str, kind: str, major: int, minor: int, bits: int)
         read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        # whatever happens, the child never returns into the parent's code
+        # the child must never return into the parent's code
         try:
             os.write(write, _answer(path, node, mode, device, bits))
         finally:

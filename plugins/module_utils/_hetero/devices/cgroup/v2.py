@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The device programs of a cgroup of cgroup v2: what all of them together answer, and our own beside them.
+"""The device programs of a cgroup of cgroup v2: what they answer together, and the collection's own beside them.
 
-A program that this collection did not load is read, never replaced or detached: its owner would lose track of it, or
-shut everything when it adds the next one. So what is done here can only tighten.
+A program that this collection did not load is read and never replaced or detached: its owner would lose track of it, or
+deny everything when it adds the next one. So changes here can only make rules stricter.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .program import Own
     from .rules import Rule
 
-#: How often a list of programs is read again when one of it went away in between.
+#: Number of times that a list of programs is read again if one of them went away meanwhile.
 AGAIN = 20
-#: What a kernel without device programs says (CONFIG_CGROUP_BPF, CONFIG_BPF_SYSCALL): then nobody has any.
+#: Errors of a kernel without device programs (CONFIG_CGROUP_BPF, CONFIG_BPF_SYSCALL): then no cgroup has any.
 NONE_HERE = (errno.EINVAL, errno.ENOSYS)
 
 
@@ -40,7 +40,7 @@ class Program(NamedTuple):
 
     @property
     def own(self) -> Own | None:
-        """What it says, where this collection loaded it."""
+        """Its contents, if this collection loaded it, else None."""
         return read_rules(self.instructions) if self.instructions else None
 
     def may(self, kind: str, major: int, minor: int, access: str, compared: set[int] | None = None) -> bool:
@@ -55,18 +55,18 @@ class Program(NamedTuple):
 
 
 class V2(NamedTuple):
-    """One cgroup: its directory below the unified hierarchy."""
+    """One cgroup, by its folder in the unified hierarchy."""
 
     path: str
 
     @property
     def effective(self) -> list[Program]:
-        """The programs that count for it, its ancestors' among them."""
+        """The programs that count for it, with those of its ancestors."""
         return self._programs(True)
 
     @property
     def direct(self) -> list[Program]:
-        """The programs attached to itself."""
+        """The programs attached to the cgroup itself."""
         return self._programs(False)
 
     def may(self, kind: str, major: int, minor: int, access: str) -> bool:
@@ -74,38 +74,41 @@ class V2(NamedTuple):
 
     @property
     def limitable(self) -> bool:
-        """Whether a program may be attached to it alone: the root counts for the whole machine, and has no type."""
+        """Whether a program may be attached to it alone.
+
+        The root counts for the whole machine, and has no cgroup.type.
+        """
         return os.path.exists(os.path.join(self.path, "cgroup.type"))
 
     def forbid(self, rules: Iterable[Rule], owner: str) -> int:
-        """Our own program that denies these and nothing else, beside what is there; its id.
+        """Attach a program that only denies these rules, beside the others; return its id.
 
-        :param owner: a ledger id; the program of the same owner is replaced, in one step.
+        :param owner: any text. A program of the same owner is replaced, in one step.
         """
         return self._put("forbid", rules, owner)
 
     def only(self, rules: Iterable[Rule], owner: str) -> int:
-        """Our own program that allows nothing but these (and what others deny stays denied); its id."""
+        """Attach a program that allows only these rules; what others deny stays denied. Return its id."""
         return self._put("allow", rules, owner)
 
     def of(self, owner: str) -> Program | None:
-        """The program of this owner, or None: by its name and by the mark inside."""
+        """Return the program of this owner, known by its name and its mark, or None."""
         return next(iter(self._all_of(owner)), None)
 
     def _all_of(self, owner: str) -> list[Program]:
-        """More than one only where two processes added it at the same time."""
+        """Return all programs of this owner. There are several only if two processes added one at the same time."""
         named = [program for program in self.direct if program.name == name_of(owner)]
         return [program for program in named if program.own and program.own.mark == mark_of(owner)]
 
     def unforbid(self, owner: str) -> bool:
-        """Take our own program of this owner away; whether there was one."""
+        """Remove the programs of this owner; return whether there were any."""
         there = self._all_of(owner)
         for program in there:
             self.drop(program)
         return bool(there)
 
     def drop(self, program: Program) -> None:
-        """Detach a program of ours."""
+        """Detach a program of this collection; raise Refused for another's."""
         if program.own is None:
             raise Refused("is not ours to take away", f"{program} of {self.path}", "ask whoever loaded it")
         try:
@@ -116,7 +119,7 @@ class V2(NamedTuple):
                 raise self._explained(error) from error
 
     def rewrite(self, program: Program, rules: Iterable[Rule]) -> int:
-        """Put these rules into a program of ours, in one step, its kind and owner staying; its new id."""
+        """Put these rules into a program of this collection, in one step; return its new id. Kind and owner stay."""
         own = program.own
         if own is None:
             raise Refused("is not ours to replace", f"{program} of {self.path}", "ask whoever loaded it")
@@ -165,7 +168,7 @@ class V2(NamedTuple):
         return Refused(what, self.path, remedy)
 
     def alone(self) -> str | None:
-        """Where a program of it or its nearest ancestor that has one shuts others out: in words, else None."""
+        """Return in words which program, of it or of its nearest ancestor with one, excludes others, or None."""
         path = os.path.realpath(self.path)
         while os.path.exists(os.path.join(path, "cgroup.procs")):
             with V2(path)._directory() as cgroup:
@@ -209,6 +212,6 @@ class V2(NamedTuple):
             with bpf.closing(bpf.open_program(number)) as loaded:
                 return Program(*bpf.info(loaded))
         except OSError as error:
-            if error.errno == errno.ENOENT:  # replaced since it was listed
+            if error.errno == errno.ENOENT:  # replaced after it was listed
                 return None
             raise

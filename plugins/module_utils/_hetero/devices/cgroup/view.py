@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lists and programs that count for a cgroup at one moment, and what they answer: of one device, and of all
-devices that a rule names.
+"""The lists and programs that count for a cgroup at one moment, and their answer for one device or for all devices that
+a rule names.
 
-They are read by devices, and changed by v1 and v2.
+devices.py reads them; v1.py and v2.py change them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .rules import EVERYTHING, MAJORS, MINORS, Rule, covered, questions
 from .v1 import V1
 from .v2 import Program
 
-#: At most so many devices stand for a rule with wildcards.
+#: Devices at most that stand for a rule with wildcards.
 MOST_DEVICES = 20000
 
 
 class Side(NamedTuple):
-    """What one list or program says of a rule: the proof."""
+    """What one list or program says of a rule."""
 
     version: str
     who: str
@@ -30,9 +30,9 @@ class Side(NamedTuple):
 
 
 class View(NamedTuple):
-    """A moment.
+    """The state at one moment.
 
-    :param name: what people call the cgroup, for errors.
+    :param name: the cgroup's name for people, for errors.
     :param v1: its V1, or None; `rules` is its list.
     """
 
@@ -42,16 +42,16 @@ class View(NamedTuple):
     programs: list[Program]
 
     def may(self, kind: str, major: int, minor: int, access: str) -> bool:
-        """Whether a process in it may open the device so (access r, w, rw), and make its node (m)."""
+        """Return whether a process in it may open the device (access r, w, rw) and make its node (m)."""
         if not all(program.may(kind, major, minor, access) for program in self.programs):
             return False
         return self.v1 is None or self.v1.may(kind, major, minor, access, self.rules)
 
     def verdict(self, rule: Rule) -> str:
-        """How much of what a rule names is allowed: "allowed", "denied" or "partly".
+        """Return how much of what a rule names is allowed: "allowed", "denied" or "partly".
 
-        "allowed" is all of them; "denied" is none, not even one access alone. For a rule with wildcards, exceptions
-        that a v1 list does not show are not seen.
+        "allowed" means all devices with all accesses, "denied" none with any access. For a rule with wildcards,
+        exceptions that a v1 list does not show are not noticed.
         """
         seen = set()
         for kind, major, minor in self.devices(rule):
@@ -62,23 +62,23 @@ class View(NamedTuple):
         return "allowed" if seen == {True} else "denied"
 
     def sides(self, rule: Rule) -> list[Side]:
-        """What each list and program says by itself: whether it allows all that the rule names."""
+        """Return for each list and each program whether it alone allows all that the rule names."""
         alone = [("v1", self.v1.path, View(self.name, self.v1, self.rules, []))] if self.v1 else []
         alone += [("v2", str(program), View(self.name, None, [], [program])) for program in self.programs]
         return [Side(version, who, one.verdict(rule) == "allowed") for version, who, one in alone]
 
     def allows_everything(self) -> bool:
-        """Whether it is open to each device, exceptions that a v1 list does not show aside."""
+        """Return whether it may use all devices, apart from exceptions that a v1 list does not show."""
         if self.v1 and EVERYTHING not in self.rules:
             return False
         programs = View(self.name, None, [], self.programs)
-        # most have an allow list: a number that nobody has shows it, without all the numbers that they compare with
+        # Most programs have a list of allowed devices: one number that nobody uses shows that, without trying many.
         if not programs.may("c", MAJORS - 1, MINORS - 1, "rwm"):
             return False
         return programs.verdict(EVERYTHING) == "allowed"
 
     def beyond(self, rules: Sequence[Rule]) -> bool:
-        """Whether anything is allowed that these (merged) rules do not name."""
+        """Return whether anything is allowed that these (merged) rules do not name."""
         if EVERYTHING in rules:
             return False
         for own in (program.own for program in self.programs):
@@ -94,9 +94,9 @@ class View(NamedTuple):
         return False
 
     def devices(self, rule: Rule, more: Iterable[Rule] = ()) -> list[tuple[str, int, int]]:
-        """Devices that stand for all of a rule's: a number that nothing compares with is answered like the next such.
+        """Return devices that stand for all of a rule's. Numbers with which nothing compares have the same answer.
 
-        :param more: rules whose numbers matter as well.
+        :param more: further rules whose numbers matter.
         """
         if rule.major is not None and rule.minor is not None:
             return [(kind, rule.major, rule.minor) for kind in rule.kinds]
