@@ -42,7 +42,7 @@ RANGES = (
 
 
 def of(device_id: int) -> str | None:
-    """The architecture of the NVIDIA GPU with this PCI device id, None where the table does not know it."""
+    """Return the architecture of the NVIDIA GPU with this PCI device id, or None if the table does not have it."""
     for first, last, name in RANGES:
         if first <= device_id <= last:
             return name

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container gets with its GPUs: their own nodes, and those that all share.
+"""The device nodes that a container gets with its GPUs: their own, and those that all GPUs share.
 
-Whether it may have them is host/allocation.py's to say.
+claims/host/allocation.py decides which GPUs it may have.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation
     from .discovery import Found, Gpu
 
-#: The display driver's; a program that computes does without it.
+#: Nodes of the display driver, which programs that only compute do not need.
 OPTIONAL = ("/dev/nvidia-modeset",)
 
 
 def nodes_for(found: Found, gpus: Collection[Gpu]) -> list[DeviceNode]:
-    """The nodes of these GPUs, and the shared ones that this host has; none for no GPU.
+    """Return the nodes of these GPUs, and the shared ones that this host has; none without GPUs.
 
-    :raises Refused: one of them is not right on the host, so that a container would get less than it needs.
+    :raises Refused: a node is not right on the host, so that a container would get less than it needs.
     """
     if not gpus:
         return []
@@ -40,10 +40,10 @@ def nodes_for(found: Found, gpus: Collection[Gpu]) -> list[DeviceNode]:
 def closing_nodes(
     found: Found, gpus: Iterable[Gpu], rows: Iterable[Allocation], kept: Collection[Gpu]
 ) -> list[DeviceNode]:
-    """The nodes to be closed with these GPUs and rows, but for what the kept GPUs need.
+    """Return the nodes to close with these GPUs and rows, without those that the kept GPUs need.
 
-    :param rows: allocations; the GPU of one may be gone, and its number another's by now.
-    :param kept: GPUs that the container keeps; with none the shared nodes go, too.
+    :param rows: allocations. The GPU of one may be gone, and another GPU may have its number now.
+    :param kept: GPUs that the container keeps; without any the shared nodes are closed too.
     """
     wanted = {node.number: node for gpu in gpus for node in gpu.nodes}
     for path, kind, major, minor in (node for row in rows for node in row.nodes):

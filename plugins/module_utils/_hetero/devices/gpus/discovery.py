@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The GPUs of this machine, as the kernel shows them now: what each is, its device nodes, whether it may be given.
 
-Who has a GPU is for host/allocation.py and processes.py; nothing is asked of nvidia-smi, which need not be there.
+claims/host/allocation.py and processes.py know who has a GPU. nvidia-smi is not used, because it may be missing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .paths import Folders
     from .pci_devices import PciDevice
 
-#: Those whose GPUs are shown, and not handed out.
+#: Vendors whose GPUs are shown and not given to containers.
 OTHERS = {pci_devices.AMD: "amd", pci_devices.INTEL: "intel"}
-#: Drivers that hold a device for virtual machines, or hold it back from all others.
+#: Drivers that hold a device for virtual machines.
 HELD_FOR_GUESTS = ("vfio-pci", "pci-stub")
 
 
-#: Fields of the driver's `information` of a GPU; by address without the function, the last fault of each GPU.
+#: Fields of the driver's `information` of a GPU; and {address without function: the GPU's last fault}.
 Information = Dict[str, str]
 Faults = Dict[str, Tuple[int, str]]
 
@@ -38,11 +38,11 @@ Faults = Dict[str, Tuple[int, str]]
 class Gpu:
     """One GPU.
 
-    :param index: as nvidia-smi counts: by PCI address among those that the driver has; the operator may say otherwise.
-    :param nodes: nodes that are this GPU's own and are handed over with it (shared ones are `Found.shared`).
-    :param drm_nodes: its graphics nodes: never handed over, and to be closed for all but its holder.
-    :param unsupported: why it cannot be handed to a container, None where it can.
-    :param note: what a person should know besides.
+    :param index: as nvidia-smi counts: by PCI address among those that the driver has. The operator may override it.
+    :param nodes: nodes of this GPU alone, which are given with it (`Found.shared` has the others).
+    :param drm_nodes: its graphics nodes, which are never given, and closed to all except its holder.
+    :param unsupported: why it cannot be given to a container, or None.
+    :param note: what else a person should know.
     """
 
     address: str
@@ -70,9 +70,8 @@ class Found:
     """All GPUs by address, and what they share.
 
     :param shared: nodes that every container with an NVIDIA GPU gets.
-    :param caps: nodes of MIG and its management: handed to nobody.
-    :param unsupported: why no GPU of this machine can be handed to a container (each GPU says so, too), None where
-        they can.
+    :param caps: nodes of MIG and its management, which nobody gets.
+    :param unsupported: why no GPU of this machine can be given to a container (each GPU says it too), or None.
     :param unused_overrides: names in the overrides that no GPU here has.
     """
 
@@ -85,9 +84,9 @@ class Found:
 
 
 def find(overrides: Mapping[str, Any] | None = None, paths: Folders = HERE) -> Found:
-    """All GPUs of this machine, now.
+    """Return all GPUs of this machine, as they are now.
 
-    :param overrides: {address, UUID, index or device id: {"arch": …, "index": …, "healthy": …}}, see overrides.py.
+    :param overrides: {address, UUID, index or device id: {"arch": …, "index": …, "healthy": …}} (overrides.py).
     :raises BadInput: the overrides are wrong.
     """
     said = Overrides(overrides)
@@ -110,7 +109,7 @@ def find(overrides: Mapping[str, Any] | None = None, paths: Folders = HERE) -> F
 
 
 def driver_version(paths: Folders = HERE) -> str | None:
-    """The version of the NVIDIA kernel module that is loaded, None where none is."""
+    """Return the version of the loaded NVIDIA kernel module, or None."""
     # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed …", "… Open Kernel Module for x86_64  550.54.15  …"
     match = re.search(r"Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text_of(paths.proc, _VERSION) or "")
     return match[1] if match else None
@@ -120,7 +119,7 @@ _VERSION = os.path.join("driver", "nvidia", "version")
 
 
 def _driver_knows(paths: Folders) -> dict[str, Information]:
-    """Address → fields of the driver's `information`, for each GPU that the driver has."""
+    """Return {address: fields of the driver's `information`} of each GPU that the driver has."""
     folder = os.path.join(paths.proc, "driver", "nvidia", "gpus")
     known = {}
     for address in names_in(folder):
@@ -133,10 +132,10 @@ def _driver_knows(paths: Folders) -> dict[str, Information]:
 
 @dataclass(frozen=True)
 class _Machine:
-    """What each of a machine's NVIDIA GPUs is judged by, beside what is its own.
+    """What all NVIDIA GPUs of a machine are judged by.
 
-    :param version: of the driver; None where none is loaded.
-    :param said: what the operator says of GPUs.
+    :param version: of the driver; None if it is not loaded.
+    :param said: the operator's overrides.
     """
 
     version: str | None
@@ -167,7 +166,7 @@ def _nvidia_gpu(
 ) -> Gpu:
     paths = machine.paths
     shown = (information or {}).get("GPU UUID", "")
-    # the driver writes question marks until somebody has used the GPU
+    # the driver writes question marks until the GPU is used for the first time
     uuid = shown if UUID.fullmatch(shown) else None
     number = (information or {}).get("Device Minor", "")
     minor = int(number) if number.isdigit() else None
@@ -209,7 +208,7 @@ def _sick(
     fault: tuple[int, str] | None,
     operator: Mapping[str, Any],
 ) -> str | None:
-    """Why the GPU must not be handed out although it is one, None where it may; the operator's word comes first."""
+    """Return why the GPU must not be given although it could be, or None. The operator's word comes first."""
     if "healthy" in operator:
         return None if operator["healthy"] else "the operator's overrides say that it is not healthy"
     if device is None:
@@ -240,7 +239,7 @@ def _unsupported(
 
 
 def _note(device: PciDevice | None, arch: str | None, information: Information | None, uuid: str | None) -> str | None:
-    """What the operator may want to set right; nothing of it keeps the GPU from being handed out by address."""
+    """Return what the operator may want to set right, or None. It does not keep the GPU from being given by address."""
     notes = []
     if device is not None and arch is None:
         notes.append(f"architecture of {_device_id(device)} is not known: set it by overrides (arch)")
@@ -250,7 +249,7 @@ def _note(device: PciDevice | None, arch: str | None, information: Information |
 
 
 def _other(device: PciDevice, paths: Folders) -> Gpu:
-    """A GPU of AMD or Intel: shown, not handed out."""
+    """Return a GPU of AMD or Intel, which is shown and not given."""
     vendor = OTHERS[device.vendor]
     own = nodes.drm(device.folder, paths)
     if device.driver == "amdgpu":

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes of one container that have a GPU open: a revoked right closes no file, so they are waited for, or ended.
+"""Processes of one container that have a GPU open. A revoked right closes no file, so they are waited for or killed.
 
-Who has a device open at all is processes.py's to find, and who hides files that may be one hidden_files.py's. Of those
-nobody is ended on a guess.
+processes.py finds who has a device open, and hidden_files.py who hides files that may be a device. A process that only
+may have a GPU is never killed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from .processes import Process
 
 FAIL, WAIT, KILL = "fail", "wait", "kill"
-#: Seconds in which a program reads what it is sent; what is in a socket for longer is hidden there.
+#: Seconds in which a program reads what it was sent. A file that stays in a socket longer is hidden there.
 MOMENT = 1.0
 AGAIN = "the kernel does not say which files these are: end those processes, or stop the container, and run this again"
 
 
 class Container(Protocol):
-    """A container, as far as errors name it."""
+    """What errors need of a container."""
 
     @property
     def thing(self) -> str: ...
 
 
 def users(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], paths: Folders = HERE) -> list[Process]:
-    """The processes of a container that hold one of these nodes; all that are in its cgroup, and those below it."""
+    """Return the processes in a container's cgroup, and those below it, that hold one of these nodes."""
     return _by_pid(processes.holders([node.number for node in nodes], paths, pids_in(cgroup)))
 
 
@@ -50,16 +50,16 @@ def _by_pid(held: Mapping[processes.Number, Iterable[Process]]) -> list[Process]
 
 
 def pids_in(cgroup: DeviceCgroup) -> list[int]:
-    """Pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
+    """Return the pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
     return members.pids_below([side.path for side in (cgroup.v1, cgroup.v2) if side])
 
 
 def look(
     cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE
 ) -> tuple[list[Process], list[Hiding]]:
-    """(processes of a container that hold one of these nodes, [Hiding] that may hold one).
+    """Return (processes of a container that hold one of these nodes, [Hiding] that may hold one).
 
-    It is looked twice: what goes from a process to a socket and back may be in neither place once.
+    It looks twice, because a file on its way from a process to a socket and back may be missed once.
     """
     moment = Deadline(MOMENT)
     while True:
@@ -76,7 +76,7 @@ def look(
 def refuse_users(
     container: Container, cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE
 ) -> None:
-    """Refused where processes of the container have one of the nodes open, or may; nothing was changed yet."""
+    """Raise Refused if processes of the container have, or may have, a node open. Nothing was changed yet."""
     found, hiding = look(cgroup, nodes, paths)
     if found:
         remedy = "end them, or say on_holders: wait or kill"
@@ -94,9 +94,9 @@ def let_go(
     deadline: Deadline,
     paths: Folders = HERE,
 ) -> list[dict[str, Any]]:
-    """Wait until no process of the container has one of the nodes open, nor may; those that were seen, as dicts.
+    """Wait until no process of the container has, or may have, one of the nodes open; return those that had, as dicts.
 
-    :param how: WAIT for them, or KILL those that have one; with FAIL those that came meanwhile are an error.
+    :param how: WAIT for them, or KILL those that have one. With FAIL those that came meanwhile are an error.
     """
     seen: dict[int, Process] = {}
     while True:
@@ -123,11 +123,11 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # it ended by itself
+        return  # it has ended
 
 
 def told(found: Iterable[Process | Hiding]) -> str:
-    """Processes in words, with what those hide that do."""
+    """Return processes in words, with what each hides."""
     return ", ".join(
         f"pid {one.pid} {one.command}" + (f" ({one.hides})" if isinstance(one, hidden_files.Hiding) else "")
         for one in found
@@ -135,7 +135,7 @@ def told(found: Iterable[Process | Hiding]) -> str:
 
 
 def listed(found: Iterable[Process | Hiding]) -> list[dict[str, Any]]:
-    """Processes as results show them."""
+    """Return processes in the form of results."""
     return [
         dict(pid=process.pid, command=process.command) for process in sorted(found, key=lambda process: process.pid)
     ]

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs that the driver reported faults of: Xid lines of the kernel's log, since the driver was loaded."""
+"""GPUs of which the driver reported faults, by the Xid lines in the kernel's log since the driver was loaded."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ...core.errors import naming
 if TYPE_CHECKING:
     from .paths import Folders
 
-#: Faults of the program that ran, not of the GPU: those that NVIDIA's device plugin for Kubernetes leaves out too
-#: (facts: Xid 13, 31, 43, 45, 68, 109; https://docs.nvidia.com/deploy/xid-errors/).
+#: Faults of the running program and not of the GPU, which NVIDIA's device plugin for Kubernetes ignores too
+#: (https://docs.nvidia.com/deploy/xid-errors/).
 PROGRAMS_OWN = frozenset((13, 31, 43, 45, 68, 109))
 #: "NVRM: Xid (PCI:0000:05:00): 79, …"; drivers before 331 write no "PCI:", and none writes the function.
 XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?\): (\d+)", re.IGNORECASE)
-#: What the driver says when it is loaded: earlier faults were of a driver that is gone.
+#: The driver's first line when it is loaded. Earlier faults belong to an earlier load.
 LOADED = re.compile(r"NVRM: loading NVIDIA ")
-#: More records than any kernel's log buffer holds (64 MiB in records of 64 bytes).
+#: More records than a kernel's log buffer holds (64 MiB in records of 64 bytes).
 RECORDS = 1 << 20
-#: The longest record of /dev/kmsg (kernel/printk: PRINTK_MESSAGE_MAX is 2048, older kernels 8192).
+#: Bytes of the longest record of /dev/kmsg (kernel/printk: PRINTK_MESSAGE_MAX is 2048, in older kernels 8192).
 RECORD = 8192
 
 
 def faults(text: str) -> dict[str, tuple[int, str]]:
-    """PCI address without the function → (number, line) of the last Xid that is the GPU's own."""
+    """Return {PCI address without function: (number, line)} of the last Xid that is the GPU's own fault."""
     found = {}
     for line in text.splitlines():
         if LOADED.search(line):
@@ -43,7 +43,7 @@ def faults(text: str) -> dict[str, tuple[int, str]]:
 
 
 def kernel_log(paths: Folders) -> str:
-    """The kernel's log since the start of this machine, as far as somebody still has it; "" where nobody has."""
+    """Return the kernel's log since the machine started, as far as it is kept, or ""."""
     path = os.path.join(paths.dev, "kmsg")
     with naming(path):
         try:
@@ -60,7 +60,7 @@ def kernel_log(paths: Folders) -> str:
 
 
 def _records(file: int) -> str:
-    """One record a read; EPIPE says that the oldest was overwritten meanwhile, and the next read goes on."""
+    """Read one record at a time. EPIPE means that the oldest was overwritten meanwhile; the next read goes on."""
     parts = []
     for _record in range(RECORDS):
         try:
@@ -76,10 +76,10 @@ def _records(file: int) -> str:
 
 
 def _journal(paths: Folders) -> str:
-    """systemd's copy, where /dev/kmsg is not for us (as in some containers)."""
+    """Return systemd's copy of the log, for containers in which /dev/kmsg is not allowed."""
     if not os.path.isdir(os.path.join(paths.run, "systemd", "system")):
         return ""
-    # a line of the kernel's has 1 KiB at most (LOG_LINE_MAX), so this is below what is kept of a program
+    # a line of the kernel has at most 1 KiB (LOG_LINE_MAX), so this stays below the limit for a program's output
     most = ["--lines=50000", "--output=cat", "--no-pager"]
     done = ended(["journalctl", "--quiet", "--dmesg", "--boot", *most], "kernel log")
     return done.stdout if done.returncode == 0 else ""

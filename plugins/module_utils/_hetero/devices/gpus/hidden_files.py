@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes that hold files which are no descriptors of theirs: sent to a unix socket and not received yet, or
-registered with io_uring.
+"""Processes that hold files without a descriptor: sent to a unix socket and not received yet, or registered with
+io_uring.
 
-The kernel says that there are some, and not which devices they are: any of them may be a GPU. Somewhere on a host a
-socket has some at any moment; so only processes of the container that gives a GPU back are asked.
+The kernel says how many there are and not which devices, so any of them may be a GPU. On a host some socket holds files
+at any moment; so only processes of the container that gives a GPU back are looked at.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .paths import HERE, text_of
 if TYPE_CHECKING:
     from .paths import Folders
 
-#: What the links of /proc/PID/fd begin with.
+#: How the links in /proc/PID/fd begin.
 SOCKET, RING = "socket:[", "anon_inode:[io_uring]"
-#: Lines of /proc/PID/fdinfo/FD, the first of each: a file's name may have others in it, which come later.
+#: Lines of /proc/PID/fdinfo/FD. The first match counts: a file's name, which comes later, may look like one.
 IN_FLIGHT = re.compile(r"^scm_fds:\s*(\d+)$", re.M)  # Linux 5.9
 REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
-#: The first kernel whose rings say what is registered. One says nothing while it is busy; then it is not known.
+#: The first kernel whose rings say what is registered. A busy ring says nothing; then it is not known.
 RINGS_TELL = (5, 6)
-#: A line of /proc/PID/maps that maps a ring, and its inode. A file's own name begins with a slash.
+#: A line of /proc/PID/maps for a mapped ring, with its inode. The name of a file begins with a slash.
 MAPPED_RING = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +{re.escape(RING)}$")
 
 
@@ -42,7 +42,10 @@ class Hiding:
 
 
 def hiding(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
-    """The Hidings among these processes, by pid: all of a container, for one may have mapped what another has open."""
+    """Return a Hiding for each of these processes that hides files, by pid.
+
+    :param pids: all processes of a container, because one may have mapped a ring that another has open.
+    """
     found: dict[int, list[str]] = {}
     mapped: dict[int, int] = {}
     rings: set[int] = set()
@@ -54,7 +57,7 @@ def hiding(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
                 said += _by_descriptors(one, rings)
                 mapped.update((inode, pid) for inode in _mapped_rings(one))
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended, which others may have outlived
+                continue  # this thread ended; others may still run
             except PermissionError:
                 said.append("files that cannot be looked at")
     for inode, pid in mapped.items():
@@ -68,7 +71,7 @@ def hiding(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
 
 
 def _by_descriptors(folder: str, rings: set[int]) -> list[str]:
-    """What a thread's sockets and rings hold, in words; the inodes of its rings go into `rings`."""
+    """Return in words what a thread's sockets and rings hold; add the inodes of its rings to `rings`."""
     said: list[str] = []
     for name in os.listdir(os.path.join(folder, "fd")):
         path = os.path.join(folder, "fd", name)
@@ -112,6 +115,6 @@ def _rings_tell() -> bool:
 
 
 def _mapped_rings(folder: str) -> set[int]:
-    """Inodes of the rings that a thread has mapped: one is of use without its descriptor too."""
+    """Return the inodes of the rings that a thread has mapped: a ring can be used without its descriptor."""
     with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
         return {int(match[1]) for match in map(MAPPED_RING.match, maps) if match}

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines and GPUs whose isolation the device nodes do not decide: MIG and NVSwitch. They are found, and refused."""
+"""Machines and GPUs on which device nodes do not decide who has a GPU: MIG and NVSwitch. They are found and refused."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from .paths import Folders
     from .pci_devices import PciDevice
 
-#: NVSwitches that are PCI devices: pci.ids 2026.08.22, vendor 10de (A100 NVSwitch, H100 NVSwitch); an older one is
-#: known by its driver.
+#: NVSwitches that are PCI devices, from pci.ids 2026.08.22, vendor 10de (A100 NVSwitch, H100 NVSwitch). Older ones are
+#: known by their driver.
 NVSWITCHES = frozenset((0x1AF1, 0x22A3))
 NVSWITCH_DRIVER = "nvidia-nvswitch"
-#: On HGX machines with Blackwell GPUs the switches are no PCI devices: ConnectX-7 functions (15b3:1021) that manage
-#: them say SW_MNG in their vital product data, which NVIDIA's Fabric Manager looks for too.
+#: On HGX machines with Blackwell GPUs the switches are no PCI devices. ConnectX-7 functions (15b3:1021) that manage
+#: them have SW_MNG in their vital product data, which NVIDIA's Fabric Manager looks for too.
 MANAGING = (MELLANOX, 0x1021)
 MANAGES = b"SW_MNG"
-#: Vital product data is 32 KiB at most (PCI specification: 15 bits of address).
+#: Bytes of vital product data at most (PCI specification: 15 bits of address).
 VPD = 1 << 15
 
 
 def mig(minor: int, paths: Folders) -> str | None:
-    """Why the GPU with this minor cannot be handed over whole, None where it can.
+    """Return why the GPU with this minor cannot be given as a whole, or None.
 
-    The driver shows a folder gi<id> for each GPU instance; the folder mig alone is there with MIG off, too.
+    The driver shows a folder gi<id> for each GPU instance. The folder mig alone exists with MIG off, too.
     """
     instances = names_in(paths.proc, "driver", "nvidia", "capabilities", f"gpu{minor}", "mig")
     if not instances:
@@ -43,7 +43,7 @@ def mig(minor: int, paths: Folders) -> str | None:
 
 
 def nvswitch(devices: Sequence[PciDevice]) -> str | None:
-    """Why no GPU of the machine that has these devices can be handed over, None where they can."""
+    """Return why no GPU of a machine with these devices can be given, or None."""
     switches = [
         device.address
         for device in devices
@@ -71,7 +71,7 @@ def _manages(device: PciDevice) -> bool:
 
 
 def excluded(information: Mapping[str, str]) -> str | None:
-    """Why the driver leaves this GPU alone, None where it does not (older drivers: "GPU Blacklisted")."""
+    """Return why the driver does not use this GPU, or None (older drivers: "GPU Blacklisted")."""
     for field in ("GPU Excluded", "GPU Blacklisted"):
         if information.get(field) == "Yes":
             return "is excluded by the driver's option NVreg_ExcludedGpus: take it out of /etc/modprobe.d"

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NVIDIA's libraries inside a container against the driver of its host: they must be of one version.
+"""NVIDIA's libraries inside a container, which must have the version of the host's driver.
 
-Found by the names that the dynamic linker looks for, and by what these names lead to inside the container's root.
+They are found by the names that the dynamic linker looks for, and by the files to which these lead in the container.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...core.deadline import Deadline
 from ...core.errors import Refused
 from ...files.root_work import inside, read_file
 
-#: Libraries that speak to the kernel module, which refuses any other version than its own ("API mismatch", and
-#: "Driver/library version mismatch" of nvidia-smi).
+#: Libraries that speak to the kernel module, which refuses any other version ("API mismatch"; "Driver/library version
+#: mismatch" of nvidia-smi).
 NAMES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1")
-#: Where distributions and NVIDIA's installer put them. Folders of the compatibility package (cuda/compat), which is
-#: made for older drivers, are left out.
+#: Folders in which distributions and NVIDIA's installer put them. The compatibility package (cuda/compat), which is
+#: made for older drivers, is left out.
 FOLDERS = (
     "/usr/lib/*-linux-gnu",
     "/usr/lib/*-linux-gnu/nvidia/current",
@@ -36,7 +36,7 @@ FOLDERS = (
     "/usr/local/lib",
     "/usr/local/nvidia/lib*",
 )
-#: Where the linker is told of more.
+#: Files that tell the linker of more folders.
 LINKER = ("/etc/ld.so.conf", "/etc/ld.so.conf.d/*.conf")
 VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)")
 #: Seconds for a look into a root, which may lie on a slow disk.
@@ -45,7 +45,7 @@ PATIENCE = 10
 
 @dataclass(frozen=True)
 class Library:
-    """A library inside: the name that programs ask for, the file it leads to, and the version in that file's name."""
+    """A library inside a container: its name for programs, its file, and the version in the file's name."""
 
     name: str
     path: str
@@ -53,7 +53,7 @@ class Library:
 
 
 def look(root: str, deadline: Deadline | None = None) -> list[Library]:
-    """The Libraries in the container whose root this is; no link in it leads out of it."""
+    """Return the libraries in the container whose root this is. No link in it leads out of it."""
     seen = inside(root, _seen, deadline or Deadline(PATIENCE))
     return [Library(**library) for library in seen]
 
@@ -61,10 +61,10 @@ def look(root: str, deadline: Deadline | None = None) -> list[Library]:
 def check(
     root: str, driver_version: str | None, thing: str | None = None, deadline: Deadline | None = None
 ) -> list[Library]:
-    """The Libraries in a container's root, all of which fit the host's driver; none where it has none.
+    """Return the libraries in a container's root, if all have the version of the host's driver.
 
     :param thing: what an error names (default: the root).
-    :raises Refused: one has another version than the driver.
+    :raises Refused: one has another version.
     """
     found = look(root, deadline)
     wrong = [library for library in found if driver_version and library.version not in (None, driver_version)]
@@ -81,12 +81,12 @@ def check(
 
 
 def _seen() -> list[dict[str, Any]]:
-    """Runs inside: every path is the container's."""
+    """Find the libraries from inside the container, whose root is this process's."""
     found: dict[str, dict[str, Any]] = {}
     for folder in _folders():
         for name in NAMES:
             path = os.path.realpath(os.path.join(folder, name))
-            # a link that leads to nothing is a library that is not there, as the linker sees it
+            # the linker takes a link to nothing for a missing library
             if path not in found and os.path.isfile(path):
                 version = VERSION.search(os.path.basename(path))
                 found[path] = asdict(Library(name, path, version[1] if version else None))

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device nodes as their drivers have them now: path, kind, major and minor, and whether the node on this host is right.
+"""Device nodes as their drivers have them now: path, kind, major and minor, and whether the host's node is right.
 
-Majors of dynamic drivers are read from /proc/devices each time: after a restart a number may be another driver's.
+Majors of dynamic drivers are read from /proc/devices each time, because a number may be another driver's after a
+restart.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from .paths import HERE, names_in, text_of
 if TYPE_CHECKING:
     from .paths import Folders
 
-#: Documentation/admin-guide/devices.txt gives 195 to NVIDIA for good; 255 and 254 are nv-chardev-numbers.h's.
+#: Documentation/admin-guide/devices.txt gives 195 to NVIDIA; 255 and 254 are from the driver's nv-chardev-numbers.h.
 NVIDIA = 195
-#: Minors of /dev/nvidiaN end below those that the driver keeps for itself; no machine has so many GPUs.
+#: First minor that is no /dev/nvidiaN: the driver keeps the numbers from here on for itself.
 NO_GPU = 253
 NVIDIACTL = 255
 NVIDIA_MODESET = 254
-#: Nodes that all NVIDIA GPUs share: name below /dev, the driver's name in /proc/devices, minor. nvidia-uvm's minors are
-#: those of its uvm_linux_ioctl.h: 0 and, for the tools, 1.
+#: Nodes that all NVIDIA GPUs share: name below /dev, the driver's name in /proc/devices (None: NVIDIA's own major),
+#: minor. Those of nvidia-uvm are from uvm_linux_ioctl.h: 0, and 1 for the tools.
 SHARED = (
     ("nvidiactl", None, NVIDIACTL),
     ("nvidia-modeset", None, NVIDIA_MODESET),
@@ -35,17 +36,17 @@ SHARED = (
 )
 
 
-#: How a host's nodes come to be there; hetero gpu-nodes does it at boot.
+#: How a host's nodes are made. At boot hetero gpu-nodes does it.
 MAKE = "run hetero gpu-nodes, or nvidia-modprobe"
 
 
 @dataclass(frozen=True)
 class DeviceNode:
-    """A device node: what its driver's numbers are now, and what is on the host at its path.
+    """A device node: its driver's numbers now, and the node at its path on the host.
 
-    :param major: None while the driver is not loaded, which only a dynamic one can be.
-    :param mode: permission bits of the host's node, None where it is not there.
-    :param present: the host's node is there and has these numbers.
+    :param major: None while the driver, a dynamic one, is not loaded.
+    :param mode: permission bits of the host's node, None if there is none.
+    :param present: whether the host's node exists and has these numbers.
     :param why_absent: why it is not `present`, and what to do.
     """
 
@@ -61,12 +62,12 @@ class DeviceNode:
 
     @property
     def number(self) -> tuple[str, int | None, int]:
-        """(kind, major, minor): what a cgroup rule and an open file tell it by."""
+        """(kind, major, minor), by which a cgroup's rule and an open file name it."""
         return (self.kind, self.major, self.minor)
 
 
 def majors(paths: Folders = HERE) -> dict[str, int]:
-    """Name of a driver → its major for character devices, as of now."""
+    """Return {name of a driver: its major for character devices}, as it is now."""
     found = {}
     text = text_of(paths.proc, "devices") or ""
     for line in text.partition("Block devices:")[0].splitlines():
@@ -79,7 +80,7 @@ def majors(paths: Folders = HERE) -> dict[str, int]:
 def look(
     name: str, major: int | None, minor: int, paths: Folders = HERE, kind: str = "c", driver: str | None = None
 ) -> DeviceNode:
-    """The DeviceNode `name` (below /dev), whose driver's numbers are `major` and `minor`."""
+    """Return the node `name` (below /dev), whose driver's numbers are `major` and `minor`."""
     node: dict[str, Any] = dict(path=f"/dev/{name}", kind=kind, major=major, minor=minor)
     try:
         seen = os.stat(os.path.join(paths.dev, name))
@@ -102,12 +103,12 @@ def look(
 
 
 def nvidia_gpu(minor: int, paths: Folders = HERE) -> DeviceNode:
-    """The node that is one GPU's own."""
+    """Return the node that belongs to one GPU."""
     return look(f"nvidia{minor}", NVIDIA, minor, paths)
 
 
 def nvidia_shared(paths: Folders = HERE) -> list[DeviceNode]:
-    """The nodes that every container with a GPU needs, whichever GPU it has."""
+    """Return the nodes that every container with a GPU needs, whichever GPU it has."""
     known = majors(paths)
     return [
         look(name, NVIDIA if driver is None else known.get(driver), minor, paths, driver=driver)
@@ -116,7 +117,7 @@ def nvidia_shared(paths: Folders = HERE) -> list[DeviceNode]:
 
 
 def nvidia_caps(paths: Folders = HERE) -> list[DeviceNode]:
-    """/dev/nvidia-caps/*: what opens MIG instances and their management. They are handed to nobody."""
+    """Return /dev/nvidia-caps/*, which open MIG instances and their management. Nobody gets them."""
     major = majors(paths).get("nvidia-caps")
     found = []
     for name in names_in(paths.dev, "nvidia-caps"):
@@ -127,7 +128,7 @@ def nvidia_caps(paths: Folders = HERE) -> list[DeviceNode]:
 
 
 def drm(device_folder: str, paths: Folders = HERE) -> list[DeviceNode]:
-    """The graphics nodes (/dev/dri/…) of the PCI device whose sysfs folder this is."""
+    """Return the graphics nodes (/dev/dri/…) of the PCI device with this sysfs folder."""
     found = []
     for name in names_in(device_folder, "drm"):
         match = re.fullmatch(r"(\d+):(\d+)", text_of(device_folder, "drm", name, "dev") or "")
@@ -137,6 +138,6 @@ def drm(device_folder: str, paths: Folders = HERE) -> list[DeviceNode]:
 
 
 def kfd(paths: Folders = HERE) -> list[DeviceNode]:
-    """/dev/kfd, AMD's compute node for all its GPUs; nothing where the driver has none."""
+    """Return /dev/kfd, AMD's compute node for all its GPUs; an empty list if the driver has none."""
     major = majors(paths).get("kfd")
     return [] if major is None else [look("kfd", major, 0, paths)]

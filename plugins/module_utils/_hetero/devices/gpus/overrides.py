@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the operator says of GPUs against what the machine says: architecture, index, health. The operator wins.
+"""The operator's word on GPUs (architecture, index, health), which overrides what the machine says.
 
 A GPU is named by its PCI address, its UUID, its index (as the driver counts) or its device id, which names all of a
-kind; where several name the same GPU, the first of these four wins, field by field.
+kind. If several name the same GPU, the first of these four wins for each field.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ REMEDY = 'write {"0000:05:00.0": {"arch": "fermi"}}, with an address, UUID, inde
 
 
 def address_of(text: str) -> str | None:
-    """The PCI address as sysfs writes it (0000:05:00.0), None where `text` is none."""
+    """Return a PCI address as sysfs writes it (0000:05:00.0), or None for other text."""
     match = ADDRESS.fullmatch(text)
     return f"{match[1] or '0000'}:{match[2]}".lower() if match else None
 
 
 def identity(text: object) -> tuple[str, str | int | None]:
-    """(kind, value) of a name that people give a GPU: address, uuid, index or device_id.
+    """Return (kind, value) of a GPU's name; the kind is address, uuid, index or device_id.
 
     :raises BadInput: it is none of them.
     """
@@ -48,7 +48,7 @@ def identity(text: object) -> tuple[str, str | int | None]:
 
 
 class Overrides:
-    """Checked overrides, and which of them a GPU was found for."""
+    """Checked overrides, and for which of them a GPU was found."""
 
     def __init__(self, given: Mapping[str, Any] | None = None) -> None:
         self._given: dict[tuple[str, str | int | None], tuple[str, dict[str, Any]]] = {}
@@ -59,7 +59,8 @@ class Overrides:
             self._given[identity(name)] = (name, _checked(name, fields))
 
     def of(self, **names: str | int | None) -> dict[str, Any]:
-        """The fields for a GPU of these names (address, uuid, index, device_id; None where it has none)."""
+        """Return the fields for a GPU with these names (address, uuid, index, device_id; None for one that it lacks).
+        """
         merged: dict[str, Any] = {}
         for kind in ("device_id", "index", "uuid", "address"):
             value = names.get(kind)
@@ -72,7 +73,7 @@ class Overrides:
 
     @property
     def unused(self) -> list[str]:
-        """Names in the overrides that no GPU here has."""
+        """Return the names in the overrides that no GPU here has."""
         return sorted(str(name) for name, _fields in self._given.values() if name not in self._used)
 
 
@@ -83,7 +84,7 @@ def _checked(name: str, fields: Any) -> dict[str, Any]:
     if not isinstance(fields, dict) or not fields or set(fields) - set(FIELDS):
         raise BadInput(f"is not made of {', '.join(FIELDS)}", thing, REMEDY)
     for field, value in fields.items():
-        # True is an int to Python, and no index
+        # True is an int to Python, but no index
         if not isinstance(value, FIELDS[field]) or (isinstance(value, bool) and FIELDS[field] is not bool):
             raise BadInput(f"{field} is not {FIELDS[field].__name__}: {value!r}", thing, REMEDY)
     if "arch" in fields and fields["arch"] not in NAMES:

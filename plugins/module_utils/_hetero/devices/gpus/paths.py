@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the kernel shows devices: /proc, /sys, /dev and /run of this machine, and small reads from them.
 
-A device's name for people and containers is always its path below /dev, wherever it was looked at.
+People and containers know a device by its path below /dev, wherever this process looks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...core.errors import naming
 
 
 class Folders(Protocol):
-    """Where the kernel shows devices: of this machine, or of a tree that is not this machine's own."""
+    """The folders in which the kernel shows devices, of this machine or of another tree."""
 
     @property
     def proc(self) -> str: ...
@@ -37,18 +37,18 @@ class Paths:
 
     @classmethod
     def below(cls, root: str) -> Paths:
-        """The same folders of a tree that is not this machine's own."""
+        """Return the same folders below another root."""
         return cls(*(os.path.join(root, name) for name in ("proc", "sys", "dev", "run")))
 
 
-#: This machine's own.
+#: The folders of this machine.
 HERE = Paths()
 
 
 def text_of(*parts: str) -> str | None:
-    """The text of a file of /proc or /sys without the white space around it; None where there is none.
+    """Return the text of a file of /proc or /sys without surrounding white space, or None if there is none.
 
-    Of a process that ends while its file is read there is none either.
+    There is none either if its process ends while it is read.
     """
     path = os.path.join(*parts)
     with naming(path):
@@ -60,7 +60,7 @@ def text_of(*parts: str) -> str | None:
 
 
 def names_in(*parts: str) -> list[str]:
-    """The sorted names in a folder; none where there is no such folder."""
+    """Return the sorted names in a folder, or an empty list if there is no such folder."""
     path = os.path.join(*parts)
     with naming(path):
         try:
@@ -70,7 +70,7 @@ def names_in(*parts: str) -> list[str]:
 
 
 def link_name(*parts: str) -> str | None:
-    """The last name of what a link points to, as sysfs names drivers and groups; None where there is no link."""
+    """Return the last part of a link's target, by which sysfs names drivers and groups, or None if there is no link."""
     path = os.path.join(*parts)
     with naming(path):
         try:

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI devices that are GPUs or tell of them, as sysfs shows them: numbers, class, driver, NUMA node and IOMMU group.
+"""PCI devices that are GPUs, or that tell about them, as sysfs shows them: numbers, class, driver, NUMA node, IOMMU
+group.
 
-Only these files of only these vendors are read, as each hand-over of a GPU waits for it; devices/pci/sysfs.py knows
-all.
+Only these files of only these vendors are read, because giving a GPU waits for it. devices/pci/sysfs.py reads all
+devices.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class PciDevice:
 
 
 def devices(paths: Folders = HERE) -> list[PciDevice]:
-    """GPUs of these vendors, and all devices of NVIDIA and Mellanox, by address."""
+    """Return the GPUs of these vendors, and all devices of NVIDIA and Mellanox, by address."""
     found = []
     for address in names_in(paths.sys, "bus", "pci", "devices"):
         folder = os.path.join(paths.sys, "bus", "pci", "devices", address)
-        # a device that is just being taken away has no files any more
+        # a device that is just being removed has no files any more
         vendor = _number(folder, "vendor")
         if vendor not in (NVIDIA, AMD, INTEL, MELLANOX):
             continue

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who has a device node open, or mapped: found by the numbers of what each process holds, whatever path it came by.
+"""Which processes have a device node open or mapped, by the device numbers of what each holds, whatever its path.
 
-A revoked permission closes no file, so a GPU is given back only when nobody is found here.
+A revoked permission closes no file, so a GPU is given back only when no process is found here.
 """
 
 from __future__ import annotations
@@ -21,32 +21,31 @@ from .paths import HERE, names_in, text_of
 if TYPE_CHECKING:
     from .paths import Folders
 
-#: LXC's cgroup of a container: lxc.payload.NAME (LXC 4 and later, with -1, -2, … behind it where the name was taken),
+#: LXC's cgroup of a container: lxc.payload.NAME (LXC 4 and later, followed by -1, -2, … if the name was taken), or
 #: lxc/NAME before.
 PAYLOAD = re.compile(r"(?:^|/)lxc(?:\.payload\.|/)([^/]+)")
 #: libvirt's scope of a domain under systemd: machine-qemu\x2d3\x2dNAME.scope (systemd writes - as \x2d).
 DOMAIN = re.compile(r"/machine-(?:qemu|lxc)\\x2d\d+\\x2d([^/]+)\.scope")
-#: The system call that compares two threads, on 64-bit machines; what of them is compared (linux/kcmp.h).
+#: Number of kcmp(2) on 64-bit machines, which compares two threads, and what it compares (linux/kcmp.h).
 KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
 KCMP_FILES = 2
 _libc = ctypes.CDLL(None)
-#: A line of /proc/PID/maps that maps a file: range, device and inode.
+#: A line of /proc/PID/maps for a mapped file: range, device and inode.
 MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
 
 
-#: What tells a device node: kind, major, minor; a driver that is not loaded has no major.
+#: The number of a device node: kind, major, minor. A driver that is not loaded has no major.
 Number = Tuple[str, Optional[int], int]
-#: What a file is: kind and number of a device, None for any other; and of mapped files that were looked at, by device
-#: and inode.
+#: What a file is: kind and number of a device, or None; and {(device, inode): what it is} of mapped files seen so far.
 Device = Optional[Tuple[str, int]]
 Known = Dict[Tuple[str, str], Device]
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process and what it belongs to: a container (its LXC name) or a libvirt domain, or neither.
+    """A process and its container (by its LXC name) or libvirt domain, if it is in one.
 
-    :param command: the name of its program; its arguments may hold secrets, and are not read.
+    :param command: the name of its program. Its arguments may hold secrets and are not read.
     """
 
     pid: int
@@ -58,11 +57,11 @@ class Process:
 def holders(
     numbers: Iterable[Number], paths: Folders = HERE, pids: Iterable[int] | None = None
 ) -> dict[Number, list[Process]]:
-    """(kind, major, minor) → the Processes that hold it, by pid; one look at all processes answers for all devices.
+    """Return {(kind, major, minor): processes that hold it, by pid}. One look at all processes serves all devices.
 
-    :param pids: look at these only (a container's cgroup.procs); a look at all takes 0.1 ms each.
+    :param pids: look only at these (a container's cgroup.procs). A look at all takes 0.1 ms for each.
     """
-    # a driver that is not loaded has no major, and nobody has it open
+    # a driver that is not loaded has no major, and nobody has its devices open
     found: dict[Number, list[Process]] = {number: [] for number in numbers if number[1] is not None}
     if not found:
         return found
@@ -88,7 +87,7 @@ def holders(
 
 
 def _seen(pid: str, folder: str, own: Sequence[str], known: Known) -> set[Device]:
-    """What a process holds. What the kernel shows not even to root, such as a guarded init, is in no container."""
+    """Return what a process holds. One that hides it even from root, such as a guarded init, is in no container."""
     try:
         return _held_by_all(folder, known)
     except PermissionError as error:
@@ -100,7 +99,7 @@ def _seen(pid: str, folder: str, own: Sequence[str], known: Known) -> set[Device
 
 
 def _device(seen: os.stat_result) -> Device:
-    """(kind, number) of a device, None for any other file."""
+    """Return (kind, number) of a device, or None for any other file."""
     if stat.S_ISCHR(seen.st_mode):
         return ("c", seen.st_rdev)
     if stat.S_ISBLK(seen.st_mode):
@@ -109,18 +108,21 @@ def _device(seen: os.stat_result) -> Device:
 
 
 def _held_by_all(folder: str, known: Known) -> set[Device]:
-    """The devices that any thread of a process holds: one may have files of its own, and the first may have ended."""
+    """Return the devices that any thread of a process holds.
+
+    A thread may have files of its own, and outlive the first.
+    """
     held: set[Device] = set()
     for one in [folder, *apart(folder)]:
         try:
             held |= _held(one, known)
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended, which others may have outlived
+            continue  # this thread ended; others may still run
     return held
 
 
 def apart(folder: str) -> list[str]:
-    """Folders in /proc of the threads of a process that do not share the files of its first one."""
+    """Return the folders in /proc of a process's threads that do not share the files of its first thread."""
     proc, pid = os.path.split(folder)
     try:
         threads = [thread for thread in os.listdir(os.path.join(folder, "task")) if thread != pid]
@@ -130,7 +132,7 @@ def apart(folder: str) -> list[str]:
 
 
 def _share_files(one: int, other: int) -> bool:
-    """By kcmp(2), as far as this machine has it."""
+    """Return whether two threads share their files (kcmp(2)); False if this machine cannot tell."""
     number = KCMP.get(os.uname().machine)
     if number is None:
         return False
@@ -139,9 +141,9 @@ def _share_files(one: int, other: int) -> bool:
 
 
 def _held(folder: str, known: Known) -> set[Device]:
-    """The devices that a thread holds open or mapped.
+    """Return the devices that a thread holds open or mapped.
 
-    :param known: (device, inode) of mapped files that were looked at → what they are; most are libraries of all.
+    :param known: {(device, inode): what it is} of mapped files seen so far; most are libraries of all processes.
     """
     held: set[Device] = set()
     for name in os.listdir(os.path.join(folder, "fd")):
@@ -174,7 +176,7 @@ def _process(pid: str, folder: str, own: Sequence[str]) -> Process:
     if cgroups is None:
         raise ProcessLookupError(f"process {pid} has ended")
     payloads = _payloads(cgroups)
-    # this machine may be a container itself: what lies in it is told by what its own cgroup does not say
+    # this machine may be a container itself: the names that its own cgroup has too are skipped
     payloads = payloads[len(own) :] if payloads[: len(own)] == own else payloads
     domain = DOMAIN.search(cgroups)
     return Process(
@@ -186,5 +188,5 @@ def _process(pid: str, folder: str, own: Sequence[str]) -> Process:
 
 
 def _payloads(cgroups: str) -> list[str]:
-    """Names of the LXC containers around a process, the outermost first; all hierarchies say the same."""
+    """Return the names of the LXC containers around a process, the outermost first. All hierarchies say the same."""
     return max((PAYLOAD.findall(line) for line in cgroups.splitlines()), key=len, default=[])
