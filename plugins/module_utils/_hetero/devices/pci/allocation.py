@@ -1,11 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who gets which PCI device by an alias: devices that are parked for guests and that nobody has, by the kernel's word
-and the host's table; in the caller's transaction, so that of any number of askers one gets it.
+"""Who gets which PCI device by an alias: devices that are bound for guests and that nobody has, by the kernel's and the
+table's word. The choice is made in the caller's transaction, so that of several askers one gets a device.
 
-The rows are those of claims/host/allocation.py: a device has one holder, container or guest. How it is given is for
-others.
+Rows are those of claims/host/allocation.py: a device has one holder, a container or a guest. Others give the device.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ PF = "type-PF"
 
 
 def requested(flavor: Mapping[str, Any], aliases: Mapping[str, Any], host: str) -> list[tuple[Alias, int]]:
-    """[(Alias, count)] that a flavor asks this host for.
+    """Return [(Alias, count)] that a flavor asks this host for.
 
-    :param aliases: of the host's configuration: name → vendor_id, product_id and what else Nova's have.
+    :param aliases: of the host's configuration: {name: vendor_id, product_id and other keys of Nova's aliases}.
     :param host: its name, for errors.
     :raises NoneFree: the host has no such alias.
-    :raises BadInput: the property cannot be meant, or an alias of the host.
+    :raises BadInput: the flavor's property, or an alias of the host, makes no sense.
     """
     text = (flavor.get("extra_specs") or {}).get(specs.PROPERTY)
     if text is None:
@@ -57,13 +56,16 @@ def requested(flavor: Mapping[str, Any], aliases: Mapping[str, Any], host: str) 
 
 
 def known_aliases(aliases: Mapping[str, Any], host: str) -> dict[str, Alias]:
-    """{name: Alias} of a host's configuration."""
+    """Return {name: Alias} of a host's configuration."""
     texts = [json.dumps(dict(spec, name=name)) for name, spec in aliases.items()]
     return specs.aliases(texts, f"aliases of {host}")
 
 
 def fits(device: Device, alias: Alias) -> bool:
-    """Whether a device is what an alias asks for: one without device_type means no physical function, as with Nova."""
+    """Return whether an alias asks for such a device.
+
+    Without device_type it asks for no physical function, as in Nova.
+    """
     return any(_fits(device, spec) for spec in alias.specs)
 
 
@@ -79,8 +81,8 @@ def allocate(
     """Write down which devices `holder` has, and with each the other functions of its card.
 
     :param asked: [(Alias, count)].
-    :param named: addresses that it is to be, all of them; any will do where there are none.
-    :raises NoneFree: `facts['rejected']` says for each device that is not given why.
+    :param named: addresses of the devices that it is to be; without any, all that fit may be chosen.
+    :raises NoneFree: `facts['rejected']` says for each device why it is not given.
     """
     named = [sysfs.address_of(name) for name in named]
     count = sum(number for _alias, number in asked)
@@ -95,7 +97,7 @@ def allocate(
     for alias, number in asked:
         fitting = [one for one in devices.values() if fits(one, alias) and (not named or one.address in named)]
         rejected = {one.address: why_not(one, holder, devices, table, held, others) for one in fitting}
-        # what came as a function of a card may be asked for by an alias of its own
+        # a function that came with its card may also be asked for by an alias of its own
         come = [one for one in fitting if one.address in given - answered]
         free = [one for one in fitting if rejected[one.address] is None and one.address not in given]
         chosen = [*come, *choose(free, set(), max(0, number - len(come)))][:number]
@@ -111,7 +113,7 @@ def allocate(
 
 
 def write_down(store: Table, holder: str, address: str, paths: Paths) -> None:
-    """Have the table say that `holder` has a device, which it has already."""
+    """Write into the table that `holder` has a device, which it has already."""
     device = sysfs.devices(paths).get(address)
     if device is not None:
         store.grant(replace(_row(device, holder), state=ATTACHED))
@@ -126,10 +128,10 @@ def why_not(
     held: Mapping[str, Sequence[Holder]],
     defined: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """Why a device cannot go to a guest of `holder`, in words; None where it can.
+    """Return in words why a device cannot go to a guest of `holder`, or None.
 
-    :param held: {address: [Holder]} of those that are parked.
-    :param defined: {address: [names of others' domains that would start with it]}.
+    :param held: {address: holders} of devices that are bound for guests.
+    :param defined: {address: names of others' domains that would start with it}.
     """
     if device.of_the_host:
         return "is of the host itself"
@@ -148,7 +150,7 @@ def why_not(
     for other in strangers(parts, devices):
         return f"IOMMU group {other.group} is not viable: {other.address} in it is on the host's {other.driver}"
     for mate in mates:
-        # what the machine boots on was parked with open eyes
+        # the machine's boot display was bound for guests on purpose
         against = [one for one in held.get(mate.address, ()) if one.kind not in ("display", "allocation")]
         if against:
             return against[0].text
@@ -158,7 +160,7 @@ def why_not(
 
 
 def _row(device: Device, holder: str) -> Allocation:
-    """`method` keeps what the device is put back on."""
+    """Return a new row. Its `method` keeps the driver to which the device goes back."""
     wanted = Wanted(gpus=(device.address,))
     driver = cast("str", device.driver)  # it has one: only what is parked is given
     return Allocation(device.address, holder, None, False, ATTACHING, time.time(), wanted, (), True, driver)

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request to change bindings, from its words to what was found afterwards. The parts are change_plan.py's (what,
-and whether), change_steps.py's (how) and persistence.py's (for good).
+"""One request to change bindings, from its parameters to its result. change_plan.py decides what is done and whether it
+may be, change_steps.py does it, and persistence.py keeps it over a boot.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def change_driver(asked: Mapping[str, Any], change: Change, deadline: Deadline, paths: Paths) -> dict[str, Any]:
-    """Do what was asked for; the module's result but for its diff.
+    """Do what was asked for; return the module's result without its diff.
 
-    :param asked: devices, driver, persistent (None: what is bound at each boot stays as it is), force; `holder`, where
-        somebody does it for his own allocation.
+    :param asked: dict of devices, driver, persistent (None: what is bound at each boot stays), force; and `holder`, if
+        it is done for that holder's own allocation.
     :param change: gets each device's fields before and after.
     """
     names, driver = asked["devices"], asked["driver"]
@@ -44,7 +44,7 @@ def change_driver(asked: Mapping[str, Any], change: Change, deadline: Deadline, 
         first, held = plan(names, driver, sysfs.devices(paths), rules), {}
         with change.step("earlier"):
             if journal.operations:
-                # asked now, for at the end of the wait nobody is to wait any longer
+                # asked now, because after the deadline nothing may be waited for any more
                 held, _domains = holders(first.chosen, paths)
             left = [] if change.check else _earlier(first, journal, paths, deadline, notes.append)
         with change.step("look"):
@@ -96,9 +96,9 @@ def _driver(address: str, bindings: Mapping[str, Binding]) -> str | None:
 def _earlier(
     first: Plan, journal: Journal, paths: Paths, deadline: Deadline, say: Callable[[str], None]
 ) -> list[Operation]:
-    """End what earlier runs have left; the operations that still wait for a driver to let go.
+    """Finish what earlier runs left; return the operations that still wait for a driver to release a device.
 
-    Only those that touch the devices of this request are waited for.
+    Only operations on devices of this request are waited for.
     """
     ours, left = {device.address for device in first.chosen}, []
     for operation in list(journal.operations):
@@ -109,7 +109,7 @@ def _earlier(
 
 
 def _waiting(planned: Plan, left: Iterable[Operation]) -> set[str]:
-    """Addresses of this request that an earlier one still waits for."""
+    """Return the addresses of this request for which an earlier operation still waits."""
     ours = {device.address for device in planned.chosen}
     return {address for operation in left for address in operation.devices if address in ours}
 
@@ -133,7 +133,7 @@ def _bind(
 
 
 def _lasting(planned: Plan, bindings: dict[str, Binding], persistent: bool | None) -> dict[str, Binding]:
-    """What is to be bound at each boot once the plan is done."""
+    """Return what is to be bound at each boot after the plan is done."""
     if persistent is None:
         return bindings
     found = {address: binding for address, binding in bindings.items() if address not in planned.gone}
@@ -145,11 +145,11 @@ def _lasting(planned: Plan, bindings: dict[str, Binding], persistent: bool | Non
 
 
 def _after(planned: Plan, waiting: Collection[str], check: bool, paths: Paths) -> dict[str, dict[str, str | None]]:
-    """{address: driver and override} now; in check mode, as they would be."""
+    """Return {address: driver and override} as they are now, or in check mode as they would be."""
     found = {}
     for device in planned.chosen:
         if device.address in waiting:
-            # the kernel would keep us waiting for its override
+            # reading its override would make this process wait, too
             driver, override = sysfs.driver_of(device.address, paths), device.override
         elif check and not settled(device, planned.driver):
             driver, override = _expected(device, planned.driver)
@@ -161,7 +161,7 @@ def _after(planned: Plan, waiting: Collection[str], check: bool, paths: Paths) -
 
 
 def _expected(device: Device, driver: str) -> tuple[str | None, str | None]:
-    """(driver, override) of a device once a plan is done."""
+    """Return (driver, override) of a device after a plan is done."""
     if driver != DEFAULT:
         return driver, driver
     wanted = must_leave(device, driver) or device.driver is None
@@ -171,13 +171,13 @@ def _expected(device: Device, driver: str) -> tuple[str | None, str | None]:
 
 
 def _has_driver(device: Device) -> bool:
-    """Whether the host has a module for the device besides the stubs."""
+    """Return whether the host has a module for the device besides the stubs."""
     modules = ended(["modprobe", "--quiet", "--resolve-alias", device.modalias]).stdout.split()
     return bool(set(modules) - {stub.replace("-", "_") for stub in sysfs.STUBS})
 
 
 def _still(waiting: Collection[str], held: Mapping[str, Sequence[Holder]], deadline: Deadline) -> str:
-    """What to say of devices whose driver has not let go."""
+    """Return a note on devices that their driver has not released."""
     who = "; ".join(f"{address}: {one.text}" for address in sorted(waiting) for one in held.get(address, ()))
     who = f" ({who})" if who else ""
     return (

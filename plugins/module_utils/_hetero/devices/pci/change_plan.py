@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A change of bindings before it is made: which devices it takes, what each needs, and why it must not be.
+"""A change of bindings before it is made: which devices it includes, what each needs, and why it must not be made.
 
-How it is made is for change_steps.py.
+change_steps.py makes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .holders import Holder
     from .persistence import Binding
 
-#: Back to the driver that the host would choose.
+#: Word for the driver that the host itself would choose.
 DEFAULT = "default"
 DRIVERS = (*STUBS, DEFAULT)
 IDS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
@@ -31,38 +31,41 @@ class Plan(NamedTuple):
     chosen: Tuple[Device, ...]
     driver: str
     devices: Dict[str, Device]
-    #: Addresses that were asked for, are not there, and have a lasting binding.
+    #: Addresses that were asked for and are bound at each boot, but where no device is now.
     gone: Tuple[str, ...] = ()
 
     @property
     def todo(self) -> list[Device]:
-        """Devices that are not as they are to be."""
+        """Return the devices that are not as they are to be."""
         return [device for device in self.chosen if not settled(device, self.driver)]
 
     @property
     def moving(self) -> list[Device]:
-        """Devices that a driver must let go."""
+        """Devices that a driver must release."""
         return [device for device in self.chosen if must_leave(device, self.driver)]
 
 
 def settled(device: Device, driver: str) -> bool:
-    """Whether a device is as it is to be. One without driver may have none on this host: whether, only asking shows."""
+    """Return whether a device is as it is to be.
+
+    For one without driver only a probe shows if the host has one for it.
+    """
     if driver == DEFAULT:
         return device.override is None and device.driver not in (None, *STUBS)
     return device.driver == driver == device.override
 
 
 def must_leave(device: Device, driver: str) -> bool:
-    """Whether a driver must let go of the device."""
+    """Return whether a driver must release the device."""
     if device.driver is None:
         return False
     return device.driver in STUBS if driver == DEFAULT else device.driver != driver
 
 
 def plan(names: Iterable[str], driver: str, devices: Dict[str, Device], bindings: Mapping[str, Binding]) -> Plan:
-    """The Plan for what a user named, by address or by vendor:product.
+    """Return the Plan for devices that a user named by address or by vendor:product.
 
-    :param bindings: what is bound at each boot, {address: Binding}.
+    :param bindings: {address: Binding} of what is bound at each boot.
     :raises BadInput: there is no such device.
     """
     chosen: dict[str, Device] = {}
@@ -91,9 +94,9 @@ def plan(names: Iterable[str], driver: str, devices: Dict[str, Device], bindings
 
 
 def refuse(plan: Plan, held: Mapping[str, Sequence[Holder]], force: bool) -> None:
-    """Raise Refused with all that speaks against a plan; what `force` goes past is left out with it.
+    """Raise Refused with all reasons against a plan. With `force`, those that it overrides are left out.
 
-    :param held: {address: [Holder]} of plan.moving.
+    :param held: {address: holders} of plan.moving.
     """
     reasons = [*_never(plan), *_held(plan, held, force)]
     if not reasons:
@@ -111,7 +114,7 @@ FORCE = "end them, or go on with force=true"
 
 
 def _never(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What speaks against it whoever holds what."""
+    """Yield (reason, remedy) of what forbids a plan, whoever holds the devices."""
     for device in plan.chosen:
         if device.of_the_host:
             kind = "a bridge" if device.bridge else "of the chipset"

@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Making a change of bindings: all devices of it, or none, as far as the kernel allows; and making good what was begun.
+"""A change of bindings, made for all of its devices or none, as far as the kernel allows, and what is left of earlier
+changes, finished.
 
 A device gets its driver_override first, then leaves its driver, then is probed, so that no other driver takes it in
 between. An unbind that waits for a holder can be neither ended nor taken back: the operation stays in the journal, and
-the next run, or the next boot, ends it.
+the next run or the next boot finishes it.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .sysfs import Device
 
-#: Seconds for putting one device back. What it was taken from minutes ago lets go of it at once, or not at all.
+#: Seconds to put one device back. A driver that it was given minutes ago releases it at once, or not at all.
 BACK = 10.0
 
 
 def load(driver: str) -> None:
-    """Have a stub's driver in the kernel."""
+    """Load a stub's driver into the kernel."""
     remedy = "it comes with Debian's generic kernel (linux-image-amd64), and not with the cloud kernel"
     command(["modprobe", driver], f"kernel module {driver}", remedy)
 
@@ -44,10 +45,10 @@ def load(driver: str) -> None:
 def begin(
     plan: Plan, lasting: Mapping[str, Binding], units: Iterable[str], journal: Journal, paths: Paths
 ) -> Operation:
-    """Write down what is about to be done; Operation.
+    """Write down what is about to be done; return the Operation.
 
-    :param lasting: what is to be bound at each boot, {address: Binding}.
-    :param units: services to be stopped for it.
+    :param lasting: {address: Binding} of what is to be bound at each boot.
+    :param units: services that are to be stopped for it.
     """
     rules, touched = read(paths), {*(device.address for device in plan.chosen), *plan.gone}
     operation = Operation(
@@ -68,9 +69,9 @@ def begin(
 
 
 def carry_out(operation: Operation, journal: Journal, paths: Paths, deadline: Deadline) -> list[str]:
-    """Bring each device to the driver; [addresses whose driver has not let go yet].
+    """Bring each device to the driver; return the addresses that their driver has not released yet.
 
-    :raises StepFailed: one could not be, and those before it are back as they were.
+    :raises StepFailed: one could not be brought there, and those before it are back as they were.
     """
     try:
         for address in operation.devices:
@@ -85,9 +86,9 @@ def carry_out(operation: Operation, journal: Journal, paths: Paths, deadline: De
 def settle(
     operation: Operation, journal: Journal, paths: Paths, deadline: Deadline, say: Callable[[str], None]
 ) -> bool:
-    """End what an earlier run has left; whether it is over.
+    """Finish what an earlier run left; return whether it is finished.
 
-    :param say: called with what was done.
+    :param say: is called with what was done.
     """
     if operation.boot != journal.boot:
         journal.close(operation)
@@ -112,7 +113,7 @@ def settle(
 
 
 def start_again(units: Iterable[str]) -> list[str]:
-    """Start services again; what each that does not start says."""
+    """Start services again; return what each says that does not start."""
     said = []
     for unit in units:
         done = ended(["systemctl", "start", unit], unit)
@@ -122,10 +123,10 @@ def start_again(units: Iterable[str]) -> list[str]:
 
 
 def _move(address: str, operation: Operation, journal: Journal, paths: Paths, deadline: Deadline) -> bool:
-    """Bring one device to the operation's driver; False where its driver has not let go of it within the deadline."""
+    """Bring one device to the operation's driver; return False if its driver does not release it by the deadline."""
     device = sysfs.look(address, paths)
     while device is not None and device.changing:
-        # whatever is asked of it now waits in the kernel, too
+        # any question about it would now wait in the kernel, too
         if deadline.passed:
             return False
         deadline.nap()
@@ -146,7 +147,7 @@ def _move(address: str, operation: Operation, journal: Journal, paths: Paths, de
             return False
         operation.unbinding = None
     if stub is None:
-        # a driver that nothing has needed yet is not in the kernel; one on the blacklist is not wanted
+        # a driver that nothing has needed yet is not loaded; one on the blacklist is not wanted
         ended(["modprobe", "--quiet", "--use-blacklist", device.modalias])
     _probe(device, stub, paths)
     _check(device, stub, paths)
@@ -177,7 +178,9 @@ def _check(device: Device, stub: str | None, paths: Paths) -> None:
 
 
 def _group_in_use(device: Device, paths: Paths) -> None:
-    """The kernel gives no device of a group that a guest uses to the host's drivers, and says nothing but "invalid"."""
+    """Raise StepFailed if a guest uses the device's group: the kernel then gives it no host driver, and only says
+    "invalid".
+    """
     numbers = {number for other in siblings(device, sysfs.devices(paths)) for number in vfio_nodes(other, paths)}
     users = [process for held in holders(sorted(numbers), paths).values() for process in held]
     if users:
@@ -187,7 +190,7 @@ def _group_in_use(device: Device, paths: Paths) -> None:
 
 
 def _undone(operation: Operation, error: HeteroError, journal: Journal, paths: Paths) -> StepFailed:
-    """Put everything back as it was, and the error that says so."""
+    """Put all devices back as they were; return the error that says so."""
     left = []
     for address, before in reversed(list(operation.devices.items())):
         try:
@@ -213,7 +216,7 @@ def _undone(operation: Operation, error: HeteroError, journal: Journal, paths: P
 
 
 def _back(address: str, before: Mapping[str, str | None], operation: Operation, journal: Journal, paths: Paths) -> None:
-    """A device on the driver that it had."""
+    """Bring a device back to the driver that it had."""
     device = sysfs.look(address, paths)
     if device is None:
         return

@@ -12,14 +12,14 @@ import contextlib
 import os
 from typing import Callable, Collection, Iterable, NoReturn
 
-#: What is done there: called with what answers, tell(bytes).
+#: Takes `tell`, a function that sends an answer (bytes).
 Work = Callable[[Callable[[bytes], object]], None]
 
 
 def detached(work: Work, keep: Iterable[int] = ()) -> tuple[int, int]:
-    """Start `work(tell)` in a process of its own, where tell(bytes) answers; (its pid, a file that has the answers).
+    """Start `work(tell)` in a process of its own; return (its pid, descriptor from which its answers are read).
 
-    :param keep: numbers of files that the work needs. All others are closed in it, for Ansible waits for their end.
+    :param keep: descriptors that the work needs. All others are closed in it, because Ansible waits for their end.
     """
     answers, told = os.pipe()
     child = os.fork()
@@ -30,7 +30,7 @@ def detached(work: Work, keep: Iterable[int] = ()) -> tuple[int, int]:
 
 
 def _child(work: Work, keep: Collection[int], told: int) -> NoReturn:
-    """Ends the process, whatever happens: its starter's code must not go on twice."""
+    """Do the work and end the process, whatever happens: the caller's code must not go on in both processes."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -38,7 +38,7 @@ def _child(work: Work, keep: Collection[int], told: int) -> NoReturn:
             os.dup2(nothing, number)
         for number in [int(name) for name in os.listdir("/proc/self/fd")]:
             if number > 2 and number not in keep:
-                with contextlib.suppress(OSError):  # the one that the folder was read by
+                with contextlib.suppress(OSError):  # the descriptor by which the folder was read
                     os.close(number)
         work(lambda answer: os.write(told, answer))
     finally:
@@ -46,19 +46,22 @@ def _child(work: Work, keep: Collection[int], told: int) -> NoReturn:
 
 
 def started(pid: int, proc: str = "/proc") -> int | None:
-    """When a process began, in the kernel's ticks (a pid used again began later); None where it has ended."""
+    """Return when a process began, in the kernel's ticks, or None if it has ended.
+
+    A pid that is used again began later.
+    """
     fields = _stat(pid, proc)
     return None if fields is None else int(fields[19])  # proc(5): field 22
 
 
 def sleeps_in_kernel(pid: int, proc: str = "/proc") -> bool:
-    """Whether a process waits for the kernel and for nothing else."""
+    """Return whether a process sleeps in the kernel and cannot be interrupted."""
     fields = _stat(pid, proc)
     return fields is not None and fields[0] == "D"
 
 
 def _stat(pid: int, proc: str) -> list[str] | None:
-    """The fields of a process from its state on, None for one that has ended."""
+    """Return the fields of a process's stat file from its state on, or None if it has ended."""
     try:
         with open(os.path.join(proc, str(pid), "stat"), encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which libvirt domains name a PCI device as theirs: read from libvirt's own files, so that it need not run.
+"""Which libvirt domains have a PCI device in their XML, read from libvirt's own files, so that libvirt need not run.
 
-What libvirt does to a device's binding is not known here.
+This file does not know what libvirt does to a device's binding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """({address: [names of domains that are defined]}, the same of domains that run)."""
+    """Return ({address: names of defined domains}, {address: names of running domains})."""
     return _read(paths.domains), _read(paths.running_domains)
 
 
@@ -37,10 +37,10 @@ def _read(folder: str) -> dict[str, list[str]]:
         try:
             tree = ElementTree.parse(path).getroot()
         except FileNotFoundError:
-            continue  # undefined meanwhile
+            continue  # its domain was undefined meanwhile
         except ElementTree.ParseError as error:
             raise HeteroError(f"is no XML ({error})", path, "let virsh write it again, or remove it") from error
-        # of a running one libvirt writes <domstatus> around it
+        # for a running domain libvirt writes <domstatus> around it
         domain = tree if tree.tag == "domain" else tree.find("domain")
         if domain is not None:
             for address in addresses(domain):
@@ -49,7 +49,7 @@ def _read(folder: str) -> dict[str, list[str]]:
 
 
 def addresses(domain: ElementTree.Element) -> list[str]:
-    """PCI addresses that a domain's XML hands to the guest, of devices and of network interfaces."""
+    """Return the PCI addresses that a domain's XML gives to the guest, of devices and of network interfaces."""
     found = []
     for path in ("hostdev", "interface"):
         for device in domain.iterfind(f"devices/{path}[@type='{'pci' if path == 'hostdev' else 'hostdev'}']"):

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""IOMMU groups: which devices can only go to a guest together, and which of them keeps its group from going.
+"""IOMMU groups: which devices can go to a guest only together, and which device prevents its group from going.
 
-What the kernel checks (vfio_group viability) is known here; who uses a device is not.
+This is the kernel's check (vfio_group viability). This file does not know who uses a device.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def siblings(device: Device, devices: Mapping[str, Device]) -> list[Device]:
-    """All devices of its IOMMU group but itself, by address; none where it has no group."""
+    """Return the other devices of its IOMMU group; none if it is in no group."""
     if device.group is None:
         return []
     return [other for other in devices.values() if other.group == device.group and other != device]
 
 
 def card(device: Device, devices: Mapping[str, Device]) -> list[Device]:
-    """The functions of the card that go with a device, itself included, without bridges.
+    """Return the functions of its card that go with a device, with the device and without bridges.
 
-    Functions that the IOMMU tells apart go by themselves, and so do virtual functions.
+    Functions that the IOMMU can separate go alone, and so do virtual functions.
     """
     if device.kind == "type-VF":
         return [device]
@@ -40,7 +40,8 @@ def card(device: Device, devices: Mapping[str, Device]) -> list[Device]:
 
 
 def strangers(chosen: Iterable[Device], devices: Mapping[str, Device]) -> list[Device]:
-    """Devices that keep the groups of `chosen` from going to a guest: others in them, with a driver of the host's."""
+    """Return other devices in the groups of `chosen` that have a driver of the host and so keep the groups from guests.
+    """
     groups = {device.group for device in chosen} - {None}
     taken = {device.address for device in chosen}
     return [

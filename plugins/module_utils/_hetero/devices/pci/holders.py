@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a PCI device in use: processes, guests, mounted disks, the network that this host needs, its display.
 
-Each kind is known to a file of its own: processes to devices/gpus/processes.py, what lies on a disk or goes over an
-interface to storage.py and network.py. What is done about a holder is the caller's business.
+devices/gpus/processes.py finds processes, storage.py and network.py what uses a disk or an interface. The caller
+decides what is done about a holder.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .sysfs import Device
 
-#: Kinds that no `force` goes past: the host would lose its files or its network, an instance its GPU.
+#: Kinds that `force` does not override: the host would lose its files or its network, an instance its GPU.
 FIRM = ("storage", "network", "allocation")
-#: A process's name as the kernel keeps it is cut at 15 characters (proc(5), comm).
+#: A process's name, which the kernel cuts at 15 characters (proc(5), comm).
 PERSISTENCED = "nvidia-persistenced"[:15]
 DISPLAY_SERVERS = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "weston", "sway")
-#: A service's name in a process's cgroup.
+#: The name of a service in its process's cgroup.
 SERVICE = re.compile(r"/([^/]+\.service)(?:/|$)", re.M)
 
 
@@ -37,7 +37,7 @@ class Holder:
     """One reason why a device is in use.
 
     :param kind: process, daemon (nvidia-persistenced), guest, display, storage, network or allocation.
-    :param text: in words, as an error names it.
+    :param text: the same in words, for errors.
     """
 
     address: str
@@ -45,7 +45,7 @@ class Holder:
     text: str
     pid: int | None = None
     command: str | None = None
-    #: The systemd service that a daemon is.
+    #: The systemd service of a daemon.
     unit: str | None = None
 
     @property
@@ -60,11 +60,11 @@ class Holder:
 def holders(
     chosen: Collection[Device], paths: Paths, own: str | None = None
 ) -> tuple[dict[str, list[Holder]], dict[str, list[str]]]:
-    """({address: [Holder]} of these devices, {address: domains that are defined with it}).
+    """Return ({address: holders} of these devices, {address: domains that are defined with it}).
 
-    One look at all processes answers for all of them.
+    One look at all processes serves all devices.
 
-    :param own: a holder of allocations that is the asker itself, and so no obstacle.
+    :param own: the asker's own holder of allocations, which is no obstacle.
     """
     parts = {device.address: _Parts(device, paths) for device in chosen}
     numbers = {number for part in parts.values() for number in part.numbers}
@@ -87,7 +87,7 @@ def holders(
 
 
 def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
-    """{address: [who else it is allocated to]} by this host's own records."""
+    """Return {address: who else it is allocated to} from this host's database."""
     found: dict[str, list[str]] = {}
     with Store(paths.state_db, create=False) as store:
         for allocation in store.allocations():
@@ -97,14 +97,14 @@ def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
 
 
 class _Parts:
-    """What the kernel made of a device: numbers of its nodes, its disks, its network interfaces."""
+    """What the kernel made of a device: the numbers of its nodes, its disks, its network interfaces."""
 
     def __init__(self, device: Device, paths: Paths) -> None:
         self.numbers: set[processes.Number] = set()
         self.disks: list[str] = []
         self.interfaces: list[str] = []
         if device.bridge:
-            return  # what lies below it is other devices'
+            return  # what lies below it belongs to other devices
         for folder, _folders, names in os.walk(os.path.realpath(paths.device(device.address))):
             where = folder.split(os.sep)
             if where[-2] == "net":
@@ -120,7 +120,7 @@ class _Parts:
         try:
             number = text(os.path.join(folder, "dev"))
         except FileNotFoundError:
-            return  # pulled out meanwhile
+            return  # it was removed meanwhile
         major, _colon, minor = number.partition(":")
         self.numbers.add((kind, int(major), int(minor)))
         if kind == "b":
@@ -128,8 +128,8 @@ class _Parts:
 
 
 def vfio_nodes(device: Device, paths: Paths) -> set[processes.Number]:
-    """The number of the node by which a guest has a device, as a set; none where no guest can."""
-    # one that is just being taken from vfio-pci has no driver any more
+    """Return a set with the number of the node by which a guest has a device; empty if no guest can have it."""
+    # one that is just leaving vfio-pci has no driver any more
     if device.group is None or not (device.driver == "vfio-pci" or device.changing):
         return set()
     try:

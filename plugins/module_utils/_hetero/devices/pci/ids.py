@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of vendors, products and classes by the system's pci.ids, whose format is told at its beginning."""
+"""Names of vendors, products and classes from the system's pci.ids, whose beginning explains its format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Names(NamedTuple):
-    """What is known by name. Keys are hexadecimal ids as sysfs writes them, without 0x."""
+    """Known names. Keys are hexadecimal ids as sysfs writes them, without 0x."""
 
     vendors: Dict[str, str]
     products: Dict[Tuple[str, str], str]
@@ -31,7 +31,7 @@ class Names(NamedTuple):
 
 
 def names(devices: Iterable[Device], paths: Paths) -> Names:
-    """Names of what these devices are; none where the system has no pci.ids (Debian package pci.ids)."""
+    """Return the names for these devices; none if the system has no pci.ids (Debian package pci.ids)."""
     found = Names({}, {}, {})
     vendors = {device.vendor_id for device in devices}
     products = {(device.vendor_id, device.product_id) for device in devices}
@@ -46,7 +46,7 @@ def _read(lines: Iterable[str], vendors: Collection[str], products: Collection[t
     vendor = base = None
     for line in lines:
         if line.startswith(("#", "\n", "\t\t")):
-            continue  # a comment, nothing, a subsystem
+            continue  # a comment, an empty line or a subsystem
         code, _gap, name = line.strip().partition("  ")
         if line.startswith("C "):
             vendor, base = None, code[2:]

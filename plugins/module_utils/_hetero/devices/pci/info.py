@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI devices as people and programs read of them: names, groups, who has each, and what is not as it should be."""
+"""PCI devices as people and programs read about them: names, groups, holders, and what is not as it should be."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from .persistence import Binding
     from .sysfs import Device
 
-#: Kinds of holders by which a device is a guest's, or the host's own.
+#: Kinds of holders that make a device a guest's, or the host's own.
 GIVEN = ("guest", "allocation")
 OWN = ("display", "storage", "network")
 
 
 def information(paths: Paths, wanted: Callable[[Device], bool] | None = None) -> dict[str, Any]:
-    """dict of devices, pools and problems.
+    """Return a dict of devices, pools and problems.
 
-    :param wanted: takes a Device and says whether it is to be shown; all are by default. Those that are bound at each
-        boot and are not there are always shown.
+    :param wanted: takes a Device and returns whether it is shown (default: all are). Bindings of each boot whose device
+        is missing are always shown.
     """
     devices = sysfs.devices(paths)
     chosen = [device for device in devices.values() if wanted is None or wanted(device)]
@@ -81,7 +81,7 @@ def _fields(device: Device) -> dict[str, Any]:
 
 
 def _described(device: Device, names: Mapping[str, str | None]) -> str:
-    """The device as lspci -nn writes it, behind its address."""
+    """Return a device as lspci -nn writes it after its address."""
     parts = [f"{names['class_name'] or 'Class'} [{device.class_code[:4]}]:"]
     parts += [names["vendor"] or "", names["product"] or "Device"]
     revision = f" (rev {device.revision})" if device.revision != "00" else ""
@@ -98,7 +98,7 @@ def _state(device: Device, held: Iterable[Holder], defined: Mapping[str, Any]) -
 
 
 def _parent_interface(device: Device, paths: Paths) -> str | None:
-    """Of a virtual function that is a network interface, the interface of its card."""
+    """Return the network interface of the card of a virtual function that is an interface itself, or None."""
     if device.parent is None or not os.path.isdir(paths.device(device.address, "net")):
         return None
     folder = paths.device(device.parent, "net")
@@ -115,7 +115,7 @@ def _gone(binding: Binding) -> dict[str, Any]:
 
 
 def _problems(bindings: Mapping[str, Binding], devices: Mapping[str, Device], journal: Journal) -> list[str]:
-    """In words, what is not as it was meant to be."""
+    """Return in words what is not as it was meant to be."""
     found = []
     for address, binding in sorted(bindings.items()):
         device = devices.get(address)

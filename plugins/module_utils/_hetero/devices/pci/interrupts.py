@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a guest that has a device could raise any interrupt of the host: an IOMMU that does not remap interrupts lets
-a device write them, and VFIO refuses devices behind such a one unless `allow_unsafe_interrupts` says otherwise.
+"""Whether a guest with a device could raise any interrupt of the host. A device can, behind an IOMMU that does not
+remap interrupts; VFIO refuses such devices unless `allow_unsafe_interrupts` is on.
 
-Facts only. What follows is machine.py's and info.py's.
+This file states facts; machine.py and info.py draw the conclusions.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ...core.machine import text_of
 OPTION = "allow_unsafe_interrupts"
 #: VFIO's IOMMU back ends: the old one, and the one since Linux 6.2.
 BACK_ENDS = ("vfio_iommu_type1", "iommufd")
-#: modprobe.d(5), in the order in which a folder hides the next one's files of the same name.
+#: Folders of modprobe.d(5), in order. A file hides one of the same name in a later folder.
 MODPROBE = ("etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d")
-#: What the kernel takes for a true parameter (lib/kstrtox.c, kstrtobool).
+#: Values that the kernel takes as true (lib/kstrtox.c, kstrtobool).
 TRUE = r"(?:[yYtT1][^\s]*|[oO][nN])"
 REMEDY = "take it out and reboot: a guest with a device could raise any interrupt of this host"
 
 
 def allowed(sys: str) -> list[str]:
-    """Where the running kernel allows them: paths of parameters that are on."""
+    """Return the paths of parameters by which the running kernel allows unsafe interrupts."""
     paths = [os.path.join(sys, "module", name, "parameters", OPTION) for name in BACK_ENDS]
     return [path for path in paths if text_of(path).strip() == "Y"]
 
 
 def unsafe(root: str = "/") -> list[str]:
-    """Where they are allowed now, or will be when the module is loaded or the machine boots."""
+    """Return the files that allow them now, or will when the module is loaded or the machine boots."""
     found = allowed(os.path.join(root, "sys"))
     names = "|".join(name.replace("_", "[-_]") for name in BACK_ENDS)
     shown = set()
@@ -49,5 +49,5 @@ def unsafe(root: str = "/") -> list[str]:
 
 
 def remapped(root: str = "/") -> bool:
-    """Whether the IOMMU remaps interrupts; x86 kernels call the chips of such interrupts IR-…"""
+    """Return whether the IOMMU remaps interrupts; x86 kernels then name their chips IR-…"""
     return " IR-" in text_of(os.path.join(root, "proc/interrupts"))

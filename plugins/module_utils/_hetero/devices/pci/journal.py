@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change of bindings is about to do and how it was before, on disk before the first write to a device.
+"""What a change of bindings is about to do and how things were before, on disk before the first write to a device.
 
-A run that was killed, or an unbind that waits for somebody, is made good from here by the next run or after a boot.
-What is done is for change_steps.py.
+From it the next run, or the next boot, finishes what a killed run or an unbind that waits has left. change_steps.py
+does the work.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Operation:
-    """One change of bindings: what was asked for and what was there.
+    """One change of bindings: what was asked for, and what there was before.
 
-    :param boot: the kernel's id of the boot it was begun in.
+    :param boot: the kernel's id of the boot in which it began.
     :param driver: vfio-pci, pci-stub or default.
     :param devices: address → driver and override before.
-    :param rules: address → the fields of its lasting binding before, None where it had none.
-    :param unbinding: address, pid and start time of the process that waits for the kernel to let a device go.
-    :param units: services that were stopped for it, to be started again.
+    :param rules: address → the fields of its lasting binding before, or None.
+    :param unbinding: address, pid and start time of the process that waits for the kernel to release a device.
+    :param units: services that were stopped for it and are to be started again.
     """
 
     boot: str
@@ -49,7 +49,7 @@ class Operation:
 
 
 class Journal:
-    """The operations that are not over."""
+    """The operations that are not finished."""
 
     def __init__(self, paths: Paths) -> None:
         self.path = paths.journal
@@ -76,7 +76,7 @@ class Journal:
         self.save()
 
     def save(self) -> None:
-        """On disk when this returns."""
+        """Write the operations to the disk; they survive a power cut when this returns."""
         with naming(self.path):
             if not self.operations:
                 if os.path.exists(self.path):

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a machine has, and lacks, to give PCI devices to guests: IOMMU, modules, and what its next boot will bring.
+"""What a machine has, and what it lacks, to give PCI devices to guests: IOMMU, modules, and its next boot.
 
-Facts only. What is to be written where is role pci_passthrough's business.
+This file states facts. Role pci_passthrough knows what is to be written where.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ...core.findings import Findings, system
 from ...core.machine import missing_packages, text_of
 from .interrupts import OPTION, REMEDY, remapped, unsafe
 
-#: ACPI table by which firmware tells of its IOMMU → what the kernel wants on its command line
-#: (Documentation/admin-guide/kernel-parameters.txt: AMD's is on by default, Intel's where the kernel was built so).
+#: ACPI table by which firmware announces its IOMMU → words for the kernel's command line
+#: (Documentation/admin-guide/kernel-parameters.txt: AMD's is on by default, Intel's if the kernel was built so).
 TABLES: Dict[str, List[str]] = {"DMAR": ["intel_iommu=on"], "IVRS": []}
 #: Kernel modules of a driver for guests.
 MODULES = {"vfio-pci": ["vfio-pci", "vfio_iommu_type1"], "pci-stub": ["pci-stub"]}
-#: What the initramfs was last made with, by kernel version; written by the hook that puts it there.
+#: What each kernel's initramfs was last made with, written by the hook that makes it.
 STAMPS = "initramfs-"
 
 
 def look(driver: str, arguments: list[str] | None, packages: Iterable[str], root: str = "/") -> Findings:
-    """Everything there is to say of this machine, as Findings.
+    """Return all that there is to say of this machine.
 
     :param arguments: words for the kernel's command line; None for those that its IOMMU needs.
     """
@@ -46,7 +46,7 @@ def look(driver: str, arguments: list[str] | None, packages: Iterable[str], root
 
 
 def iommu(driver: str, arguments: list[str] | None, found: Findings, root: str) -> dict[str, Any]:
-    """Whether the IOMMU works, and with which words on the kernel's command line."""
+    """Return whether the IOMMU works, and the words that it needs on the kernel's command line."""
     there = [name for name in TABLES if os.path.exists(os.path.join(root, "sys/firmware/acpi/tables", name))]
     working = bool(glob.glob(os.path.join(root, "sys/kernel/iommu_groups/*")))
     if not working and not there and driver == "vfio-pci" and os.uname().machine == "x86_64":
@@ -59,7 +59,7 @@ def iommu(driver: str, arguments: list[str] | None, found: Findings, root: str) 
 
 
 def interrupts(driver: str, working: bool, found: Findings, root: str) -> None:
-    """No guest with a device may raise interrupts of the host."""
+    """Report a defect if a guest with a device could raise interrupts of the host."""
     if driver != "vfio-pci":
         return
     for path in unsafe(root):
@@ -70,7 +70,7 @@ def interrupts(driver: str, working: bool, found: Findings, root: str) -> None:
 
 
 def modules(driver: str, found: Findings) -> None:
-    """The running kernel has the driver's modules, or has them built in."""
+    """Report a defect if the running kernel lacks one of the driver's modules."""
     for name in MODULES[driver]:
         if ended(["modinfo", name]).returncode:
             remedy = "boot Debian's generic kernel (linux-image-amd64); the cloud kernel has no pci-stub"
@@ -78,7 +78,7 @@ def modules(driver: str, found: Findings) -> None:
 
 
 def next_boot(arguments: Iterable[str], root: str) -> dict[str, Any]:
-    """What boots this machine next time, and whether that was made with what it is to hold."""
+    """Return what boots this machine next time, and whether that has what it needs."""
     grub, initramfs = (
         os.path.exists(os.path.join(root, "usr/sbin", name)) for name in ("update-grub", "update-initramfs")
     )
@@ -94,7 +94,7 @@ def next_boot(arguments: Iterable[str], root: str) -> dict[str, Any]:
 
 
 def _initramfs_stale(root: str) -> list[str]:
-    """Versions of kernels whose initramfs holds other bindings than udev's rules say."""
+    """Return the versions of kernels whose initramfs has other bindings than udev's rules."""
     rules = text_of(os.path.join(root, "etc/udev/rules.d/40-hetero-pci.rules"))
     wanted = hashlib.sha256(rules.encode()).hexdigest() if rules else ""
     stale = []

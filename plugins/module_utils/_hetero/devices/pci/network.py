@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of this host goes over a network interface: its default route, what it mounts from elsewhere, this login."""
+"""What this host needs of a network interface: its default route, file systems from elsewhere, this login."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Route = Tuple[Union[ipaddress.IPv4Network, ipaddress.IPv6Network], str]
 
 
 def uses(interfaces: Collection[str], paths: Paths, environment: Mapping[str, str] | None = None) -> list[str]:
-    """In words, what needs one of these interfaces, or something that is built on them (bond, bridge, VLAN)."""
+    """Return in words what needs one of these interfaces, or something built on them (bond, bridge, VLAN)."""
     if not interfaces:
         return []
     routes = [*_routes4(paths), *_routes6(paths)]
@@ -35,7 +35,7 @@ def uses(interfaces: Collection[str], paths: Paths, environment: Mapping[str, st
 
 
 def _with_uppers(name: str, paths: Paths) -> set[str]:
-    """An interface and all that is built on it."""
+    """Return an interface and all that is built on it."""
     found, stack = set(), [name]
     while stack:
         name = stack.pop()
@@ -51,7 +51,7 @@ def _with_uppers(name: str, paths: Paths) -> set[str]:
 
 
 def _routes4(paths: Paths) -> Iterator[Route]:
-    """(network, interface) of routes that are up: /proc/net/route has them as words of the processor's byte order."""
+    """Yield (network, interface) of routes that are up. /proc/net/route has words in the processor's byte order."""
     for fields in _table(paths, "route")[1:]:
         net, mask = (ipaddress.ip_address(int(fields[column], 16).to_bytes(4, "little")) for column in (1, 7))
         if int(fields[3], 16) & 1:
@@ -61,7 +61,7 @@ def _routes4(paths: Paths) -> Iterator[Route]:
 def _routes6(paths: Paths) -> Iterator[Route]:
     for fields in _table(paths, "ipv6_route"):
         flags = int(fields[8], 16)
-        # RTF_UP, and not RTF_REJECT (linux/route.h): the kernel's own "unreachable" stands for everything
+        # RTF_UP and not RTF_REJECT (linux/route.h): the kernel's own "unreachable" covers all addresses
         if flags & 0x1 and not flags & 0x200:
             address = ipaddress.ip_address(bytes.fromhex(fields[0]))
             yield ipaddress.ip_network((address, int(fields[1], 16)), strict=False), fields[9]
@@ -76,13 +76,13 @@ def _table(paths: Paths, name: str) -> list[list[str]]:
 
 
 def _way(address: Address, routes: Iterable[Route]) -> str | None:
-    """The interface by which an address is reached."""
+    """Return the interface by which an address is reached, or None."""
     fitting = [(net.prefixlen, name) for net, name in routes if net.version == address.version and address in net]
     return max(fitting)[1] if fitting else None
 
 
 def _mounts(paths: Paths) -> Iterator[tuple[str, Address]]:
-    """(what, server) of file systems that come over the network."""
+    """Yield (what, server) of file systems that come over the network."""
     with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
         for line in file:
             fields = line.split()
@@ -93,7 +93,7 @@ def _mounts(paths: Paths) -> Iterator[tuple[str, Address]]:
 
 
 def _login(environment: Mapping[str, str]) -> list[tuple[str, Address]]:
-    """(what, client) of the ssh login that this runs in."""
+    """Return (what, client) of the ssh login in which this process runs."""
     client = _address(environment.get("SSH_CONNECTION", "").partition(" ")[0].partition("%")[0])
     return [(f"this login from {client}", client)] if client else []
 

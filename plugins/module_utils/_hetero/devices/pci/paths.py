@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a host's PCI devices, processes and mounts are told of, and where the records of their bindings lie.
+"""Where a host shows its PCI devices, processes and mounts, and where the records of bindings lie.
 
-One value that is handed down, so that a test can lay all of it into a folder of its own.
+It is one value that is passed on, so that a test can put all of it into a folder of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Tuple
 
-#: One change of bindings at a time on a host.
+#: Name of the lock: one change of bindings at a time on a host.
 LOCK = "pci"
 
 
@@ -19,13 +19,13 @@ class Paths(NamedTuple):
     sys: str = "/sys"
     proc: str = "/proc"
     dev: str = "/dev"
-    #: udev's rules of this host, and the file there that keeps bindings over a boot.
+    #: The file with udev's rules that keep bindings over a boot.
     rules: str = "/etc/udev/rules.d/40-hetero-pci.rules"
     journal: str = "/var/lib/hetero/pci/journal.json"
     run: str = "/run"
-    #: To whom this host's GPUs are allocated.
+    #: The database that says who has this host's GPUs and PCI devices.
     state_db: str = "/var/lib/hetero/host.db"
-    #: Names of vendors and products: Debian's pci.ids, what update-pciids fetched, other distributions'.
+    #: Names of vendors and products: what update-pciids fetched, Debian's pci.ids, other distributions'.
     ids: Tuple[str, ...] = ("/var/lib/pciutils/pci.ids", "/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
     #: Where libvirt keeps its domains: all that are defined, and those that run.
     domains: str = "/etc/libvirt/qemu"
@@ -40,7 +40,7 @@ class Paths(NamedTuple):
 
     @property
     def probe(self) -> str:
-        """Takes an address, and asks all drivers for it."""
+        """The file that takes an address and offers its device to all drivers."""
         return os.path.join(self.sys, "bus/pci/drivers_probe")
 
     def driver(self, name: str, *attribute: str) -> str:
@@ -48,7 +48,7 @@ class Paths(NamedTuple):
 
 
 def below(root: str) -> Paths:
-    """All of them under another root, for a tree that is not this machine's own."""
+    """Return the same paths below another root."""
 
     def moved(path: str) -> str:
         return os.path.join(root, path.lstrip("/"))

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bindings that last over a boot: one udev rule a device, by its address and its ids, and no record beside it.
+"""Bindings that last over a boot: one udev rule for each device, by its address and ids, without another record.
 
-An address alone would take another card after the machine's slots were renumbered, and ids alone every card of a kind.
+An address alone would match another card after the machine's slots were renumbered, and ids alone all cards of a kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADING = """\
 # Written by hetero.compute.pci_driver, which takes lines out again. Each keeps a device from the host's driver: by its
 # address, and only while its vendor and device are what they were.
 """
-#: A rule sets the only driver that may take the device before that driver, or any other, is loaded for it.
+#: A rule sets the only driver that may take the device before any driver is loaded for it.
 RULE = (
     'ACTION=="add", SUBSYSTEM=="pci", KERNEL=="{address}", '
     'ATTR{{vendor}}=="0x{vendor_id}", ATTR{{device}}=="0x{product_id}", '
@@ -55,7 +55,7 @@ class Binding(NamedTuple):
 
 
 def _pattern() -> re.Pattern[str]:
-    """The regular expression of a rule; its second mention of the driver must be the first's."""
+    """Return the regular expression of a rule, which names the same driver twice."""
     text = re.escape(RULE.strip()).replace(r"\{\{", r"\{").replace(r"\}\}", r"\}")
     for name, part in PARTS.items():
         text = text.replace(rf"\{{{name}\}}", f"(?P<{name}>{part})", 1).replace(rf"\{{{name}\}}", f"(?P={name})")
@@ -66,7 +66,7 @@ PATTERN = _pattern()
 
 
 def read(paths: Paths) -> dict[str, Binding]:
-    """{address: Binding} that udev has rules for."""
+    """Return {address: Binding} of udev's rules."""
     try:
         with naming(paths.rules), open(paths.rules, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
@@ -88,7 +88,7 @@ def read(paths: Paths) -> dict[str, Binding]:
 
 
 def write(bindings: Mapping[str, Binding], paths: Paths) -> None:
-    """Make udev's rules these, {address: Binding}, and tell udev; no file where there are none."""
+    """Replace udev's rules by these bindings and reload udev; without bindings the file is removed."""
     if bindings == read(paths):
         return
     folder = os.path.dirname(paths.rules)

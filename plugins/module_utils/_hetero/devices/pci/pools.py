@@ -1,24 +1,24 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pools of devices as Nova's pci_stats counts them (nova/pci/stats.py of Nova 34): one a kind of device and place.
+"""Pools of devices as Nova's pci_stats counts them (nova/pci/stats.py of Nova 34): one for each kind and place.
 
-Which devices Nova is told to look at (device_spec) is not known here.
+This file does not know which devices Nova may use (device_spec).
 """
 
 from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-#: States of devices that are in a pool.
+#: State of devices that are in a pool.
 FREE = "available"
 
 
 def pools(shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Pools of devices as pci_info shows them, in the order of addresses.
+    """Return the pools of devices that pci_info shows, in the order of addresses.
 
-    Nova gives each card a pool of its own since it knows them by Placement; virtual functions lie in one by their card.
-    A card is in no pool while one of its functions is given away, nor are the functions while the card is.
+    Since Placement, Nova gives each card its own pool; virtual functions share one with those of their card. A card is
+    in no pool while one of its functions is given away, nor are its functions while the card is.
     """
     taken = {device["address"] for device in shown if device["state"] in ("allocated", "claimed")}
     found: dict[tuple[Any, ...], dict[str, Any]] = {}

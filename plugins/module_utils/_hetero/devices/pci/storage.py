@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of this host lies on a disk: mounts, swap, and what is stacked on it (LVM, RAID, encryption)."""
+"""What this host has on a disk: mounts, swap, and what is stacked on it (LVM, RAID, encryption)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def uses(disks: Collection[str], paths: Paths) -> list[str]:
-    """In words, what uses the block devices `disks` ("259:0"), through all that is stacked on them."""
+    """Return in words what uses the block devices `disks` ("259:0"), through all that is stacked on them."""
     if not disks:
         return []
     found: list[str] = []
@@ -37,7 +37,8 @@ def uses(disks: Collection[str], paths: Paths) -> list[str]:
 
 
 def _mounted(paths: Paths) -> dict[str, list[str]]:
-    """{major:minor: [mount points]}; of btrfs and the like, whose number is no device's, by their source."""
+    """Return {major:minor: mount points}. btrfs and the like, whose number is no device's, are found by their source.
+    """
     found: dict[str, list[str]] = {}
     with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -55,7 +56,7 @@ def _swap(paths: Paths) -> set[str | None]:
 
 
 def _number(path: str, paths: Paths) -> str | None:
-    """Number of the block device that a path of this host names; None for anything else."""
+    """Return the number of the block device that a path names, or None for anything else."""
     if not path.startswith("/dev/"):
         return None
     name = os.path.basename(os.path.realpath(os.path.join(paths.dev, path[len("/dev/") :])))

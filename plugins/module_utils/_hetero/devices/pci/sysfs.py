@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI devices as sysfs shows them. Names of vendors, groups and who uses a device are other files' business."""
+"""PCI devices as sysfs shows them. Other files know vendors' names, groups, and who uses a device."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from .paths import Paths
 
 ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])")
-#: Drivers that only keep a device for a guest.
+#: Drivers that only reserve a device for a guest.
 STUBS = ("vfio-pci", "pci-stub")
-#: Header type in a device's configuration space, without its multi-function bit (PCI 3.0, 6.2.1); 0 is no bridge.
+#: Offset of the header type in a device's configuration space. Without its multi-function bit 0 is no bridge (PCI 3.0,
+#: 6.2.1).
 HEADER_TYPE = 0x0E
-#: Where the kernel says why.
+#: Where the kernel says why it refused something.
 SEE = "see the kernel's log (dmesg)"
-#: Seconds without an answer after which it is asked whether the reader is kept waiting, and for all answers together.
+#: Seconds without an answer after which it is checked whether the reader is kept waiting; and for all answers together.
 SILENCE = 0.2
 READ_LIMIT = 10.0
-#: Base class of bridges, to ISA and of the host too, and with its subclass of those between PCI buses.
+#: Base class of bridges (also those to ISA and of the host), and with a subclass of bridges between PCI buses.
 BRIDGES = "06"
 PCI_BRIDGE = "0604"
 
@@ -52,24 +53,24 @@ class Device:
     numa_node: int | None
     #: type-PCI, type-PF or type-VF, as Nova names them.
     kind: str
-    #: Of a virtual function, the address of its physical function.
+    #: Address of a virtual function's physical function.
     parent: str | None
-    #: Of a physical function, how many virtual functions are switched on.
+    #: Number of a physical function's enabled virtual functions.
     vfs: int
     bridge: bool
     boot_display: bool
     modalias: str
-    #: It is leaving its driver, or coming to one, and the kernel answers no further question until that is over.
+    #: Whether it is leaving its driver, or coming to one. The kernel answers no further question until then.
     changing: bool = False
 
     @property
     def slot(self) -> str:
-        """Address without its function: what is plugged in as one card."""
+        """The address without its function, which all functions of one card share."""
         return self.address.rpartition(".")[0]
 
     @property
     def of_the_host(self) -> bool:
-        """Whether it is a bridge, or of the chipset, and so can go to no guest."""
+        """Whether it is a bridge or part of the chipset, and so can go to no guest."""
         return self.bridge or self.class_code.startswith(BRIDGES)
 
     @property
@@ -78,7 +79,7 @@ class Device:
 
 
 def address_of(text: str) -> str:
-    """A full address in the kernel's spelling, of "85:00.0" too; BadInput for anything else."""
+    """Return a full address as the kernel writes it, also of "85:00.0"; raise BadInput for anything else."""
     found = ADDRESS.fullmatch(text.strip().lower())
     if not found:
         raise BadInput("is no PCI address", text, "write it as 0000:85:00.0")
@@ -86,7 +87,7 @@ def address_of(text: str) -> str:
 
 
 def devices(paths: Paths) -> dict[str, Device]:
-    """{address: Device} of all that is there, by address. One that leaves while it is read is not there."""
+    """Return {address: Device} of all devices, by address. One that is removed meanwhile is left out."""
     folder = os.path.join(paths.sys, "bus/pci/devices")
     try:
         addresses = sorted(os.listdir(folder))
@@ -96,7 +97,7 @@ def devices(paths: Paths) -> dict[str, Device]:
 
 
 def look(address: str, paths: Paths) -> Device | None:
-    """The device at an address now; None where there is none."""
+    """Return the device at an address now, or None."""
     return _looked([address], paths).get(address)
 
 
@@ -106,8 +107,8 @@ def _looked(addresses: Iterable[str], paths: Paths) -> dict[str, Device]:
         try:
             found[address] = _read(address, paths)
         except FileNotFoundError:
-            continue  # it was taken out meanwhile
-    # The kernel shows what is behind a device's lock only when nobody binds or unbinds it. Then it has no driver.
+            continue  # it was removed meanwhile
+    # While a device is bound or unbound it shows no driver, and the kernel keeps readers of some files waiting.
     free = [address for address, device in found.items() if device.driver is None]
     changing = set(_locked([paths.device(address, "driver_override") for address in free], paths))
     for address, device in list(found.items()):
@@ -124,13 +125,13 @@ def _looked(addresses: Iterable[str], paths: Paths) -> dict[str, Device]:
 
 
 def _locked(files: Iterable[str], paths: Paths) -> list[str]:
-    """Those of the files that the kernel does not let anybody read now."""
+    """Return those of the files that the kernel lets nobody read now."""
     files, locked = list(files), []
     while files:
 
         def work(tell: Callable[[bytes], object], files: Sequence[str] = tuple(files)) -> None:
             for path in files:
-                with contextlib.suppress(OSError):  # whoever reads it next says so
+                with contextlib.suppress(OSError):  # the next reader reports it
                     text(path)
                 tell(b".")
 
@@ -148,7 +149,7 @@ def _locked(files: Iterable[str], paths: Paths) -> list[str]:
 
 
 def _answered(child: int, answers: int, expected: int, paths: Paths) -> int:
-    """How many answers came before the child was kept waiting by the kernel."""
+    """Return how many answers came before the kernel kept the child waiting."""
     count, deadline = 0, Deadline(READ_LIMIT)
     while count < expected:
         if select.select([answers], [], [], SILENCE)[0]:
@@ -196,12 +197,12 @@ def _read(address: str, paths: Paths) -> Device:
 
 
 def driver_of(address: str, paths: Paths) -> str | None:
-    """Name of the driver that a device is bound to now, or None."""
+    """Return the name of the driver to which a device is bound now, or None."""
     return _link(paths.device(address, "driver"))
 
 
 def override_of(address: str, paths: Paths) -> str | None:
-    """The only driver that may take the device, or None where any may. The kernel may keep the reader waiting."""
+    """Return the only driver that may take the device, or None if any may. The kernel may keep the reader waiting."""
     found = text(paths.device(address, "driver_override"))
     return None if found in ("", "(null)") else found
 
@@ -212,7 +213,7 @@ def text(path: str) -> str:
 
 
 def put(path: str, value: str) -> None:
-    """Write to an attribute, in one write; OSError is the kernel's answer."""
+    """Write to an attribute, in one write. An OSError is the kernel's answer."""
     file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(file, value.encode())
@@ -238,5 +239,5 @@ def _bridge(address: str, code: str, paths: Paths) -> bool:
     with open(paths.device(address, "config"), "rb") as file:
         header = file.read(HEADER_TYPE + 1)
     kind = header[HEADER_TYPE] & 0x7F if len(header) > HEADER_TYPE else 0x7F
-    # a device that sleeps too deeply, or is gone from its slot, answers with ones only
+    # a device that sleeps too deeply, or is no longer in its slot, answers with ones only
     return code.startswith(PCI_BRIDGE) if kind == 0x7F else kind != 0

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking a device from its driver, which the kernel does only when the driver lets go: seconds, or hours.
+"""Takes a device from its driver. The kernel waits until the driver releases it: seconds, or hours.
 
-The write to `unbind` is a process of its own, for it can be neither timed out nor taken back. Whoever started it waits
-as long as it likes; the process goes on and ends with the kernel's answer.
+The write to `unbind` is done by a process of its own, because it can be neither timed out nor taken back. Its starter
+waits as long as it likes; the process ends with the kernel's answer.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def unbind(address: str, paths: Paths, deadline: Deadline, begun: Callable[[dict[str, Any]], None]) -> bool:
     """Take a device from its driver.
 
-    :param begun: called with {address, pid, started} of the process before that writes anything.
-    :returns: whether it is done; else the process goes on by itself.
+    :param begun: is called with {address, pid, started} of the process before it writes anything.
+    :returns: whether it is done. If not, the process goes on by itself.
     :raises StepFailed: the kernel refused.
     """
     driver = driver_of(address, paths)
@@ -63,13 +63,13 @@ def unbind(address: str, paths: Paths, deadline: Deadline, begun: Callable[[dict
 
 
 def waits(unbinding: Mapping[str, Any], paths: Paths) -> bool:
-    """Whether a process that `unbind` has left behind is still at it."""
+    """Return whether a process that `unbind` left behind still waits."""
     began = started(unbinding["pid"], paths.proc)
     return began is not None and began == unbinding["started"]
 
 
 def _refused(path: str, address: str) -> int:
-    """The kernel's answer, 0 where it did it."""
+    """Return the kernel's error number, or 0 if it did it."""
     try:
         sysfs.put(path, address)
     except OSError as error:
