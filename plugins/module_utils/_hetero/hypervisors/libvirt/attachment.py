@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI devices given to a libvirt domain, and taken back: in the guest that runs and in what its next start reads.
+"""PCI devices given to a libvirt domain and taken back, in the running guest and in the description of its next start.
 
-Who may have a device is asked of the host's allocation table and of devices/pci/holders.py; the words of virsh are
-domain.py's.
+The host's allocation table and devices/pci/holders.py say who may have a device; domain.py speaks with virsh.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ if TYPE_CHECKING:
     from ...devices.pci.paths import Paths
     from .domain import Domain
 
-#: How its rows of the allocation table say how it was given.
+#: Value of `method` in rows of the allocation table that are written here.
 METHOD = "libvirt"
 VERB = "libvirt_hostdev"
 
 
-#: [(address, whether of the guest that runs)]; and by description ("live", "config") how each device is managed.
+#: [(address, whether in the running guest)]; and {"live" or "config": {address: how it is managed}}.
 Moved = List[Tuple[str, bool]]
 Shown = Dict[str, Dict[str, str]]
 
 
 class Asked(NamedTuple):
-    """What is to be so.
+    """What a domain is to have.
 
-    :param live: in the guest, where it runs.
-    :param config: in what its next start reads.
+    :param live: in the running guest.
+    :param config: in the description of its next start.
     :param functions: all functions of each card go together.
     """
 
@@ -55,12 +54,12 @@ class Asked(NamedTuple):
 
 
 def holder_of(name: str) -> str:
-    """By what a domain's devices are allocated."""
+    """Return the holder to which a domain's devices are allocated."""
     return f"domain:{name}"
 
 
 def attach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
-    """Have the domain have these devices; the module's result."""
+    """Give the domain these devices; return the module's result."""
     with _locked(domain, paths, store, change):
         look = _Look(domain, asked, paths)
         missing = look.missing
@@ -81,7 +80,7 @@ def attach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Pa
 
 
 def detach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
-    """Have the domain have none of these devices; the module's result."""
+    """Take these devices from the domain; return the module's result."""
     with _locked(domain, paths, store, change):
         look = _Look(domain, asked, paths)
         there = look.there
@@ -96,8 +95,10 @@ def detach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Pa
 
 
 def _take(domain: Domain, look: _Look, address: str, live: bool) -> None:
-    """Take a device away, and wait until it is gone. A guest that was asked before may let go just then: libvirt has
-    nothing to take."""
+    """Take a device away and wait until it is gone.
+
+    A guest that was asked before may release it at that moment; then libvirt has nothing to take.
+    """
     try:
         domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
     except HeteroError:
@@ -109,7 +110,7 @@ def _take(domain: Domain, look: _Look, address: str, live: bool) -> None:
 class _Look:
     """A domain and devices as they are now.
 
-    :param before: an earlier look at the same, which knows what devices are meant.
+    :param before: an earlier look with the same devices.
     """
 
     def __init__(self, domain: Domain, asked: Asked, paths: Paths, before: _Look | None = None) -> None:
@@ -117,7 +118,7 @@ class _Look:
         self.asked = asked
         self.running = domain.active
         self.wanted = _sides(domain, asked, self.running)
-        #: of the guest that runs (True) and of its next start (False): {address: Given}
+        #: {whether of the running guest (True) or of its next start (False): {address: Given}}
         self.sides = {live: hostdev.given(domain.xml(live)) for live in ((True, False) if self.running else (False,))}
         self.all = sysfs.devices(paths)
         has = {address for side in self.sides.values() for address in side}
@@ -125,7 +126,7 @@ class _Look:
 
     @property
     def missing(self) -> Moved:
-        """[(address, live)] where a device is not as it is to be; the guest that runs keeps how it was given."""
+        """Where a device is not as it is to be. In the running guest it stays managed as it was given."""
         found = []
         for live in self.wanted:
             for address in self.devices:
@@ -136,11 +137,11 @@ class _Look:
 
     @property
     def there(self) -> Moved:
-        """[(address, live)] where a device is that is not to be."""
+        """Where a device is that is to be taken away."""
         return [(address, live) for live in self.wanted for address in self.devices if address in self.sides[live]]
 
     def shown(self) -> Shown:
-        """Fields of the diff: what it has of the devices that were asked for, with how it is managed."""
+        """Return the fields of the diff: which of the wanted devices it has, and how they are managed."""
         names = {True: "live", False: "config"}
         return {
             names[live]: {address: _managed(side[address]) for address in self.devices if address in side}
@@ -153,7 +154,7 @@ def _managed(given: hostdev.Given) -> str:
 
 
 def _sides(domain: Domain, asked: Asked, running: bool) -> list[bool]:
-    """Which of its descriptions are to be changed; True is that of the guest that runs."""
+    """Return which descriptions are to be changed: True is the running guest's, False its next start's."""
     config = asked.config
     if config and not domain.persistent:
         if not asked.live or not running:
@@ -166,7 +167,7 @@ def _sides(domain: Domain, asked: Asked, running: bool) -> list[bool]:
 
 
 def _devices(asked: Asked, devices: Mapping[str, sysfs.Device], has: Collection[str]) -> list[str]:
-    """Addresses that are meant, in order; one that is gone from the machine can still be taken from a domain."""
+    """Return the wanted addresses, in order. A device that left the machine can still be taken from a domain."""
     chosen: list[str] = []
     for name in asked.devices:
         address = sysfs.address_of(name)
@@ -182,7 +183,7 @@ def _devices(asked: Asked, devices: Mapping[str, sysfs.Device], has: Collection[
 
 
 def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
-    """Refused, or BadInput, with what speaks against giving it these devices."""
+    """Raise Refused or BadInput with all reasons against giving it these devices."""
     holder = holder_of(look.domain.name)
     addresses = sorted({address for address, _live in missing})
     for address in addresses:
@@ -194,7 +195,7 @@ def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
     fresh = [look.all[address] for address in addresses if not _runs_with(look, address)]
     held, _defined = holders(fresh, paths, own=holder)
     for device in fresh:
-        # what the machine boots on was bound to a stub with open eyes
+        # the machine's boot display was bound to a stub on purpose
         against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
         if against:
             who = "; ".join(found.text for found in against)
@@ -218,7 +219,7 @@ def _replace(domain: Domain, look: _Look, address: str, live: bool) -> None:
 
 
 def _gone(domain: Domain, address: str, live: bool) -> None:
-    """Wait until a running guest has let go: libvirt only asks it to."""
+    """Wait until a running guest has released a device, which libvirt only asks it to do."""
     deadline = domain.libvirt.deadline
     while address in hostdev.given(domain.xml(live)):
         if deadline.passed:
@@ -242,7 +243,7 @@ def _write_down(store: Store, look: _Look) -> None:
 
 
 def _forget(store: Store, look: _Look, change: Change) -> None:
-    """Free what neither the guest nor its next start has; what an instance has is its claim's."""
+    """Free devices that neither the guest nor its next start has. An instance's devices belong to its claim."""
     holder = holder_of(look.domain.name)
     with store.transaction(dry=change.check):
         if store.instance_of(holder):
@@ -259,7 +260,7 @@ def _forget(store: Store, look: _Look, change: Change) -> None:
 def _result(
     look: _Look, before: Shown, moved: Moved, change: Change, paths: Paths, there: bool
 ) -> tuple[dict[str, Any], _Look]:
-    """(the module's result, _Look): what the domain has is read back, and where the devices are."""
+    """Return (the module's result, a new look), after checking what the domain has and where the devices are."""
     domain, after = look.domain, look
     if moved and not change.check:
         after = _Look(domain, look.asked, paths, look)
@@ -286,7 +287,7 @@ def _expected(before: Shown, moved: Moved, asked: Asked, there: bool) -> Shown:
 
 
 def _device(look: _Look, after: _Look, shown: Shown, address: str, there: bool) -> dict[str, Any]:
-    """What is told of one device."""
+    """Return what the result says of one device."""
     managed = look.asked.managed
     device, now = look.all.get(address), after.all.get(address)
     fields: dict[str, Any] = dict(
@@ -303,7 +304,7 @@ def _device(look: _Look, after: _Look, shown: Shown, address: str, there: bool) 
 
 
 def _locked(domain: Domain, paths: Paths, store: Store, change: Change) -> ContextManager[object]:
-    """Nobody else changes bindings, or gives devices, meanwhile; check mode needs no turn."""
+    """Keep others from changing bindings or giving devices during the block; check mode takes no lock."""
     if change.check:
         return ExitStack()
     return lock(paths.run_folder, LOCK, VERB, store.actor, domain.libvirt.deadline)

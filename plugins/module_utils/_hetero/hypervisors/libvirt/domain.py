@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's domains by its command virsh: each call bounded in time, its errors named with the way out.
+"""libvirt's domains by its command virsh. Each call has a time limit, and each error says what to do.
 
-What is in a domain's XML is its callers' business.
+Callers know what is in a domain's XML.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
 
 URI = "qemu:///system"
-#: Seconds for one call of virsh: taking a device from its driver, or a domain's start, may last as long; and what only
-#: asks for capabilities has each QEMU of the host tell its own, the first time (QEMU under TCG, busy: over a minute).
+#: Seconds for one call of virsh. Taking a device from its driver, or a domain's start, may take long; so does the first
+#: question for capabilities, when each QEMU of the host is asked (on a busy host under TCG over a minute).
 CALL_TIME = 120.0
-#: What virsh takes for a domain's number or UUID before it looks for a name (virsh-util.c, virshLookupDomainInternal).
+#: Names that virsh takes for a domain's number or UUID (virsh-util.c, virshLookupDomainInternal).
 NO_NAME = re.compile(r"[0-9]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 RUNNING, PAUSED, SHUT_OFF = "running", "paused", "shut off"
-#: What libvirt says (its src/util/virerror.c, virhostdev.c, virpci.c and QEMU's own words) → (error, what, remedy).
+#: libvirt's words (src/util/virerror.c, virhostdev.c, virpci.c, and QEMU's own) → (error, what, remedy).
 SAID = (
     (r"failed to get domain|Domain not found", BadInput, "there is no such domain", "see: virsh list --all"),
     (
@@ -64,15 +64,15 @@ SAID = (
 
 
 def must_be_name(name: str) -> None:
-    """BadInput for a name by which virsh would find another domain than the one so called."""
+    """Raise BadInput for a name that virsh would take for another domain's number or UUID."""
     if NO_NAME.fullmatch(name):
         raise BadInput("virsh takes it for a domain's number or UUID", f"domain {name}", "choose another name")
 
 
 class Libvirt:
-    """What virsh can do, on one libvirt.
+    """virsh, for one libvirt.
 
-    :param deadline: no call outlives it.
+    :param deadline: limits all calls.
     """
 
     def __init__(self, deadline: Deadline, uri: str = URI) -> None:
@@ -83,24 +83,26 @@ class Libvirt:
         return Domain(name, self)
 
     def names(self) -> list[str]:
-        """Of all domains, running or not."""
+        """Return the names of all domains, running or not."""
         return self.call(["list", "--all", "--name"], "libvirt").splitlines()
 
     def domain_types(self) -> list[str]:
-        """What runs here, such as ["kvm", "qemu"], as libvirt's capabilities say it."""
+        """Return the types of domains that run here, such as ["kvm", "qemu"], from libvirt's capabilities."""
         tree = _parsed(self.call(["capabilities"], "libvirt"), "libvirt")
         machine = tree.findtext("host/cpu/arch")
         guests = [guest for guest in tree.iterfind("guest/arch") if guest.get("name") == machine]
         return [domain.get("type", "") for guest in guests for domain in guest.iterfind("domain")]
 
     def define(self, xml: str) -> None:
-        """Have a domain of this XML; one of the same name and UUID is changed, which counts from its next start."""
+        """Define a domain. If one has its name and UUID, that is changed, which counts from its next start."""
         self.call(["define", "/dev/stdin"], "libvirt", stdin=xml)
 
     def call(self, words: Sequence[str], thing: str, stdin: str = "") -> str:
-        """virsh's output; an error in its own words, or better ones where they are known.
+        """Run virsh and return its output.
 
-        :raises TimedOut: it did not answer; libvirt may go on with what it was told.
+        :param words: its arguments.
+        :raises TimedOut: it did not answer. libvirt may go on with what it was told.
+        :raises HeteroError: it failed; known errors (SAID) come in better words.
         """
         limit = min(CALL_TIME, max(1.0, self.deadline.left))
         remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
@@ -111,7 +113,7 @@ class Libvirt:
 
 
 class Domain:
-    """One domain, by its name; it need not exist."""
+    """One domain by its name. It need not exist."""
 
     def __init__(self, name: str, libvirt: Libvirt) -> None:
         self.name = name
@@ -124,37 +126,37 @@ class Domain:
 
     @property
     def state(self) -> str:
-        """RUNNING, PAUSED, SHUT_OFF or another word of virsh's; BadInput where there is no such domain."""
+        """RUNNING, PAUSED, SHUT_OFF or another word of virsh; BadInput if there is no such domain."""
         return self._call("domstate").strip()
 
     @property
     def active(self) -> bool:
-        """Whether its guest has what it has: also while it is paused, or on its way down."""
+        """Whether its guest holds its devices, which it also does while paused or shutting down."""
         return self.state not in (SHUT_OFF, "crashed")
 
     @property
     def persistent(self) -> bool:
-        """Whether it is kept when it ends."""
+        """Whether libvirt keeps it when it ends."""
         found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
         return found is not None and found[1] == "yes"
 
     def xml(self, live: bool) -> ElementTree.Element:
-        """Its description as an element: of the guest that runs, or of its next start."""
+        """Return its description, of the running guest (`live`) or of its next start."""
         return _parsed(self._call("dumpxml", *([] if live else ["--inactive"])), self.thing)
 
     def attach(self, xml: str, live: bool) -> None:
-        """Give it a device, at once or from its next start on."""
+        """Give it a device, at once (`live`) or from its next start on."""
         self._call("attach-device", "/dev/stdin", _where(live), stdin=xml)
 
     def detach(self, xml: str, live: bool) -> None:
-        """Take a device away; a running guest is only asked to let it go."""
+        """Take a device away. A running guest is only asked to release it."""
         self._call("detach-device", "/dev/stdin", _where(live), stdin=xml)
 
     def start(self) -> None:
         self._call("start")
 
     def shutdown(self, timeout: float) -> None:
-        """Ask the guest to end, and wait until it has; TimedOut where it has not."""
+        """Ask the guest to end and wait for that; raise TimedOut if it does not end."""
         self._call("shutdown")
         end = self.libvirt.deadline.within(timeout)
         while self.active:
@@ -164,7 +166,7 @@ class Domain:
             end.nap()
 
     def stop(self) -> None:
-        """End it by force; it may have ended by itself."""
+        """End it by force. It may have ended by itself."""
         if self.active:
             try:
                 self._call("destroy")
@@ -173,7 +175,7 @@ class Domain:
                     raise
 
     def autostart(self, wanted: bool) -> bool:
-        """Have it start with the host, or not; whether that was changed."""
+        """Have it start with the host, or not; return whether that was changed."""
         found = re.search(r"^Autostart:\s+(\S+)", self._call("dominfo"), re.M)
         if found and (found[1] == "enable") == wanted:
             return False
@@ -189,7 +191,7 @@ class Domain:
 
 
 def named(said: str, thing: str, word: str) -> HeteroError:
-    """The error of what virsh said on its standard error."""
+    """Return the error for what virsh printed on standard error."""
     lines = [line.partition("error: ")[2] or line for line in said.splitlines() if line.strip()]
     text = "; ".join(lines) or f"virsh {word} failed without a word"
     for pattern, kind, what, remedy in SAID:

@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest made from an image of the kind that boards boot: its disk, kernel and initrd in a folder of its own, and its
-domain; what of that is missing later; and its end.
+"""Guests made from images of the kind that boards boot: disk, kernel and initrd in a folder, and a domain; later, what
+of that is missing; and their end.
 
-It boots its kernel directly, so that nothing of the image need know of boot loaders, and gets its address on the
-kernel's command line, as boards do. The disk is a file system without partitions, made from a root that has its keys
-in it already: nothing is ever mounted. A folder that is half made is made anew.
+libvirt boots the guest's kernel directly, so that images need no boot loader, and the guest gets its address on the
+kernel's command line, as boards do. The disk is a file system without partitions, made from a root with all keys in it,
+so that nothing is ever mounted. A half-made folder is made anew.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .domain import Libvirt
 if TYPE_CHECKING:
     from .domain import Domain
 
-#: Names of the UUIDs of domains, from those of their claims (RFC 4122, version 5); any will do, as long as it stays.
+#: Namespace of the UUIDs that domains get from their claims (RFC 4122, version 5). It must never change.
 NAMESPACE = uuid.UUID("5f1d4f6e-6a4c-5d0e-9b57-2f6d0c1f9a10")
-#: Seconds for the copy of a root, and for making a disk of it.
+#: Seconds to copy a root, and to make a disk of it.
 COPY_TIME = 900.0
-#: Room that a disk has beside what is in it, where the flavor names no size (MiB).
+#: MiB that a disk has beside its contents if the flavor names no size.
 ROOM = 256
 KVM, QEMU = "kvm", "qemu"
-#: Emulated, a guest needs an instruction for random numbers, or its sshd waits for them (facts of the lab's boards).
+#: An emulated guest's processor. It needs an instruction for random numbers, or its sshd waits for them.
 EMULATED = '<cpu mode="custom" match="exact" check="none"><model fallback="allow">qemu64</model>{feature}</cpu>'
 RDRAND = '<feature policy="require" name="rdrand" />'
-#: Its devices, but for those of PCI. No display: its console is a file.
+#: Its devices except PCI devices. It has no display: its console is a file.
 PARTS = (
     '<disk type="file" device="disk"><driver name="qemu" type="raw" discard="unmap" /><source file="{disk}" />'
     '<target dev="vda" bus="virtio" /></disk>',
@@ -52,7 +52,7 @@ PARTS = (
     '<video><model type="none" /></video>',
     '<memballoon model="none" />',
 )
-#: Its domain as it was made, in its folder; written last.
+#: File in its folder with its domain as it was made, which is written last.
 DESCRIPTION = "domain.xml"
 CONSOLE = "console.log"
 DISK = "disk.raw"
@@ -62,9 +62,9 @@ DISK = "disk.raw"
 class Spec:
     """What a guest is to be.
 
-    :param made: when it was claimed: one that is claimed again is another domain.
-    :param image: an images.store.Image; not needed for one that is there.
-    :param devices: addresses of the PCI devices it has.
+    :param made: time of its claim: if it is claimed again, it is another domain.
+    :param image: images.store.Image; not needed for a guest that exists.
+    :param devices: addresses of its PCI devices.
     :param domain_type: KVM or QEMU.
     """
 
@@ -92,7 +92,7 @@ class Spec:
 
 
 def domain_type(libvirt: Libvirt, configured: str | None) -> str:
-    """What runs guests here: what the configuration says, else the processor's own way where libvirt has that."""
+    """Return the type of guests here: the configured one, else KVM if libvirt has it, else QEMU."""
     there = libvirt.domain_types()
     wanted = configured or (KVM if KVM in there else QEMU)
     if wanted not in there:
@@ -103,7 +103,7 @@ def domain_type(libvirt: Libvirt, configured: str | None) -> str:
 
 
 def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
-    """Make a guest's folder and its domain, which must not run; returns the public half of its ssh host key.
+    """Make a guest's folder and its domain, which must not run; return its public ssh host key.
 
     The domain comes last: without one libvirt sees no guest.
     """
@@ -116,26 +116,26 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     for name in ("kernel", "initrd"):
         if getattr(spec.image, name):
             _copy(getattr(spec.image, name), spec.file(name), spec, deadline)
-    os.chmod(root, 0o755)  # the guest's / has its mode
+    os.chmod(root, 0o755)  # becomes the mode of the guest's /
     machine_identity.settle(root, spec.name)
     machine_identity.put_key(root, spec.ssh_public_key)
     host_key = machine_identity.put_host_key(root, spec.name, spec.folder)
     _disk(spec, root, deadline)
     remove_tree(root, deadline)
-    # Its description says that it is whole: nothing of it may be lost by a power cut after that.
+    # The domain file says that the guest is whole, so nothing may be lost by a power cut after it is written.
     files = [path for path in map(spec.file, (DISK, "kernel", "initrd")) if os.path.exists(path)]
     command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     with open(os.open(spec.file(CONSOLE), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
-    # QEMU's user passes through, and reads nothing but what libvirt makes its own
+    # QEMU's user may pass the folder, and reads only what libvirt gives to it.
     os.chmod(spec.folder, 0o711)
     libvirt.define(xml(spec))
     return host_key
 
 
 def is_whole(folder: str) -> bool:
-    """Whether a guest was made here to its end; its domain may have been taken away since."""
+    """Return whether a guest was made here completely. Its domain may have been removed since."""
     return os.path.exists(os.path.join(folder, DESCRIPTION))
 
 
@@ -145,7 +145,7 @@ def _copy(source: str, target: str, spec: Spec, deadline: Deadline) -> None:
 
 
 def _disk(spec: Spec, root: str, deadline: Deadline) -> None:
-    """A sparse file with ext4 in it, of the flavor's size; nobody else's to read from its first byte on."""
+    """Make a sparse file with ext4, of the flavor's size, which others cannot read at any moment."""
     size = f"{spec.local_gb}G" if spec.local_gb else f"{_used(root) + ROOM}M"
     path = spec.file(DISK)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -155,19 +155,19 @@ def _disk(spec: Spec, root: str, deadline: Deadline) -> None:
 
 
 def _used(root: str) -> int:
-    """MiB that a root takes, and what its files' names and numbers take."""
+    """Return the MiB that a root takes, with the names and inodes of its files."""
     said = command(["du", "--apparent-size", "--block-size=4K", "--summarize", root], root)
     return int(said.split()[0]) // 256 * 5 // 4
 
 
 def kernel_words(spec: Spec, cmdline: str) -> str:
-    """The kernel's command line (its Documentation/admin-guide/nfs/nfsroot.rst says how ip= is written)."""
+    """Return the kernel's command line (ip= as in Documentation/admin-guide/nfs/nfsroot.rst)."""
     ip = f"ip={spec.address}::{spec.gateway or ''}:{spec.netmask}:{spec.name}:eth0:off"
     return " ".join(filter(None, ["root=/dev/vda rw rootfstype=ext4 console=ttyS0 net.ifnames=0", ip, cmdline]))
 
 
 def xml(spec: Spec) -> str:
-    """libvirt's description of a guest, as text."""
+    """Return libvirt's description of a guest as text."""
     domain = ElementTree.Element("domain", type=spec.domain_type)
     for name, text in (("name", spec.name), ("uuid", spec.uuid)):
         ElementTree.SubElement(domain, name).text = text
@@ -202,8 +202,7 @@ def _processor(spec: Spec) -> ElementTree.Element:
 
 
 def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
-    """What of a guest that was made is not as its claim says, in words: its domain, the port and the devices of its
-    next start."""
+    """Return in words what of a guest differs from its claim: its domain, or its next start's port and devices."""
     if uuid_of(spec.name, libvirt) is None:
         return ["domain"]
     domain = libvirt.domain(spec.name).xml(live=False)
@@ -213,7 +212,7 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
 
 
 def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
-    """Give a domain's interface the MAC and the port that its address is pinned to; whether it had others."""
+    """Set the MAC and the port of a domain's interface to those of its address; return whether they differed."""
     interface = domain.find("devices/interface")
     if interface is None:
         return False
@@ -229,7 +228,7 @@ def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
 
 
 def put_back(spec: Spec, libvirt: Libvirt) -> None:
-    """Have the domain, and its next start read the port and the devices of its claim and no others."""
+    """Restore the domain, and give its next start exactly the port and the devices of its claim."""
     if uuid_of(spec.name, libvirt) is None:
         with open(spec.file(DESCRIPTION), encoding="utf-8") as file:
             libvirt.define(file.read())
@@ -247,26 +246,26 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
 
 
 def live_devices(domain: Domain) -> set[str]:
-    """PCI addresses that the guest which runs has."""
+    """Return the PCI addresses of the running guest's devices."""
     return set(hostdev.given(domain.xml(live=True)))
 
 
 def uuid_of(name: str, libvirt: Libvirt) -> str | None:
-    """The UUID of the domain of that name; None where there is none."""
+    """Return the UUID of the domain of that name, or None."""
     if name not in libvirt.names():
         return None
     return libvirt.domain(name).xml(live=False).findtext("uuid")
 
 
 def remove(name: str, folder: str, libvirt: Libvirt, deadline: Deadline) -> None:
-    """End a guest and take its domain and its folder away, whatever is left of it; nothing is left afterwards."""
+    """End a guest and remove its domain and its folder, in whatever state they are."""
     domain = libvirt.domain(name)
     if domain.defined:
         domain.stop()
         domain.undefine()
         if domain.defined:
             raise HeteroError("is still there, although it was undefined", domain.thing, "see: virsh list --all")
-    # First, so that a killed removal leaves no guest that could be taken for a whole one.
+    # First, so that the rest of a killed removal is not taken for a whole guest.
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(os.path.join(folder, DESCRIPTION))
     remove_tree(folder, deadline)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PCI devices in libvirt's XML, and what libvirt does to a device's binding before and after a guest has it.
 
-How a domain is changed is for domain.py; which device may go to a guest, for attachment.py.
+domain.py changes domains, and attachment.py decides which device may go to a guest.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PARKED = "pci-stub"
 
 
 class Given(NamedTuple):
-    """A PCI device as a domain's XML has it; one of a network interface that is a PCI device counts as managed."""
+    """A PCI device in a domain's XML. One of a network interface counts as managed."""
 
     address: str
     managed: bool
 
 
 def element(address: str, managed: bool = True) -> ElementTree.Element:
-    """<hostdev> of a device."""
+    """Return <hostdev> for a device."""
     hostdev = ElementTree.Element("hostdev", mode="subsystem", type="pci", managed="yes" if managed else "no")
     ElementTree.SubElement(hostdev, "driver", name="vfio")
     source = ElementTree.SubElement(hostdev, "source")
@@ -38,12 +38,12 @@ def element(address: str, managed: bool = True) -> ElementTree.Element:
 
 
 def xml(address: str, managed: bool = True) -> str:
-    """The same as text, on one line."""
+    """Return <hostdev> as text in one line."""
     return ElementTree.tostring(element(address, managed), encoding="unicode")
 
 
 def given(domain: ElementTree.Element) -> dict[str, Given]:
-    """{address: Given} of a domain's XML element."""
+    """Return {address: Given} of a domain's XML."""
     found = {address: Given(address, True) for address in addresses(domain)}
     for hostdev in domain.iterfind("devices/hostdev[@type='pci']"):
         alone = ElementTree.Element("domain")
@@ -54,12 +54,13 @@ def given(domain: ElementTree.Element) -> dict[str, Given]:
 
 
 def afterwards(driver: str | None, managed: bool, runs: bool = False) -> str:
-    """In words, where a device is once its guest has ended, by what it is on before.
+    """Return in words where a device is after its guest has ended.
 
     libvirt (virHostdevReAttachPCIDevices) gives a managed device back to the host's drivers unless it was on vfio-pci
-    already, and empties its driver_override for that: a card on pci-stub does not come back to it.
+    before, and clears its driver_override for that: a card on pci-stub does not come back to it.
 
-    :param runs: a guest has it now, so that what it was on before is libvirt's own knowledge.
+    :param driver: the device's driver before the guest.
+    :param runs: whether a guest has it now, so that only libvirt knows that driver.
     """
     if not managed:
         return f"stays on {VFIO}: libvirt leaves its binding alone (managed no)"

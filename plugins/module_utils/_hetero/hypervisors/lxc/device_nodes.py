@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device nodes in a running container: made, looked at and removed from the host's side, whatever its root did there.
+"""Device nodes in a running container, made, looked at and removed from the host's side, whatever its root did there.
 
-In a privileged container a node is made; where none could be (its own user ids, a /dev that is mounted nodev) a private
-node of the host is bound. Whether it can be opened is for open_trial.py and the device cgroup.
+In a privileged container a node is made. Where that is impossible (the container has its own user ids, or its /dev is
+mounted nodev) a private node of the host is bound. open_trial.py and the device cgroup tell whether it can be opened.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from .private_nodes import Node
     from .roots import Place
 
-#: Seconds for binding some nodes (one takes a millisecond), and for commands inside.
+#: Seconds to bind some nodes (one takes a millisecond), and for commands inside.
 BIND_TIME = 10.0
 INSIDE_TIME = 30.0
 
 
 def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid: int | None = None) -> list[str]:
-    """Have these nodes in the container; what is right stays as it is.
+    """Make these nodes in the container. What is right stays as it is.
 
-    :param pid: its init, where the caller knows it (in a hook of its start its monitor does not answer).
+    :param pid: its init, if the caller knows it (its monitor does not answer in a hook of its start).
     :returns: the paths that were made.
     """
     made: list[str] = []
@@ -65,7 +65,7 @@ def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid
 
 
 def remove(container: Container, *paths: str, pid: int | None = None) -> list[str]:
-    """Have no device node at these paths, and nothing that was bound there; a tenant's own file stays.
+    """Remove device nodes and bound files at these paths. A tenant's own file stays.
 
     :returns: the paths that were removed.
     """
@@ -76,8 +76,8 @@ def remove(container: Container, *paths: str, pid: int | None = None) -> list[st
                 status = _status(place)
                 if place is None or status is None or not _ours(place, status):
                     continue
-                # Also where something is bound on it: a mount goes with the name that it is on, when this is removed
-                # in another mount namespace (since Linux 3.18).
+                # Also if something is bound on it: since Linux 3.18 a mount goes with the name that it is on, if that
+                # is removed in another mount namespace.
                 os.unlink(place[1], dir_fd=place[0])
                 removed.append(path)
         for path in paths:
@@ -88,20 +88,20 @@ def remove(container: Container, *paths: str, pid: int | None = None) -> list[st
 
 
 def look(container: Container, path: str, pid: int | None = None) -> tuple[str, int, int] | None:
-    """(kind, major, minor) of the device node that the container has there; None where it has none."""
+    """Return (kind, major, minor) of the device node that the container has at a path, or None."""
     return look_each(container, [path], pid)[path]
 
 
 def look_each(
     container: Container, paths: Iterable[str], pid: int | None = None
 ) -> dict[str, tuple[str, int, int] | None]:
-    """As look, of several paths at once: {path: (kind, major, minor), or None}."""
+    """Return {path: (kind, major, minor) or None} of several paths."""
     with ContainerRoot(container, pid) as root:
         return {path: _numbers_at(root, path) for path in paths}
 
 
 def make_inside(container: Container, *nodes: Node) -> None:
-    """As the blueprint does it: mknod by lxc-attach, under the container's own capabilities, seccomp and /dev."""
+    """Make nodes by mknod through lxc-attach, under the container's own capabilities, seccomp and /dev."""
     for node in nodes:
         path, inside = node.path, ["lxc-attach", "-P", container.lxcpath, "-n", container.name, "--clear-env", "--"]
         remedy = "let it be made from the host (method host)"
@@ -149,7 +149,7 @@ def _said_of(root: ContainerRoot, path: str) -> Iterator[None]:
 
 
 def _status(place: Place | None) -> os.stat_result | None:
-    """What is there, uppermost, links not followed; None for nothing."""
+    """Return the status of what is uppermost there, without following links, or None."""
     if place is None:
         return None
     try:
@@ -159,14 +159,14 @@ def _status(place: Place | None) -> os.stat_result | None:
 
 
 def _ours(place: Place, status: os.stat_result) -> bool:
-    """A device node, something bound on a file, or the empty file that something was bound on."""
+    """Return whether this is a device node, something bound on a file, or an empty file for that."""
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         return True
     return numbers(status) is not None or (not stat.S_ISDIR(status.st_mode) and _bound(place))
 
 
 def _bound(place: Place) -> bool:
-    """Whether something is mounted just there: it lies on another mount than its folder."""
+    """Return whether something is mounted exactly there: then it lies on another mount than its folder."""
     there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
     try:
         return kernel.mount_of(there) != kernel.mount_of(place[0])
@@ -175,7 +175,7 @@ def _bound(place: Place) -> bool:
 
 
 def _clear(place: Place, wanted: tuple[str, int | None, int]) -> bool:
-    """Make room for a node; False where the right one is there."""
+    """Make room for a node; return False if the right one is there."""
     status = _status(place)
     if numbers(status) == wanted and not _nodev(place):
         return False
@@ -185,7 +185,7 @@ def _clear(place: Place, wanted: tuple[str, int | None, int]) -> bool:
 
 
 def _nodev(place: Place) -> bool:
-    """Whether the mount that a node lies on opens no devices."""
+    """Return whether the mount with a node opens no devices."""
     there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
     try:
         return bool(os.fstatvfs(there).f_flag & os.ST_NODEV)
@@ -198,7 +198,7 @@ def _mknod(place: Place, node: Node) -> None:
     os.mknod(name, KINDS[node.kind] | 0o600, private_nodes.device_of(node), dir_fd=folder)
     there = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        # The container's root may have put something else there by now: what is changed is what was looked at.
+        # The container's root may have put something else there by now: only what was looked at is changed.
         if numbers(os.fstat(there)) == (node.kind, node.major, node.minor):
             os.chown(f"/proc/self/fd/{there}", cast("int", node.uid), cast("int", node.gid))
             os.chmod(f"/proc/self/fd/{there}", cast("int", node.mode))
@@ -207,7 +207,7 @@ def _mknod(place: Place, node: Node) -> None:
 
 
 def _target(root: ContainerRoot, place: Place) -> int:
-    """A new empty file to bind on, as a descriptor."""
+    """Make an empty file to bind on; return its descriptor."""
     with root.as_owner():
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(place[1], flags, 0o600, dir_fd=place[0])
@@ -223,7 +223,7 @@ def _cloned(source: str, container: Container) -> int:
 
 
 def _bind(root: ContainerRoot, mounts: Sequence[tuple[int, int, str]]) -> None:
-    """A mount can only be put where the mount namespace is one's own: a child joins the container's."""
+    """Bind mounts in a child that joins the container's mount namespace: a mount can only be put into one's own."""
     namespace = os.open(f"/proc/{root.pid}/ns/mnt", os.O_RDONLY)
 
     def bind() -> None:

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container with devices of ours, about to run: brought from what LXC had read to what is written.
+"""A container with devices that is about to run, brought from the configuration that LXC has read to the one that is
+written.
 
-LXC reads a configuration when it is told to start a container, and never again while its monitor lives: a reboot from
-inside starts it with what was read then, its device rules too. What was given since would be missing, and what was
+LXC reads a configuration when it is told to start a container, and not again while the container's monitor lives: a
+reboot from inside starts it with the old one, its device rules too. Devices given since would be missing, and devices
 taken back would be there.
 """
 
@@ -27,17 +28,18 @@ if TYPE_CHECKING:
     from .persistence import Host
 
 RUN_FOLDER = "/run/hetero"
-#: Seconds for the rest of a start, until the monitor takes rules, and for who else works on the container.
+#: Seconds for the rest of a start, until the monitor takes rules, and for others who work on the container.
 LATER_TIME = 120.0
-#: Seconds for another change of a cgroup that is only just there.
+#: Seconds for another change of a cgroup that was just made.
 TURN_TIME = 10.0
 
 
 def settle(container: Container, pid: int, host: Host = HERE) -> None:
-    """Bring a container that is about to run, from what LXC had read, to what is written; its init waits meanwhile.
+    """Bring a container that is about to run to what is written; its init waits meanwhile.
 
-    Its monitor does not answer now. Version 1 takes rules from anybody. With version 2 only the monitor can allow: what
-    is closed too much is opened as soon as it answers; what is open too much, a program of ours closes now.
+    Its monitor does not answer now. In version 1 anybody can set rules. In version 2 only the monitor can allow: what
+    is closed too much is opened as soon as it answers, and what is open too much is closed now by a program of the
+    collection.
     """
     written = persistence.read_file(identity.file_of(container))
     if written is None:
@@ -48,7 +50,7 @@ def settle(container: Container, pid: int, host: Host = HERE) -> None:
     device_nodes.make(container, *written.nodes, base=host.private, pid=pid)
     cgroup = devices.of_container(pid, container.name)
     if cgroup.allows_everything():
-        return  # only nodes are between it and a device
+        return  # only nodes are missing between it and a device
     granted = _parsed(written.rules)
     changing = Changing(cgroup)
     with changing.alone(Deadline(TURN_TIME)):
@@ -64,7 +66,7 @@ def settle(container: Container, pid: int, host: Host = HERE) -> None:
 
 
 def open_again(container: Container, run_folder: str = RUN_FOLDER) -> None:
-    """Have a container that has just started may open what is written; through LXC."""
+    """Let a container that has just started open what is written, through LXC."""
     deadline = Deadline(LATER_TIME)
     container.wait_running(deadline.left)
     with lock(run_folder, container.lock_name, "start", identity.VERB, deadline):
@@ -83,7 +85,7 @@ def _parsed(texts: Iterable[str]) -> list[rules.Rule]:
 
 
 def _later(container: Container) -> None:
-    """`open_again` in a process of its own: the start waits for this hook and for who holds its output."""
+    """Run `open_again` in a process of its own: the start waits for this hook and for all that hold its output."""
     if os.fork():
         os.wait()
         return

@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container's root as a file system of its own, whose size is all that the container can fill.
+"""A container's root as a file system of its own, whose size limits what the container can store.
 
-The host has it mounted nosuid, nodev and noexec, in a folder that only root enters. LXC mounts the same device once
-more, in the mount namespace of the container's monitor: there set-uid programs and devices work, and nobody else is
-there. Containers of an earlier release have a plain folder instead.
+The host mounts it nosuid, nodev and noexec in a folder that only root enters. LXC mounts the same device once more in
+the mount namespace of the container's monitor, where nobody else is and set-uid programs and devices work. Containers
+of an earlier release have a plain folder instead.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from . import identity, private_nodes
 from .liblxc import Container, containers
 
 FILE = "root.ext4"
-#: Of the host's /dev, as that is empty after a restart: the number of a loop device may then be another container's.
-#: Not private_nodes.BASE, which everybody may pass.
+#: Folder on the host's /dev, which is empty after a restart, because the number of a loop device may then be another
+#: container's. Not private_nodes.BASE, which everybody may pass.
 BASE = "/dev/hetero-disks"
 
 
@@ -32,12 +32,12 @@ def file_of(container: Container) -> str:
 
 
 def root_of(container: Container) -> str:
-    """Where the host sees the root of a container that was made here."""
+    """Return where the host sees the root of a container that was made here."""
     return os.path.join(container.folder, "rootfs")
 
 
 def node_of(container: Container, base: str = BASE) -> str:
-    """The block device that LXC mounts."""
+    """Return the path of the block device that LXC mounts."""
     return private_nodes.folder(container, base)
 
 
@@ -46,12 +46,12 @@ def has(container: Container) -> bool:
 
 
 def has_errors(container: Container) -> bool:
-    """Whether its file system has errors, and takes no writes until it is checked."""
+    """Return whether its file system has errors and takes no writes until it is checked."""
     return file_system.has_errors(file_of(container))
 
 
 def make(container: Container, size_gb: int, base: str = BASE) -> str:
-    """Make it, empty, in the container's folder, and mount it for the host; returns where."""
+    """Make an empty disk in the container's folder and mount it for the host; return the mount point."""
     path, root = file_of(container), root_of(container)
     with naming(path):
         # Only root reads it, from its first byte.
@@ -71,9 +71,9 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
 
 
 def mount(container: Container, base: str = BASE) -> None:
-    """Have the host see it, and LXC find it. One that is mounted is not mounted twice.
+    """Mount a disk for the host and make its node for LXC; a mounted one stays.
 
-    One that has errors is checked before; that of a container that runs is left as it is.
+    One with errors is checked before, unless its container runs.
     """
     root, node = root_of(container), node_of(container, base)
     with naming(node):
@@ -94,9 +94,9 @@ def is_mounted(container: Container, base: str = BASE) -> bool:
 
 
 def unmount(container: Container, base: str = BASE) -> None:
-    """Have nobody see it; the container must not run.
+    """Unmount a disk and remove its node; the container must not run.
 
-    :raises HeteroError: it is mounted somewhere still. Then its name and ids must not become another's.
+    :raises HeteroError: it is still mounted somewhere. Then its name and ids must not be given to another container.
     """
     root = root_of(container)
     with naming(root):
@@ -107,14 +107,14 @@ def unmount(container: Container, base: str = BASE) -> None:
                 raise HeteroError(what, root, "see who uses it (fuser -vm), then run this again")
         if has(container):
             with attached(file_of(container)):
-                pass  # nobody else has it
+                pass  # no other mount namespace has it
         _forget(node_of(container, base))
 
 
 def restore(lxcpath: str, base: str = BASE) -> dict[str, str]:
-    """Mount those of all containers, before LXC starts the first; {name: why it will not start}.
+    """Mount the disks of all containers, before LXC starts the first; return {name: why it will not start}.
 
-    The folder of a container of ours that has none is closed to all but its own root.
+    The folder of a container that was made here and has no disk is closed to all but its own root.
     """
     failed = {}
     for name in containers(lxcpath):
@@ -127,7 +127,7 @@ def restore(lxcpath: str, base: str = BASE) -> dict[str, str]:
                 if identity.key_of(container) is not None:
                     os.chown(container.folder, 0, container.host_id("g", 0))
                     os.chmod(container.folder, 0o710)
-        except Exception as error:  # noqa: BLE001 - whatever is odd about one is no reason for the others to have nothing
+        except Exception as error:  # noqa: BLE001 - what is wrong with one container must not keep the others from starting
             failed[name] = told(error, f"container {name} of {lxcpath}")
     return failed
 

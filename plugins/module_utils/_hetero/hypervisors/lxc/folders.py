@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In which folders of this host containers run now: anybody may start one in a folder of his own (option lxcpath), and
-it has what its device cgroup opens to it all the same.
+"""The folders of this host in which containers run now.
+
+Anybody may start one in a folder of his own (option lxcpath), and its device cgroup counts too.
 """
 
 from __future__ import annotations
@@ -11,5 +12,5 @@ from . import monitors
 
 
 def in_use() -> list[str]:
-    """Folders in which a container of root's runs now; what an account without rights says counts for nothing."""
+    """Return the folders in which containers of root run now. Claims of accounts without rights do not count."""
     return sorted({lxcpath for lxcpath, _name in monitors.of_root()})

@@ -1,9 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What LXC's hooks do when a container with devices of ours starts: refuse what is stale; device_rules.py does the
-rest.
-"""
+"""What LXC's hooks do when a container with devices starts: refuse what is stale. device_rules.py does the rest."""
 
 from __future__ import annotations
 
@@ -22,11 +20,13 @@ RESTORE = "see systemctl status hetero-gpu-restore, or run hetero gpu-restore"
 
 
 def started(arguments: Sequence[str], environ: Mapping[str, str], host: Host = HERE) -> None:
-    """Run as a hook: `arguments` are those of identity.py's line and what LXC adds, `environ` is LXC's.
+    """Run as a hook.
 
+    :param arguments: those of identity.py's line, and what LXC adds.
+    :param environ: LXC's environment.
     :raises HeteroError: why the container must not start.
     """
-    # With lxc.hook.version = 1 LXC says it in the environment, else in three more words.
+    # With lxc.hook.version = 1 LXC names the hook in the environment, otherwise in three more arguments.
     hook = environ.get("LXC_HOOK_TYPE") or "".join(arguments[-1:])
     if len(arguments) not in (2, 5) or hook not in identity.HOOKS:
         raise BadInput("is run by LXC, as a hook", f"hetero {identity.VERB}", "start the container by lxc-start")
@@ -34,14 +34,14 @@ def started(arguments: Sequence[str], environ: Mapping[str, str], host: Host = H
     if hook == "pre-start":
         check(container, environ.get("LXC_NAME"), environ.get("LXC_CONFIG_FILE"), host)
     else:
-        # Imported only for this: the other hook has no use for half of what it needs, and the start waits for both.
+        # Imported here, because the other hook does not need it and a start waits for both.
         from .device_rules import settle
 
         settle(container, int(environ["LXC_PID"]), host)
 
 
 def check(container: Container, name: str | None, config_file: str | None, host: Host = HERE) -> None:
-    """Refused where the container must not start with what is written for it."""
+    """Raise Refused if the container must not start with what is written for it."""
     written = persistence.read_file(identity.file_of(container))
     same = name == container.name and os.path.normpath(config_file or "") == container.config_file
     if not same or (written is not None and written.key != identity.key_of(container)):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ids that containers' users have on this host, a range for each container, and files shifted to them.
 
-Ranges are cut from what root has in /etc/subuid and /etc/subgid (subuid(5)); who writes it there is for the set-up, and
-which range is whose is for the host's database. No two containers share an id: who is root in one is nobody in another.
+Ranges are taken from root's in /etc/subuid and /etc/subgid (subuid(5)), which the set-up writes; the host's database
+knows whose each is. No two containers share an id: root in one is nobody in another.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from typing import Iterable, Mapping
 from ...core.errors import BadInput, HeteroError, naming
 from .liblxc import IdMap
 
-#: As many as users of Debian's have numbers for (base-passwd: up to 65535).
+#: Number of ids: Debian's users have numbers up to 65535 (base-passwd).
 COUNT = 65536
 FILES = ("/etc/subuid", "/etc/subgid")
 MAPPED = re.compile(r"^\s*lxc\.id_?map\s*=\s*[ugb]\s+\d+\s+(\d+)\s+(\d+)", re.MULTILINE)
 
 
 def of(first: int) -> tuple[IdMap, ...]:
-    """The map of a container whose users and groups begin at this id of the host."""
+    """Return the map of a container whose users and groups begin at this id of the host."""
     return tuple(IdMap(kind, 0, first, COUNT) for kind in "ug")
 
 
 def ranges(text: str, user: str | None = None) -> list[tuple[int, int]]:
-    """[(first, count)] of subuid's or subgid's text, of one user or of all; lines that say nothing are left out."""
+    """Return [(first, count)] of subuid's or subgid's text, of one user or of all.
+
+    Lines of another form are left out.
+    """
     found = []
     for line in text.splitlines():
         fields = line.split("#")[0].strip().split(":")
@@ -39,7 +42,7 @@ def ranges(text: str, user: str | None = None) -> list[tuple[int, int]]:
 
 
 def common(texts: list[str]) -> list[tuple[int, int]]:
-    """[(first, end)] of what root has in all of these texts: users and groups of a container have the same ids."""
+    """Return [(first, end)] that root has in all of these texts: a container's users and groups have the same ids."""
     spans = [(0, 1 << 32)]
     for text in texts:
         own = [(first, first + count) for first, count in ranges(text, "root")]
@@ -48,9 +51,9 @@ def common(texts: list[str]) -> list[tuple[int, int]]:
 
 
 def free(taken: list[tuple[int, int]]) -> int | None:
-    """The first id of a range that is root's and that nobody has, or None.
+    """Return the first id of a range that belongs to root and is not taken, or None.
 
-    :param taken: [(first, count)] that are somebody's.
+    :param taken: [(first, count)] that are in use.
     """
     texts = []
     for path in FILES:
@@ -62,15 +65,15 @@ def free(taken: list[tuple[int, int]]) -> int | None:
             behind = [other + count for other, count in taken if other < first + COUNT and first < other + count]
             if not behind:
                 return first
-            # Ranges stay side by side, whatever odd one lies among them.
+            # Ranges stay side by side, whatever lies between them.
             first += -(-(max(behind) - first) // COUNT) * COUNT
     return None
 
 
 def mapped(lxcpath: str) -> list[tuple[int, int]]:
-    """[(first, count)] that configurations of containers below `lxcpath` name, whoever made these.
+    """Return [(first, count)] in the configurations of all containers below `lxcpath`.
 
-    :raises HeteroError: a configuration cannot be read. Any range may be its container's, so that none is given away.
+    :raises HeteroError: one cannot be read. Any range may be its container's, so none can be given.
     """
     found = []
     for name in os.listdir(lxcpath) if os.path.isdir(lxcpath) else []:
@@ -87,9 +90,9 @@ def mapped(lxcpath: str) -> list[tuple[int, int]]:
 
 
 def shift(folder: str, id_map: Iterable[IdMap], thing: str) -> None:
-    """Give all files of a folder to the host's ids of their owners; links are not followed, modes stay.
+    """Give all files of a folder to the host's ids of their owners. Links are not followed, modes stay.
 
-    :param id_map: IdMaps; with none nothing is done.
+    :param id_map: without lines nothing is done.
     :raises BadInput: a file's owner has no id in the map.
     """
     if not id_map:
@@ -113,7 +116,7 @@ def _give(
     thing: str,
 ) -> None:
     if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-        # Of several names for one file, the first that comes shifts it.
+        # A file with several names is shifted at the first one.
         if (status.st_dev, status.st_ino) in seen:
             return
         seen.add((status.st_dev, status.st_ino))
@@ -122,5 +125,5 @@ def _give(
         raise BadInput(f"{name} belongs to {owner}, which no user of a container is", thing, f"use ids below {COUNT}")
     os.chown(name, first["u"] + status.st_uid, first["g"] + status.st_gid, dir_fd=where, follow_symlinks=False)
     if stat.S_ISREG(status.st_mode) and status.st_mode & (stat.S_ISUID | stat.S_ISGID):
-        # chown(2) takes these away.
+        # chown(2) clears set-uid and set-gid.
         os.chmod(name, stat.S_IMODE(status.st_mode), dir_fd=where)

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which container it is: a key that neither a new container of the same name has, nor a copy of it.
+"""A container's key, which neither a new container of the same name nor a copy has.
 
-The id stands in the container's configuration with the number of the folder that it was given to: a copy lies in
-another folder. With it go the lines that include what persistence.py writes, and have hooks.py run.
+It contains an id in the container's configuration, which is valid only in the folder with the inode number beside it: a
+copy lies in another folder. Beside the id are the lines that include what persistence.py writes and that run hooks.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 FOLDER = "hetero.d"
 FILE = "devices.conf"
-#: The command of this host, and the verb that LXC's hooks run.
+#: The command of this host, and its verb that LXC's hooks run.
 COMMAND = "/usr/local/sbin/hetero"
 VERB = "gpu-start"
-#: The hooks' places: one may refuse the start, the other sees the container as it will be.
+#: Hooks that are used: the first may refuse the start, the second sees the container as it will be.
 HOOKS = ("pre-start", "start-host")
 IF_THERE = """/bin/sh -c '[ ! -e "$0" ] || exec "$@"'"""
 ID = re.compile(r"^# hetero\.compute: id (?P<id>[0-9a-f]{32}) of folder (?P<folder>\d+)$", re.MULTILINE)
-#: Our lines, those of a container that this one was copied from as well.
+#: The collection's lines in a configuration, also those of a container that was copied.
 OURS = re.compile(
     rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
     re.MULTILINE,
@@ -47,7 +47,7 @@ class InFolder(Protocol):
 
 
 def folder_of(container: Container) -> str:
-    """The folder of what its configuration includes from us."""
+    """Return the folder that its configuration includes."""
     return os.path.join(container.folder, FOLDER)
 
 
@@ -56,7 +56,7 @@ def file_of(container: Container) -> str:
 
 
 def key_of(container: InFolder) -> str | None:
-    """lxcpath/name#id, None for a container that is not there, has no id, or has another's."""
+    """Return lxcpath/name#id, or None for a container that does not exist, has no id or has another's."""
     try:
         with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
             found = list(ID.finditer(file.read()))
@@ -69,11 +69,11 @@ def key_of(container: InFolder) -> str | None:
 
 
 def give_id(container: Container, command: str = COMMAND) -> str:
-    """Give it an id of its own and have its configuration include our folder; returns the key.
+    """Give a container an id of its own and have its configuration include the folder; return the key.
 
-    A folder that is not there is no error to LXC, as its name ends with a slash; a file would be, to lxc-ls as well.
-    The hooks do nothing while there is no file. They stand here, not in it: what LXC has read when it starts a
-    container counts until its monitor ends, and the file may be written meanwhile.
+    LXC accepts a missing folder, because its name ends with a slash; a missing file would be an error, also for lxc-ls.
+    Without the file the hooks do nothing. Their lines are here and not in the file, because what LXC has read at a
+    start counts until the monitor ends, and the file may be written meanwhile.
     """
     path = container.config_file
     with naming(path):
@@ -84,7 +84,7 @@ def give_id(container: Container, command: str = COMMAND) -> str:
             f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}",
             f"lxc.include = {folder_of(container)}/",
         ]
-        # LXC has a shell execute one command, and adds the container's name, "lxc", and the hook's.
+        # LXC has a shell run one command, and adds the container's name, "lxc", and the hook's name.
         run = f"{shlex.quote(file_of(container))} {command} {VERB} {shlex.quote(container.lxcpath)} {container.name}"
         lines += [f"lxc.hook.{hook} = {IF_THERE} {run}" for hook in HOOKS]
         os.makedirs(folder_of(container), mode=0o700, exist_ok=True)
@@ -95,7 +95,7 @@ def give_id(container: Container, command: str = COMMAND) -> str:
 
 
 def settles(container: Container) -> bool:
-    """Whether LXC runs our hooks when a running container is rebooted from inside: they were there when it started.
+    """Return whether LXC runs the hooks when a running container reboots from inside: it had them when it started.
 
     Without them such a reboot takes away what was given since.
     """

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images that containers are made from: kept by hash as those of boards (images/store.py), but without a kernel."""
+"""Images for containers: kept by hash as those of boards (images/store.py), but without a kernel."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from ...images.store import ImageStore
 
 
 def image_store(folder: str, closed: Iterable[str] = ()) -> ImageStore:
-    """The images of a compute host."""
+    """Return the image store of a compute host."""
     return ImageStore(folder, kernels=False, closed=closed)

@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""System calls that Python 3.8 has no name for: paths kept inside a root, mounts by descriptor, namespaces, powers.
+"""System calls for which Python 3.8 has no function: paths inside a root, mounts by descriptor, namespaces,
+capabilities.
 
-Each raises OSError as os does. What they are used for is for the other files here.
+All raise OSError as os does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ctypes
 import os
 import struct
 
-#: The same numbers on every architecture (asm-generic/unistd.h).
+#: System call numbers, the same on every architecture (asm-generic/unistd.h).
 OPEN_TREE, MOVE_MOUNT, OPENAT2, MOUNT_SETATTR = 428, 429, 437, 442
 AT_FDCWD = -100
 #: <linux/mount.h>
@@ -22,7 +23,7 @@ MS_PRIVATE = 1 << 18
 #: <linux/fcntl.h>
 AT_EMPTY_PATH = 0x1000
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40
-#: <linux/openat2.h>: absolute names and ".." end at the root; no way through /proc/PID/root and its like.
+#: <linux/openat2.h>: absolute names and ".." end at the root; links such as /proc/PID/root are not followed.
 RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 0x02, 0x10
 #: <linux/sched.h>
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
@@ -43,16 +44,17 @@ def _call(name: str, *arguments: object, path: str | None = None) -> int:
 
 
 def open_in_root(root: int, path: str, flags: int) -> int:
-    """A descriptor of `path` below descriptor `root`, as a process whose root that is would find it (openat2, 5.6)."""
+    """Return a descriptor of `path` below descriptor `root`, found as by a process with that root (openat2, Linux 5.6).
+    """
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
     number = ctypes.c_long(OPENAT2)
     return _call("syscall", number, root, os.fsencode(path), how, ctypes.c_size_t(len(how)), path=path)
 
 
 def clone_mount(path: str) -> int:
-    """A descriptor of a bind mount of `path` that is nowhere yet (open_tree, mount_setattr; 5.12).
+    """Return a descriptor of a bind mount of `path` that has no place yet (open_tree, mount_setattr; Linux 5.12).
 
-    It is private: as a peer of this machine's own mount it would take what a container's root mounts on it there, too.
+    It is private. Otherwise what a container's root mounts on it would appear on this machine's own mount.
     """
     flags = OPEN_TREE_CLONE | os.O_CLOEXEC
     mount = _call("syscall", ctypes.c_long(OPEN_TREE), AT_FDCWD, os.fsencode(path), flags, path=path)
@@ -67,7 +69,7 @@ def clone_mount(path: str) -> int:
 
 
 def move_mount(mount: int, point: int) -> None:
-    """Put a mount that is nowhere yet on a file; both are descriptors (5.2)."""
+    """Put such a mount on a file; both are descriptors (Linux 5.2)."""
     flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
     _call("syscall", ctypes.c_long(MOVE_MOUNT), mount, b"", point, b"", flags)
 
@@ -78,22 +80,22 @@ def enter(namespace: int, kind: int) -> None:
 
 
 def act_as(uid: int, gid: int) -> None:
-    """Be this user to file systems; for any but root this takes the powers over others' files away (setfsuid(2))."""
+    """Be this user for file systems. For any but root that takes the rights over others' files away (setfsuid(2))."""
     _libc.setfsgid(gid)
     _libc.setfsuid(uid)
-    # They say who it was before, and no error: -1 changes nothing and shows what is.
+    # The calls return the former id and no error: -1 changes nothing and shows the present id.
     if (_libc.setfsuid(-1), _libc.setfsgid(-1)) != (uid, gid):
         raise OSError(1, f"cannot act as {uid}:{gid}")
 
 
 def limit_capabilities(mask: int) -> None:
-    """Keep of the capabilities in effect only those of a mask (as CapBnd in /proc/PID/status)."""
+    """Keep only those effective capabilities that are in a mask (as CapBnd in /proc/PID/status)."""
     header = struct.pack("=II", CAPABILITY_VERSION_3, 0)
     low, high = mask & 0xFFFFFFFF, mask >> 32
     _call("capset", header, struct.pack("=6I", low, low, 0, high, high, 0))
 
 
 def mount_of(descriptor: int) -> int:
-    """The number of the mount that an open file lies on, as the first field of /proc/PID/mountinfo."""
+    """Return the id of the mount with an open file, as the first field of /proc/PID/mountinfo."""
     with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("mnt_id:"))
