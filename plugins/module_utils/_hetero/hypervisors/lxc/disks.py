@@ -127,7 +127,7 @@ def restore(lxcpath: str, base: str = BASE) -> dict[str, str]:
                 if identity.key_of(container) is not None:
                     os.chown(container.folder, 0, container.host_id("g", 0))
                     os.chmod(container.folder, 0o710)
-        except Exception as error:  # noqa: BLE001 - what is wrong with one container must not keep the others from starting
+        except Exception as error:  # noqa: BLE001 - the others must start whatever is wrong with one
             failed[name] = told(error, f"container {name} of {lxcpath}")
     return failed
 

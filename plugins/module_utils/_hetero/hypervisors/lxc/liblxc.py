@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Containers of LXC as this host has them: what is set, whether they run, their device rules, start and end.
+"""Containers of LXC as this host has them: configuration, state, device rules, start and end.
 
-All but the start is done in this process. What belongs into a container, and what its files are, is for others.
+All except the start is done in this process. Others know what belongs into a container, and what its files are.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .monitors import ANSWER_TIME
 
 LXCPATH = "/var/lib/lxc"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-#: Seconds after which an init is asked to end once more.
+#: Seconds after which an init is asked again to end.
 ASK_AGAIN = 5.0
-#: Seconds from the signal that kills a container's init to its monitor's end, and for taking a root away.
+#: Seconds from the signal that kills a container's init to its monitor's end; and to remove a root.
 STOP_TIME = 30.0
-#: Seconds after which one that does not end is looked after; one that froze nothing has ended by then.
+#: Seconds after which one that has not ended is pushed again; without frozen processes it has ended by then.
 PUSH_AGAIN = 0.2
 DESTROY_TIME = 300.0
-#: How a line of LXC's log begins, up to its level.
+#: The beginning of a line of LXC's log, up to its level.
 RECORD = re.compile(r"\S+ .*?\d{14}\.\d+ +(?P<level>[A-Z]+) +(?P<rest>.*)")
 HOOK_SAID = " produced output: "
 
 
 @dataclass(frozen=True)
 class IdMap:
-    """A line of lxc.idmap: `count` ids from `inside` are the host's from `outside`; kind is "u" or "g"."""
+    """A line of lxc.idmap: `count` ids from `inside` are the host's ids from `outside`; kind is "u" or "g"."""
 
     kind: str
     inside: int
@@ -50,9 +50,9 @@ class IdMap:
 
 
 class Container:
-    """A container by its name and the folder of all containers; it need not exist.
+    """A container by its name and the folder of all containers. It need not exist.
 
-    Its configuration is read when it is first asked for, and again after `reload()`.
+    Its configuration is read when it is first needed, and again after `reload()`.
     """
 
     def __init__(self, name: str, lxcpath: str = LXCPATH) -> None:
@@ -70,12 +70,12 @@ class Container:
 
     @property
     def thing(self) -> str:
-        """As errors name it."""
+        """Its name in errors."""
         return str(self) if self.lxcpath == LXCPATH else f"container {self.name} of {self.lxcpath}"
 
     @property
     def lock_name(self) -> str:
-        """Of the lock that whoever gives or takes devices holds."""
+        """The name of the lock for giving devices to it and taking them back."""
         return "lxc" + self.folder.replace("/", "-")
 
     # ---- what is set
@@ -99,7 +99,7 @@ class Container:
         self._struct = self._close = self._id_map = None
 
     def get(self, key: str) -> str:
-        """What its configuration says, "" where it says nothing; several values stand on a line each."""
+        """Return a key of its configuration, or "". Several values stand in a line each."""
         answer = ctypes.create_string_buffer(ANSWER)
         struct = self._open()
         size = struct.contents.get_config_item(struct, key.encode(), answer, ANSWER)
@@ -109,17 +109,19 @@ class Container:
 
     @property
     def root(self) -> str:
-        """The folder its root is in, or that is put on top of an overlay; where the host has it mounted (disks.py),
-        which is an empty folder for a device that LXC alone mounts.
+        """The folder with its root, or with the upper layer of an overlay, or where the host mounts its disk
+        (disks.py).
+
+        The last is an empty folder for a device that only LXC mounts.
         """
-        # liblxc leaves out its kind (confile.c, set_config_rootfs_path): of "lvm:/dev/vg/box" it says /dev/vg/box.
+        # liblxc leaves out the kind (confile.c, set_config_rootfs_path): of "lvm:/dev/vg/box" it returns /dev/vg/box.
         path = self.get("lxc.rootfs.path")
         folders = [one for one in (path, path.rsplit(":", 1)[-1]) if one.startswith("/") and os.path.isdir(one)]
         return folders[0] if folders else os.path.join(self.folder, "rootfs")
 
     @property
     def id_map(self) -> list[IdMap]:
-        """Its [IdMap]; empty for a privileged container."""
+        """Its id map; empty for a privileged container."""
         if self._id_map is None:
             found = (line.split() for line in self.get("lxc.idmap").splitlines())
             self._id_map = [IdMap(kind, *(int(number) for number in numbers)) for kind, *numbers in found]
@@ -131,11 +133,13 @@ class Container:
 
     @property
     def root_owner(self) -> tuple[int, int]:
-        """(uid, gid) that the container's root is on this host."""
+        """(user id, group id) of the container's root on this host."""
         return self.host_id("u", 0), self.host_id("g", 0)
 
     def host_id(self, kind: str, number: int) -> int:
-        """What a user ("u") or group ("g") of the container is on this host; its root for one that it does not have."""
+        """Return the host's id of a user ("u") or group ("g") of the container; its root's for one that it does not
+        have.
+        """
         lines = [line for line in self.id_map if line.kind == kind]
         if not lines:
             return number
@@ -159,13 +163,13 @@ class Container:
 
     @property
     def init_pid(self) -> int | None:
-        """Its init as this host numbers it; None where it does not run."""
+        """The process id of its init on this host, or None if it does not run."""
         self._monitored_by_root()
         pid = self._ask("init_pid")
         return pid if pid > 0 else None
 
     def _monitored_by_root(self) -> None:
-        """HeteroError where another account of this machine answers in the place of its monitor."""
+        """Raise HeteroError if another account of this machine answers in place of its monitor."""
         owner = monitors.owner(self.name, self.lxcpath)
         if owner not in (None, 0):
             what = f"user id {owner} of this machine answers in place of its monitor"
@@ -173,21 +177,25 @@ class Container:
             raise HeteroError(what, self.thing, remedy)
 
     def running_item(self, key: str) -> str:
-        """What the running container was started with, "" for nothing; its file may say otherwise by now."""
+        """Return a key with which the running container was started, or "". Its file may differ by now."""
         pointer = self._ask("get_running_config_item", key.encode())
         return (self._library.text(pointer) or "").rstrip("\n")
 
     # ---- what it may open
 
     def allow(self, rule: str) -> None:
-        """Have the running container's device rules allow this ("c 195:0 rw").
+        """Add a device rule to the running container ("c 195:0 rw").
 
-        On cgroup v2 this makes a container that has no rules deny all else (lxc.cgroup2.devices): evaluate first.
+        With cgroup v2 this makes a container without rules deny all else (lxc.cgroup2.devices), so callers evaluate
+        first.
         """
         self._set_rule("devices.allow", rule)
 
     def deny(self, rule: str) -> None:
-        """Take a rule away; on cgroup v2 one that equals none of its rules does nothing: evaluate afterwards."""
+        """Remove a device rule.
+
+        With cgroup v2 one that equals no rule has no effect, so callers evaluate afterwards.
+        """
         self._set_rule("devices.deny", rule)
 
     def _set_rule(self, item: str, rule: str) -> None:
@@ -200,10 +208,10 @@ class Container:
     # ---- start and end
 
     def start(self, timeout: float = 60.0) -> None:
-        """Start it, by lxc-start: its monitor lives as long as the container, and started from here would keep this
-        process's memory, files and name for that time.
+        """Start it by lxc-start. A monitor that is started from this process would keep its memory, files and name.
 
-        :raises HeteroError: with what a hook of its start said, if one refused it.
+        :param timeout: seconds.
+        :raises HeteroError: it did not start; the text has what a hook of its start said.
         """
         self._must_be_defined()
         with tempfile.NamedTemporaryFile(prefix="hetero-lxc-", suffix=".log") as log:
@@ -223,14 +231,14 @@ class Container:
         self.reload()
 
     def shutdown(self, timeout: float = 60.0) -> None:
-        """Ask its init to end it (lxc.signal.halt), and wait for the end.
+        """Ask its init to end (lxc.signal.halt), and wait for the end.
 
         :raises TimedOut: it still runs.
         """
         if self.state == "STOPPED":
             return
         deadline = Deadline(timeout)
-        # Again now and then: an init that has only just begun does not know the signal yet, and the kernel drops it.
+        # Repeated, because an init that has just begun does not know the signal yet, and the kernel drops it.
         while not self._shut_down(deadline.within(ASK_AGAIN)):
             if deadline.passed:
                 remedy = "stop it by force, or raise timeout; does its init know the signal lxc.signal.halt?"
@@ -242,7 +250,7 @@ class Container:
         return self._ask("shutdown", seconds, timeout=seconds + ANSWER_TIME)
 
     def stop(self, timeout: float = STOP_TIME) -> None:
-        """End it at once, also where it has frozen itself."""
+        """End it at once, even if it has frozen itself."""
         if self.state == "STOPPED":
             return
         deadline = Deadline(timeout)
@@ -256,7 +264,7 @@ class Container:
         self._wait_stopped(Deadline(timeout), push)
 
     def _cgroups(self) -> dict[str, str]:
-        """{version: directory} of the cgroups that are its alone; {} where it has no init any more to tell."""
+        """Return {version: folder} of the cgroups in which only it is; {} if it has no init to tell."""
         pid = self.init_pid
         try:
             return mounts.alone_in(pid, self.name) if pid else {}
@@ -264,13 +272,13 @@ class Container:
             return {}
 
     def reboot(self, timeout: float = 60.0) -> None:
-        """End and start it. LXC's own reboot takes the configuration of the last start, not what is in the file."""
+        """End and start it. LXC's own reboot would use the configuration of the last start and not the file."""
         deadline = Deadline(timeout)
         self.shutdown(timeout)
         self.start(max(1.0, deadline.left))
 
     def destroy(self) -> None:
-        """Take away its root and its folder; it must not run."""
+        """Remove its root and its folder; it must not run."""
         if not self.defined:
             return
         if not self._ask("destroy", timeout=DESTROY_TIME) or os.path.lexists(self.config_file):
@@ -281,7 +289,7 @@ class Container:
     def wait_running(self, timeout: float) -> None:
         """Wait for the end of its start.
 
-        :raises TimedOut: it does not run by then.
+        :raises TimedOut: it does not run after `timeout` seconds.
         """
         if not self._ask("wait", b"RUNNING", max(1, int(timeout)), timeout=timeout):
             raise TimedOut(f"is {self.state}, not RUNNING, after {timeout:g} s", self.thing, "see its log")
@@ -327,9 +335,9 @@ class Container:
         timeout: float = ANSWER_TIME,
         meanwhile: Callable[[], None] | None = None,
     ) -> tuple[Any, int]:
-        """(what the function says, the error number after it), in bounded time.
+        """Call a function of liblxc in limited time; return (its result, the error number after it).
 
-        :param meanwhile: called now and then until the answer is there.
+        :param meanwhile: is called now and then until the result is there.
         """
         struct = self._open()
         answer: list[tuple[Any, int]] = []
@@ -342,7 +350,7 @@ class Container:
             finally:
                 done.release()
 
-        # As threading.Thread does, but for waiting until the thread has begun.
+        # As threading.Thread does, but without waiting for the thread's begin.
         _thread.start_new_thread(call, ())
         deadline = Deadline(timeout)
         while not done.acquire(timeout=min(PUSH_AGAIN, deadline.left) if meanwhile else timeout):
@@ -354,19 +362,19 @@ class Container:
 
 
 def containers(lxcpath: str = LXCPATH) -> list[str]:
-    """Names of all containers that are defined there, sorted."""
+    """Return the names of all containers that are defined in a folder, sorted."""
     return sorted(Library.get().defined(lxcpath)) if os.path.isdir(lxcpath) else []
 
 
 def running(lxcpath: str = LXCPATH) -> list[str]:
-    """Names of those that run, sorted; what an account without rights only says to run is none of them."""
+    """Return the names of those that run, sorted. Claims of accounts without rights do not count."""
     folder = os.path.normpath(lxcpath)
     found = monitors.of_root() if os.path.isdir(folder) else ()
     return sorted(name for place, name in found if os.path.normpath(place) == folder)
 
 
 def _words(log: str) -> tuple[str | None, str]:
-    """(what a hook said before LXC gave up, LXC's errors) of a log; None or "" where there is nothing."""
+    """Return (what a hook said before LXC gave up, or None; LXC's errors, or "") of a log."""
     said, script, errors, reading = [], None, [], False
     for line in log.splitlines():
         record = RECORD.match(line)
@@ -377,7 +385,7 @@ def _words(log: str) -> tuple[str | None, str]:
         text = record.group("rest").split(" - ", 2)[-1]
         reading = HOOK_SAID in text
         if reading:
-            # LXC logs what it reads at once, which may be a part
+            # LXC logs each piece that it reads, which may be part of a line
             name, part = text.split(HOOK_SAID, 1)
             said = [*said, part.strip()] if name == script else [part.strip()]
             script = name

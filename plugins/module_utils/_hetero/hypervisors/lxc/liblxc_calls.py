@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""liblxc.so.1 by ctypes: its table of functions, its strings, and what it says about its own failures.
+"""liblxc.so.1 by ctypes: its table of functions, its strings, and its messages about failures.
 
-What a container is and what is asked of it is for liblxc.py.
+liblxc.py knows what a container is and what is asked of it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...core.errors import HeteroError
 from ...core.plays import play
 
 LIBRARY = "liblxc.so.1"
-#: Characters of an answer that are read; a configuration's value is a line or a few.
+#: Bytes of an answer that are read. A configuration's value has a few lines.
 ANSWER = 1 << 16
 
 _string, _number, _free = c_char_p, c_int, c_void_p
 
 
 class Table(Structure):
-    """The beginning of struct lxc_container (lxc/lxccontainer.h). liblxc.so.1 has only ever added to its end."""
+    """The beginning of struct lxc_container (lxc/lxccontainer.h), to whose end liblxc.so.1 only adds."""
 
 
 def _function(result: Any, *arguments: Any) -> Any:
@@ -74,7 +74,7 @@ class Log(Structure):
 
 
 class Library:
-    """liblxc, loaded once for a process, with its errors written to a file in memory."""
+    """liblxc, loaded once in a process, with its errors written to a file in memory."""
 
     _loaded: Library | None = None
 
@@ -105,7 +105,7 @@ class Library:
         return cls._loaded
 
     def text(self, pointer: Any) -> str | None:
-        """A string that the library allocated, freed here; None for none."""
+        """Return a string that the library allocated, and free it; None for none."""
         if not pointer:
             return None
         try:
@@ -114,7 +114,7 @@ class Library:
             self._free(pointer)
 
     def defined(self, lxcpath: str) -> list[str]:
-        """Names of all containers that are defined below `lxcpath`."""
+        """Return the names of all containers that are defined below `lxcpath`."""
         found = POINTER(c_void_p)()
         number = self._defined(os.fsencode(lxcpath), ctypes.byref(found), None)
         if number < 0:
@@ -124,7 +124,7 @@ class Library:
         return names
 
     def said(self) -> str:
-        """What the library had to say since it was last asked: the texts of its errors, without their places."""
+        """Return the texts of the library's errors since the last call, without their places in its source."""
         size = os.fstat(self._said).st_size
         lines = os.pread(self._said, size, 0).decode("utf-8", "replace").splitlines()
         os.ftruncate(self._said, 0)

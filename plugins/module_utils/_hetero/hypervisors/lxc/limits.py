@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory, processors and number of processes of a container as LXC's keys, for the controllers that this host has: a
-key for one that it has not would stop the start.
+"""A container's limits of memory, processors and processes as LXC's keys, for the controllers that this host has: a key
+for a missing controller would stop the start.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 from ...core.errors import naming
 
 CGROUP = "/sys/fs/cgroup"
-#: cfs_period_us and cpu.max count in this (microseconds; the kernel's default).
+#: Microseconds in which cfs_period_us and cpu.max count (the kernel's default).
 PERIOD = 100000
 CONTROLLERS = ("memory", "cpu", "pids")
 
 
 def controllers(cgroup: str = CGROUP) -> dict[str, str]:
-    """{"memory": "v1" or "v2", "cpu": …, "pids": …} of the controllers that limit something here."""
+    """Return {"memory": "v1" or "v2", "cpu": …, "pids": …} of the controllers that this host has."""
     unified = os.path.join(cgroup, "cgroup.controllers")
     if os.path.exists(unified):
         with naming(unified), open(unified, encoding="ascii") as file:
@@ -27,9 +27,9 @@ def controllers(cgroup: str = CGROUP) -> dict[str, str]:
 
 
 def keys(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[str]:
-    """Lines of a container's configuration; 0 is no limit.
+    """Return lines of a container's configuration; 0 is no limit.
 
-    :param pids: processes, each of their threads counted.
+    :param pids: number of processes, with each of their threads.
     """
     found = controllers(cgroup)
     lines = []
@@ -46,6 +46,6 @@ def keys(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[st
 
 
 def missing(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[str]:
-    """What is not limited, although it is to be: this host has no controller for it."""
+    """Return what cannot be limited although it should be, because this host has no controller for it."""
     found = controllers(cgroup)
     return [name for name, wanted in zip(CONTROLLERS, (memory_mb, vcpus, pids)) if wanted and name not in found]

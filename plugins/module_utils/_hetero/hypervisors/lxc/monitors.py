@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LXC's monitors of this host, by their sockets: which containers run, and who answers for one.
+"""LXC's monitors on this host, by their sockets: which containers run, and who answers for one.
 
-The names of these sockets are abstract, and any account may take one first; liblxc's client does not look who answers,
-and waits for ever. So nothing is asked here but of root, and what others say counts for nothing.
+The names of these sockets are abstract, and any account may take one first; liblxc's client does not check who answers,
+and waits for ever. So only root is asked here, and what others say does not count.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from typing import Iterator
 from ...core.deadline import Deadline
 from ...core.errors import TimedOut
 
-#: Sockets of this network namespace.
+#: The table of sockets of this network namespace.
 SOCKETS = "/proc/thread-self/net/unix"
-#: A monitor's has the name <lxcpath>/<name>/command, or a shortened one.
+#: A line with a monitor's socket: <lxcpath>/<name>/command, or a shortened name.
 NAMED = re.compile(r" @(?P<address>/.*/[^/]+/command|lxc/[0-9a-f]{16}/command)$", re.MULTILINE)
 #: Bytes of the longest name that is not shortened (liblxc, commands_utils.c, lxc_make_abstract_socket_name).
 LONGEST = 105
-#: The hash of the shortened one: FNV-1a of 64 bits (liblxc, string_utils.c).
+#: Constants of the shortened name's hash: FNV-1a of 64 bits (liblxc, string_utils.c).
 BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
-#: Questions (liblxc, commands.h, lxc_cmd_t), and what precedes them and their answers: a number, how many bytes follow,
-#: and a pointer that means nothing to others (struct lxc_cmd_req, struct lxc_cmd_rsp).
+#: Questions (liblxc, commands.h, lxc_cmd_t), and the head of a question or answer: a number, the number of bytes that
+#: follow, and a pointer without meaning for others (struct lxc_cmd_req, struct lxc_cmd_rsp).
 GET_NAME, GET_LXCPATH = 8, 9
 HEAD = struct.Struct("@iiP")
-#: Who has the other end (unix(7), SO_PEERCRED): pid, uid, gid.
+#: The process at the other end (unix(7), SO_PEERCRED): pid, uid, gid.
 PEER = struct.Struct("@3i")
-#: Seconds for an answer of a container's monitor: it takes under 1 ms, but for ever from one that is stopped or that
-#: is still in a hook of its start.
+#: Seconds for a monitor's answer. It takes under 1 ms, but never comes from a monitor that is stopped or still in a
+#: hook of its start.
 ANSWER_TIME = 10.0
-#: Seconds after which one that takes no call is called again.
+#: Seconds after which a monitor that accepts no call is called again.
 RETRY = 0.02
-#: Flags of a socket that listens (linux/net.h, __SO_ACCEPTCON).
+#: Flags of a listening socket (linux/net.h, __SO_ACCEPTCON).
 LISTENS = "00010000"
 
 
 def address_of(name: str, lxcpath: str) -> str:
-    """The name of the socket of a container's monitor."""
+    """Return the name of the socket of a container's monitor."""
     plain, number = f"{lxcpath}/{name}/command", BASIS
     if len(os.fsencode(plain)) <= LONGEST:
         return plain
@@ -54,15 +54,15 @@ def address_of(name: str, lxcpath: str) -> str:
 
 
 def owner(name: str, lxcpath: str) -> int | None:
-    """The user id of who answers for a container in its monitor's place; None for nobody."""
+    """Return the user id of who answers in place of a container's monitor, or None."""
     with _connected(address_of(name, lxcpath)) as (_client, uid):
         return uid
 
 
 def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
-    """{(lxcpath, name)} of the containers for which a monitor of root's answers.
+    """Return {(lxcpath, name)} of the containers for which a monitor of root answers.
 
-    :raises TimedOut: one does not say which container it has.
+    :raises TimedOut: a monitor does not say which container it has.
     """
     with open(sockets, encoding="utf-8", errors="surrogateescape") as file:
         addresses = {one["address"] for one in NAMED.finditer(file.read())}
@@ -70,7 +70,7 @@ def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
 
 
 def _container(address: str) -> tuple[str, str] | None:
-    """(lxcpath, name) of the container whose monitor has this socket; None where that is not root's, or ended."""
+    """Return (lxcpath, name) of the container whose monitor has this socket; None if it is not root's, or has ended."""
     if not address.startswith("/"):
         lxcpath, name = (_said(address, question) for question in (GET_LXCPATH, GET_NAME))
         return (lxcpath, name) if lxcpath and name else None
@@ -80,7 +80,7 @@ def _container(address: str) -> tuple[str, str] | None:
 
 
 def _said(address: str, question: int) -> str | None:
-    """What a monitor of root's says of its container; None where it is not root's, or ended."""
+    """Return a monitor's answer about its container; None if it is not root's, or has ended."""
     with _connected(address) as (client, uid):
         if uid != 0:
             return None
@@ -108,9 +108,9 @@ def _received(client: socket.socket, size: int) -> bytes:
 
 @contextmanager
 def _connected(address: str) -> Iterator[tuple[socket.socket, int | None]]:
-    """(socket, uid of who listens there); (socket, None) where nobody does.
+    """Yield (socket, uid of who listens there), or (socket, None) if nobody does.
 
-    :raises TimedOut: root's program there has more callers than it takes; any account may call.
+    :raises TimedOut: root's program there has more callers than it accepts. Any account may call.
     """
     deadline = Deadline(ANSWER_TIME)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
@@ -136,7 +136,7 @@ def _call(client: socket.socket, address: str, deadline: Deadline) -> int | None
 
 
 def _makers(address: str) -> set[int]:
-    """User ids of who made the sockets that listen by this name, by the processes that have them."""
+    """Return the user ids of those who made the listening sockets of this name, by the processes that have them."""
     pattern = rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$"
     with open(SOCKETS, encoding="utf-8", errors="surrogateescape") as file:
         sockets = {f"socket:[{inode}]" for inode in re.findall(pattern, file.read(), re.MULTILINE)}

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container made from an image: its root, its configuration, its keys; what of that is missing later; and its end.
+"""Containers made from images: root, configuration, keys; later, what of that is missing; and their end.
 
-The root is a copy on a disk of its own (disks.py), whose files belong to the container's ids. One that is half made is
+The root is a copy on a disk of its own (disks.py), whose files belong to the container's ids. A half-made container is
 made anew.
 """
 
@@ -27,21 +27,21 @@ from . import disks, id_maps, identity, limits, monitors, private_nodes
 from .disks import root_of
 from .liblxc import Container, IdMap
 
-#: Seconds for the copy of a root (210 MB took 3.3 s).
+#: Seconds to copy a root (210 MB took 3.3 s).
 COPY_TIME = 900.0
-#: Seconds for what is left of its cgroups (10,000 take one); what is there then stays until the next removal.
+#: Seconds to remove what is left of its cgroups (10,000 take one). The rest stays until the next removal.
 CGROUPS_TIME = 30.0
 COMMON = "/usr/share/lxc/config/common.conf"
 HEADER = "# Written by hetero.compute. What is changed here by hand is put back.\n"
-#: Of Debian's userns.conf, without what clears the device rules: a container without rules may open every device that
-#: has a node, and that others are closed to it could not be proven.
+#: From Debian's userns.conf, without the lines that clear the device rules: a container without rules could open every
+#: device that has a node, and it could not be proven that others are closed.
 UNPRIVILEGED = "lxc.cap.drop =\nlxc.cap.keep =\nlxc.tty.dir =\nlxc.mount.auto = sys:rw\n"
-#: busybox's init knows no SIGPWR, by which LXC asks for the end (busybox, init.c: SIGUSR2 powers off).
+#: busybox's init does not know SIGPWR, by which LXC asks for the end (busybox, init.c: SIGUSR2 powers off).
 BUSYBOX = "lxc.signal.halt = SIGUSR2\n"
-#: A hook of its start: without its pin it does not start. LXC adds words, which sh leaves alone.
+#: A hook that refuses the start without a pin. LXC adds arguments, which sh ignores.
 PINNED = """/bin/sh -c 'nft "{question}" > /dev/null 2>&1 || {{ echo "{why}"; exit 1; }}'"""
 NOT_PINNED = f"its address is not pinned on the bridge: on the host, systemctl restart {pinning.UNITS['lxc']}"
-#: What a container prints goes into a file that becomes console.log.1 when it has this size, and the one before goes.
+#: Size at which a container's output is moved to console.log.1, whose former content goes.
 CONSOLE = "512KB"
 ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
@@ -52,13 +52,13 @@ CHECKED = "disk, whose file system had errors (e2fsck)"
 class Spec:
     """What a container is to be.
 
-    :param image: an images.store.Image; not needed for one that is there.
-    :param id_map: what its users are on this host, none for a privileged container.
-    :param disk_gb: how much its root holds (GiB).
-    :param pids: how many processes and threads it has at most; 0 is no limit.
+    :param image: images.store.Image; not needed for a container that exists.
+    :param id_map: its users' ids on this host; none for a privileged container.
+    :param disk_gb: GiB of its root.
+    :param pids: number of its processes and threads at most; 0 is no limit.
     :param autostart: whether it starts with the host.
-    :param command: this host's own, which its hooks run (identity.py).
-    :param disks: where this host has the device nodes of disks.
+    :param command: the host's command that its hooks run (identity.py).
+    :param disks: folder with this host's device nodes of disks.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Spec:
 
 
 def create(spec: Spec, deadline: Deadline) -> str:
-    """Make the container, which must not run; returns the public half of its ssh host key.
+    """Make the container, which must not run; return its public ssh host key.
 
     Its configuration comes last: without one LXC sees no container.
     """
@@ -100,7 +100,7 @@ def create(spec: Spec, deadline: Deadline) -> str:
     machine_identity.put_key(root, spec.ssh_public_key)
     host_key = machine_identity.put_host_key(root, spec.name, container.folder)
     id_maps.shift(root, spec.id_map, f"image {spec.image.name}")
-    # Its configuration says that it is whole: nothing of it may be lost by a power cut after that.
+    # The configuration says that the container is whole, so nothing may be lost by a power cut after it is written.
     command(["sync", "-f", root], root, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     write_whole(container.config_file, configuration(spec, root), 0o600)
     container.reload()
@@ -109,15 +109,17 @@ def create(spec: Spec, deadline: Deadline) -> str:
 
 
 def missing(spec: Spec) -> list[str]:
-    """What of a container is not as its spec says: CONFIGURATION, DISK, KEY; or CHECKED where its disk is to be
-    checked, which takes its end.
+    """Return what of a container differs from its spec: CONFIGURATION, DISK, KEY; or CHECKED if its disk must be
+    checked.
+
+    Checking the disk needs the container's end.
     """
     container = spec.container
     _refuse_lost(container)
     if disks.has_errors(container) and not container.running:
         return [CHECKED]
     if disks.has(container) and not disks.is_mounted(container, spec.disks):
-        return [DISK]  # the rest is not to be seen
+        return [DISK]  # the rest cannot be seen
     found = []
     if _written(container)[0] != configuration(spec, root_of(container)):
         found.append(CONFIGURATION)
@@ -127,14 +129,14 @@ def missing(spec: Spec) -> list[str]:
 
 
 def _refuse_lost(container: Container) -> None:
-    """Its root is on a disk that is not there: the folder where that was mounted must not become its root."""
+    """Raise Refused if its root is on a disk that is missing: the disk's mount point must not become its root."""
     if not disks.has(container) and ON_DISK.search(_written(container)[0]):
         remedy = "put the file back, or rebuild the instance, which begins with an empty one"
         raise Refused("is missing, and with it the container's root", disks.file_of(container), remedy)
 
 
 def put_back(spec: Spec, what: Collection[str]) -> None:
-    """Put back what `missing` named; a changed configuration counts from the next start."""
+    """Restore what `missing` named. A changed configuration counts from the next start."""
     container = spec.container
     if DISK in what or CHECKED in what:
         disks.mount(container, spec.disks)
@@ -147,11 +149,11 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
 
 
 def remove(container: Container, deadline: Deadline | None = None, base: str = disks.BASE) -> None:
-    """End a container and take its folder away, whatever is left of it; nothing is left afterwards."""
+    """End a container and remove its folder, in whatever state it is."""
     if container.defined:
         container.stop()
         container.reload()
-        # First, so that a killed removal leaves no container that could be started.
+        # First, so that the rest of a killed removal is no container that could be started.
         os.unlink(container.config_file)
     elif monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
@@ -169,9 +171,9 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
 
 
 def configuration(spec: Spec, root: str) -> str:
-    """LXC's configuration of a container, without the lines of identity.py."""
+    """Return LXC's configuration of a container, without the lines of identity.py."""
     container = spec.container
-    # "lvm:" is LXC's word for any block device, which it mounts before it enters the container's user namespace.
+    # "lvm:" is LXC's word for any block device; it mounts one before it enters the container's user namespace.
     source = f"lvm:{disks.node_of(container, spec.disks)}" if disks.has(container) else f"dir:{root}"
     lines = [
         f"lxc.include = {COMMON}",
@@ -198,7 +200,7 @@ def configuration(spec: Spec, root: str) -> str:
 
 
 def _has_busybox(root: str) -> bool:
-    """Whether its init is busybox's; only the name of a link is read, in a folder that is the container's root's."""
+    """Return whether its init is busybox's. Only the name of a link is read, because the folder is the container's."""
     for init in ("sbin/init", "usr/sbin/init"):
         path = os.path.join(root, init)
         if os.path.islink(path):
@@ -207,7 +209,7 @@ def _has_busybox(root: str) -> bool:
 
 
 def _written(container: Container) -> tuple[str, str]:
-    """(the configuration as it stands there without the lines of identity.py, these lines)."""
+    """Return (the container's configuration without the lines of identity.py, these lines)."""
     with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
     return identity.OURS.sub("", text), "".join(found.group(0) for found in identity.OURS.finditer(text))

@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a process in a container can open a device: by doing it, in its namespaces, its cgroup, and as its root.
+"""Whether a process in a container can open a device, found by opening it in the container's namespaces and cgroup, as
+its root.
 
-The answer is open(2)'s: 0, or the error number. ENXIO means that the cgroup lets it pass, and that there is no driver;
-EPERM and EACCES that it does not. It is asked in the cgroup of the whole container and in that of its init, which the
-container chooses: the more open answer counts.
+The answer is open(2)'s: 0, or an error number. ENXIO means that the cgroup allows it and there is no driver; EPERM and
+EACCES mean that the cgroup does not. It is tried in the cgroup of the whole container and in that of its init, which
+the container chooses; the more open answer counts.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ if TYPE_CHECKING:
     from ...devices.gpus.processes import Number
     from .liblxc import Container
 
-#: Seconds for opening some devices; a real GPU that nobody uses is set up first, in about a second.
+#: Seconds to open some devices. A real GPU that nobody uses is first set up, which takes about a second.
 OPEN_TIME = 20.0
 FLAGS = os.O_RDWR
 
-#: A path, and the folder of this host that it is below; None for one inside.
+#: A path, and the folder of this host below which it is; None for a path in the container.
 File = Tuple[str, Optional[str]]
 
 
 def opens(container: Container, path: str, flags: int = FLAGS, pid: int | None = None) -> int:
-    """The error number of opening a path inside; 0 where it opens."""
+    """Return 0 if a path opens in the container, else the error number."""
     return opens_each(container, [path], flags, pid)[path]
 
 
 def opens_each(
     container: Container, paths: Sequence[str], flags: int = FLAGS, pid: int | None = None
 ) -> dict[str, int]:
-    """{path: error number}, by one process."""
+    """Return {path: 0 or error number} of several paths, tried by one process."""
     return dict(zip(paths, _tried(container, [(path, None) for path in paths], flags, pid)))
 
 
@@ -53,9 +54,10 @@ def reaches(
     pid: int | None = None,
     base: str = private_nodes.BASE,
 ) -> dict[Number, int]:
-    """{(kind, major, minor): error number} of opening devices by their numbers, whatever nodes the container has.
+    """Return {(kind, major, minor): 0 or error number} of opening devices, whatever nodes the container has.
 
-    A node that everybody may open is made outside and handed to the process: only the cgroup can keep it from opening.
+    A node that everybody may open is made outside and passed to the process, so that only the cgroup can keep it
+    closed.
     """
     files: list[File] = []
     descriptors: list[int] = []
@@ -75,7 +77,7 @@ def reaches(
 
 
 def _tried(container: Container, files: Sequence[File], flags: int, pid: int | None) -> list[int]:
-    """Error numbers of opening [(path, folder of this host that it is below, or None)]."""
+    """Return the error numbers of opening files."""
     pid = pid or container.init_pid
     if pid is None:
         raise HeteroError("does not run", container.thing, "start it, or see why it ended")
@@ -86,13 +88,13 @@ def _tried(container: Container, files: Sequence[File], flags: int, pid: int | N
         try:
             also = _tried_in(cgroups, container, files, flags, pid)
         except HeteroError:
-            break  # frozen or removed by the container, and never wider than the whole
+            break  # the container froze or removed it, and it never allows more than the whole container's
         answers = [min(both, key=_closed) for both in zip(answers, also)]
     return answers
 
 
 def _closed(number: int) -> tuple[bool, bool]:
-    """How closed an answer says that a device is."""
+    """Return how closed a device is by an answer, for comparisons."""
     return (number != 0, number in (errno.EPERM, errno.EACCES))
 
 
@@ -104,7 +106,8 @@ def _tried_in(
     def attempt() -> list[int]:
         folders: dict[str | None, int] = {below: os.open(below, os.O_PATH) for _path, below in files if below}
         become_root_of(pid, cgroups, *limits)
-        # A driver's open may wait for the device, and a terminal would become ours.
+        # Not blocking and no terminal: a driver's open may wait for the device, and a terminal would become this
+        # process's.
         how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return [_errno(path, how, folders.get(below)) for path, below in files]
 
@@ -128,24 +131,24 @@ def _errno(path: str, flags: int, folder: int | None) -> int:
 
 
 def become_root_of(pid: int, cgroups: Mapping[str, str], bounding: int, permitted: int) -> None:
-    """Make this process one of a container's root: its cgroup, mounts, user ids, and no capability that its init lacks.
+    """Make this process one of a container's root, with its cgroup, mounts, user ids, and only its init's capabilities.
 
-    For a child only, which is in its cgroup of version 2 already: there is no way back.
+    It is for a child that is in the container's cgroup of version 2 already: there is no way back.
 
-    :param bounding: the capabilities that the container's processes can have.
-    :param permitted: those that this process has.
+    :param bounding: capabilities that the container's processes can have.
+    :param permitted: capabilities that this process has.
     """
     files = {name: os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("root", "ns/mnt", "ns/user")}
     other_users = not os.path.sameopenfile(files["ns/user"], os.open("/proc/self/ns/user", os.O_RDONLY))
     if mounts.V1 in cgroups:
-        # "tasks" and "0": the kernel does not wait for the rest of the system's processes, as for cgroup.procs (10 ms).
+        # "tasks" and "0": the kernel then does not wait for all processes of the system, as for cgroup.procs (10 ms).
         os.write(os.open(os.path.join(cgroups[mounts.V1], "tasks"), os.O_WRONLY | os.O_CLOEXEC), b"0")
     kernel.enter(files["ns/mnt"], kernel.CLONE_NEWNS)
     os.fchdir(files["root"])
     os.chroot(".")
     if other_users:
         kernel.enter(files["ns/user"], kernel.CLONE_NEWUSER)
-        permitted = bounding  # all that there are, in that namespace
+        permitted = bounding  # the capabilities in the container's user namespace
     os.setgroups([])
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
@@ -158,8 +161,10 @@ def _capabilities(pid: int | str, field: str) -> int:
 
 
 def _cgroups_of(container: Container, pid: int) -> list[dict[str, str]]:
-    """[{"v1", "v2": folder}] of the cgroups that have a say in which devices may be opened: the whole container's, and
-    its init's where that is in others."""
+    """Return [{"v1", "v2": folder}] of the cgroups that decide which devices may be opened.
+
+    They are the whole container's and, if they differ, its init's.
+    """
     whole = _folders(mounts.container_cgroups(pid, container.name))
     if not whole:
         raise HeteroError("its device cgroup is mounted nowhere", f"process {pid}", "mount the cgroup hierarchies")

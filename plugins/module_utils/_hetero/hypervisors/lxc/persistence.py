@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container is to have when it starts: one file that its configuration includes, good for one boot of a host.
+"""What a container has when it starts, in a file that its configuration includes and that is valid for one boot of the
+host.
 
-Which devices these are is the caller's, here they are nodes and rules; the file is rewritten before LXC starts its
-containers (`restore`). What a start makes of it is for hooks.py.
+The caller knows which devices these are; here they are nodes and rules. The file is rewritten before LXC starts its
+containers (`restore`). hooks.py checks it at each start.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DATA = "# hetero.compute: devices "
 
 @dataclass(frozen=True)
 class Host:
-    """What a file is good for: this machine since its last boot, with the numbers that its drivers have."""
+    """The machine and the boot for which a file is valid, with its drivers' numbers."""
 
     proc: str = "/proc"
     machine: str = "/etc/machine-id"
@@ -45,7 +46,7 @@ class Host:
         return _text(self.machine)
 
     def drivers(self) -> dict[str, str]:
-        """{"c 195": name} of /proc/devices as of now."""
+        """Return {"c 195": name} of /proc/devices, as it is now."""
         found, kind = {}, None
         for line in _text(os.path.join(self.proc, "devices")).splitlines():
             words = line.split()
@@ -62,7 +63,7 @@ HERE = Host()
 
 @dataclass(frozen=True)
 class Node:
-    """A device node: where it is inside, its numbers, owner and mode."""
+    """A device node: its path in the container, its numbers, owner and mode."""
 
     path: str
     kind: str
@@ -77,8 +78,8 @@ class Node:
 class Persisted:
     """What a container is to have.
 
-    :param request: what was asked for, as the caller says it: it counts where the identities do not (another host).
-    :param gpus: which devices these are, as the caller tells them apart whatever their numbers are.
+    :param request: what was asked for, in the caller's form. On another host it counts instead of `gpus`.
+    :param gpus: the devices, as the caller identifies them whatever their numbers are.
     :param nodes: their device nodes now.
     :param rules: device rules ("c 195:0 rw").
     """
@@ -91,13 +92,13 @@ class Persisted:
 
 @dataclass(frozen=True)
 class Written(Persisted):
-    """As it stands in the file, with what it is good for.
+    """The contents of the file, with what they are valid for.
 
-    :param key: whose it is.
-    :param boot: the boot of the host that the numbers are of.
-    :param drivers: {"c 195": name} of the majors among them.
-    :param before: rules of former contents since that boot: LXC may still have read one of them.
-    :param refused: why the container cannot start as things are.
+    :param key: of its container.
+    :param boot: the boot of the host to which the numbers belong.
+    :param drivers: {"c 195": name} of their majors.
+    :param before: rules of former contents since that boot, which LXC may still have read.
+    :param refused: why the container cannot start now.
     """
 
     key: str = ""
@@ -109,14 +110,14 @@ class Written(Persisted):
     version: int = VERSION
 
 
-#: From (container, what is written, whether it is of this machine) to the same with the nodes and rules of today.
+#: Takes (container, what is written, whether on this machine); returns the same with today's nodes and rules.
 Resolve = Callable[[Container, Persisted, bool], Persisted]
 
 
 def read(container: Container, host: Host | None = None) -> Persisted | None:
-    """What it is to have; None where it is to have nothing, or where what is written is another container's.
+    """Return what a container is to have; None if nothing is written, or the file is another container's.
 
-    :param host: where given, what was written on another machine counts for nothing, too.
+    :param host: if given, what was written on another machine does not count either.
     """
     found = read_file(identity.file_of(container))
     if found is None or found.key != identity.key_of(container) or not (found.nodes or found.gpus):
@@ -127,7 +128,7 @@ def read(container: Container, host: Host | None = None) -> Persisted | None:
 
 
 def read_file(path: str) -> Written | None:
-    """The Written of a file, None where there is none."""
+    """Return the contents of a file, or None if there is none."""
     with naming(path):
         try:
             with open(path, encoding="utf-8") as file:
@@ -146,7 +147,7 @@ def read_file(path: str) -> Written | None:
 
 
 def write(container: Container, persisted: Persisted, host: Host = HERE) -> None:
-    """Have a container start with this. Its id must be there (identity.give_id)."""
+    """Have a container start with this. It must have an id (identity.give_id)."""
     key = identity.key_of(container)
     if key is None:
         raise HeteroError("has no id of its own", container.thing, "give it one first")
@@ -174,9 +175,9 @@ def write(container: Container, persisted: Persisted, host: Host = HERE) -> None
 
 
 def remove(container: Container, host: Host = HERE) -> None:
-    """Have it start with nothing of ours.
+    """Have a container start without devices.
 
-    While it runs a file stays: LXC may have read one with devices, and takes those again when it is rebooted inside.
+    While it runs the file stays: LXC may have read one with devices, and would use that at a reboot from inside.
     """
     if not os.path.lexists(identity.file_of(container)):
         return
@@ -190,7 +191,7 @@ def remove(container: Container, host: Host = HERE) -> None:
 
 
 def refuse(container: Container, written: Written, text: str, host: Host = HERE) -> None:
-    """Have it not start, for a reason that a person is told."""
+    """Have a container not start, for a reason that a person is told."""
     new = replace(written, boot=host.boot, refused=text, drivers={}, before=[])
     if new != written:
         _write(container, new, host)
@@ -202,12 +203,12 @@ def restore(
     host: Host = HERE,
     turn: Callable[[Container], ContextManager[object]] = lambda container: nullcontext(),
 ) -> dict[str, str | None]:
-    """Rewrite what containers start with, for this boot of the host; before LXC starts the first.
+    """Rewrite what containers start with for this boot of the host, before LXC starts the first.
 
-    :param resolve: called with (container, Persisted, here); returns the Persisted with the nodes and rules of today.
-        `here` is False for a container that came from another host: its identities are of no use, its request is.
-        A HeteroError is why it cannot have them: its start is refused with that.
-    :param turn: gives a context manager in which nobody else changes what the container has.
+    :param resolve: takes (container, Persisted, here); returns the Persisted with today's nodes and rules. `here` is
+        False for a container from another host, whose identities are of no use, unlike its request. A HeteroError is
+        why it cannot have them, and refuses its start.
+    :param turn: returns a context manager in which nobody else changes what the container has.
     :returns: {name: None, or why it will not start}.
     """
     done: dict[str, str | None] = {}
@@ -223,7 +224,7 @@ def restore(
                     done[name] = _restore(container, written, resolve, host)
                 elif written is not None:
                     remove(container, host)
-        except Exception as error:  # noqa: BLE001 - whatever is odd about one is no reason for the others to have nothing
+        except Exception as error:  # noqa: BLE001 - the others must start whatever is wrong with one
             done[name] = told(error, f"container {name} of {lxcpath}")
     return done
 
@@ -244,12 +245,12 @@ def _restore(container: Container, written: Written, resolve: Resolve, host: Hos
     return None
 
 
-#: What to do with the copy of a container.
+#: What to do about the copy of a container.
 COPY_REMEDY = "attach GPUs to it (lxc_gpu_attach), or take the line lxc.include = …/hetero.d/ out of its config"
 
 
 def _own(container: Container, key: str, host: Host) -> Written | None:
-    """What is written, where it is this container's and of this boot."""
+    """Return what is written, if it is of this container and this boot, else None."""
     try:
         found = read_file(identity.file_of(container))
     except HeteroError:
@@ -267,7 +268,7 @@ def _write(container: Container, new: Written, host: Host) -> None:
             lines += ["# No rules of cgroup v2: it has none of its own, and one would close all else, /dev/null too."]
         for node in new.nodes:
             source = private_nodes.path_of(container, node.path, host.private)
-            # Not "optional": a device that is lost stops the start.
+            # Not "optional": a lost device must stop the start.
             lines.append(f"lxc.mount.entry = {source} {node.path.lstrip('/')} none bind,create=file 0 0")
     path = identity.file_of(container)
     with naming(path):
@@ -277,9 +278,9 @@ def _write(container: Container, new: Written, host: Host) -> None:
 
 
 def _has_rules(container: Container) -> bool:
-    """Whether its configuration has device rules of cgroup v2 besides ours: then LXC denies what they do not name.
+    """Return whether its configuration has other device rules of cgroup v2: then LXC denies what they do not name.
 
-    On version 1 a rule that allows what is allowed changes nothing.
+    In version 1 a rule for what is allowed already has no effect.
     """
     if container.get("lxc.cgroup2.devices.deny"):
         return True

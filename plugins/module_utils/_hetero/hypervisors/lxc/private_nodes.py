@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device nodes on the host that one container has to itself, to be bound into it.
+"""Device nodes on the host for one container alone, which are bound into it.
 
 A bind of the host's own node would share its owner and mode: chmod inside would be chmod on the host.
 """
@@ -20,14 +20,14 @@ from ...files.removal import remove_tree
 if TYPE_CHECKING:
     from .liblxc import Container
 
-#: On the host's /dev: never mounted nodev, and empty after a restart, as the majors may then be others. Everybody may
-#: pass, but a container's own folder only its root, who is another user of the host when a start binds them.
+#: Folder on the host's /dev, which is never mounted nodev and is empty after a restart, when majors may differ. All may
+#: pass it, but only a container's root its own folder, as which a start binds the nodes.
 BASE = "/dev/hetero-lxc"
 KINDS = {"c": stat.S_IFCHR, "b": stat.S_IFBLK}
 
 
 class Node(Protocol):
-    """A device node that a container is to have: with all its numbers, an owner and a mode once it is put there."""
+    """A device node that a container is to have. Its numbers, owner and mode are set when it is made."""
 
     @property
     def path(self) -> str: ...
@@ -46,23 +46,23 @@ class Node(Protocol):
 
 
 def device_of(node: Node) -> int:
-    """Its number as the kernel has it in one."""
+    """Return its device number as the kernel packs it."""
     return os.makedev(cast("int", node.major), node.minor)
 
 
 def folder(container: Container, base: str = BASE) -> str:
-    """Where a container's nodes lie, below it as they are called inside."""
+    """Return the folder of a container's nodes, which lie there under their paths in the container."""
     place = hashlib.sha256(os.fsencode(container.lxcpath)).hexdigest()[:8]
     return os.path.join(base, f"{container.name}-{place}")
 
 
 def path_of(container: Container, path: str, base: str = BASE) -> str:
-    """Where the node lies that is `path` inside."""
+    """Return where the node lies that has this path in the container."""
     return folder(container, base) + os.path.normpath(f"/{path}")
 
 
 def ensure(container: Container, node: Node, base: str = BASE) -> str:
-    """Have the node there with the owner that the container's ids make of it; returns its path."""
+    """Make the node, with the owner that the container's ids give; return its path."""
     path = path_of(container, node.path, base)
     owner = container.host_id("u", cast("int", node.uid)), container.host_id("g", cast("int", node.gid))
     with naming(path):
@@ -79,7 +79,7 @@ def ensure(container: Container, node: Node, base: str = BASE) -> str:
 
 
 def _close(container: Container, base: str) -> None:
-    """A node's mode is its container's to change: nobody else gets to it."""
+    """Close a container's folder to others, because the container may change a node's mode."""
     os.makedirs(base, mode=0o755, exist_ok=True)
     top = folder(container, base)
     if not os.path.isdir(top):
@@ -89,16 +89,16 @@ def _close(container: Container, base: str) -> None:
 
 
 def there(container: Container, base: str = BASE) -> dict[str, tuple[str, int, int] | None]:
-    """{path inside: (kind, major, minor)} of all its nodes."""
+    """Return {path in the container: (kind, major, minor)} of all its nodes."""
     top = folder(container, base)
     files = (os.path.join(where, name) for where, _folders, names in os.walk(top) for name in names)
     return {path[len(top) :]: numbers(_status(path)) for path in sorted(files)}
 
 
 def forget(container: Container, base: str = BASE) -> None:
-    """Take its nodes away. What is bound already is not touched by this.
+    """Remove its nodes. What is bound already stays.
 
-    Of earlier releases the container's root could mount something on them, which is seen here, too.
+    In earlier releases the container's root could mount something on them; that is unmounted too.
     """
     top = folder(container, base)
     for point in reversed(list(mounts_below(top))):
@@ -108,7 +108,7 @@ def forget(container: Container, base: str = BASE) -> None:
 
 
 def numbers(status: os.stat_result | None) -> tuple[str, int, int] | None:
-    """(kind, major, minor) of a file's status; None for what is no device, or nothing."""
+    """Return (kind, major, minor) of a file's status; None if it is no device, or there is none."""
     if status is None:
         return None
     for kind, bits in KINDS.items():

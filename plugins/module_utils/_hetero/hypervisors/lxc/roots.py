@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file tree of a running container, from the host's side: no link that its root made leads anywhere else.
+"""The files of a running container, from the host's side: no link that its root made leads out of it.
 
-Paths are the container's. What is put there is for device_nodes.py.
+Paths are the container's. device_nodes.py knows what is put there.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from .liblxc import Container
 
-#: Seconds for the child that finds a folder where the kernel cannot (openat2 came with Linux 5.6), or did not just now.
+#: Seconds for a child that finds a folder if the kernel cannot (openat2 came with Linux 5.6), or could not just now.
 FIND_TIME = 5.0
-#: What is said of a path that leads to no folder, whatever its root put there: links to what no file can be called, or
-#: a file system of its own that does not answer.
+#: Errors of a path that leads to no folder, whatever the container's root put there: bad links, or a file system that
+#: does not answer.
 NO_FOLDER = (
     *(errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG),
     *(errno.ENOTCONN, errno.ESTALE, errno.EIO),
@@ -36,7 +36,7 @@ NO_FOLDER = (
 GONE = "start it, or see why it ended"
 
 
-#: A descriptor of a folder, and a name in it.
+#: Descriptor of a folder, and a name in it.
 Place = Tuple[int, str]
 
 
@@ -62,9 +62,9 @@ class ContainerRoot:
 
     @contextmanager
     def folder(self, path: str, make: bool = False) -> Iterator[Place | None]:
-        """(descriptor of the folder that `path` lies in, its last part); None where that is no folder.
+        """Yield (descriptor of the folder that holds `path`, its last part), or None if there is no such folder.
 
-        :param make: make what is missing of it, as the container's root.
+        :param make: make missing folders, as the container's root.
         """
         parts = [part for part in path.split("/") if part]
         found = self._open("/".join(parts[:-1]) or "/")
@@ -80,7 +80,7 @@ class ContainerRoot:
 
     @contextmanager
     def as_owner(self) -> Iterator[None]:
-        """Make files as the container's root: this machine's own may be no user at all in there (EOVERFLOW)."""
+        """Make files as the container's root. This machine's root may be no user in the container (EOVERFLOW)."""
         kernel.act_as(*self.owner)
         try:
             yield
@@ -110,7 +110,7 @@ class ContainerRoot:
         try:
             return kernel.open_in_root(self._root, path, flags)
         except OSError as error:
-            # EAGAIN: a path with ".." while anything on this machine was renamed or mounted (openat2(2))
+            # EAGAIN: a path with ".." while something on this machine was renamed or mounted (openat2(2))
             if error.errno in (errno.ENOSYS, errno.EAGAIN):
                 return self._open_by_child(path, flags)
             if error.errno in NO_FOLDER:
@@ -118,7 +118,7 @@ class ContainerRoot:
             raise
 
     def _open_by_child(self, path: str, flags: int) -> int | None:
-        """For kernels before 5.6: a child whose root is the container's opens it and hands it over."""
+        """Open a path by a child with the container's root, which passes the descriptor on; for kernels before 5.6."""
         ours, its = socket.socketpair()
 
         def find() -> bool:

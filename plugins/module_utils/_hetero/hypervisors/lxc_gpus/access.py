@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device nodes of a running container: opened and closed, each step only where it is needed, and each proven.
+"""Device nodes of a running container, opened and closed: each step only if it is needed, and each proven.
 
-Which nodes, and who may have them, is attachment.py's to say.
+attachment.py knows which nodes, and who may have them.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from ..lxc.liblxc import Container
     from .open_rights import Reach
 
-#: What a granted rule says. On cgroup v2 a deny must say exactly the same, or it does nothing.
+#: Access of a granted rule. In cgroup v2 a deny must say exactly the same, or it has no effect.
 ACCESS = "rw"
-#: How a node is made: from the host's side, or by mknod in the container as the blueprint did it.
+#: How a node is made: from the host's side, or by mknod through lxc-attach in the container.
 HOST, INSIDE = "host", "lxc-attach"
-#: What open() says of a node that the device cgroup, or its mode, keeps closed, or that is not there.
+#: open()'s errors for a node that the device cgroup or its mode keeps closed, or that is missing.
 CLOSED_ERRORS = (errno.EPERM, errno.EACCES, errno.ENOENT)
 
-#: Seconds to wait for others who change the rules of the same container, which takes them milliseconds.
+#: Seconds to wait for others who change the same container's rules, which takes milliseconds.
 TURN = 10.0
 
 
 @dataclass
 class Proof:
-    """A node of a container: before and after.
+    """A node of a container, before and after.
 
-    :param opens: what open() inside said last: "ok", or the name of an error; None where it was not asked.
+    :param opens: open()'s last answer in the container: "ok", or the name of an error; None if it was not tried.
     """
 
     path: str
@@ -56,12 +56,12 @@ class Proof:
         return self.before != self.after
 
 
-#: Whether a device cgroup allows a node, in the one sense or the other: may_all, open_rights.may_open.
+#: Returns whether a device cgroup allows a node: may_all, or open_rights.may_open.
 Allowed = Callable[["View", "DeviceNode"], bool]
 
 
 class Running:
-    """A container that runs, and its device cgroup.
+    """A running container and its device cgroup.
 
     :param base: folder of the nodes that are bound into containers (hypervisors/lxc/private_nodes.py).
     """
@@ -73,9 +73,9 @@ class Running:
         self.cgroup = of_container(pid, container.name)
 
     def give(self, nodes: Sequence[DeviceNode], method: str = HOST, check: bool = False) -> list[Proof]:
-        """Have the container open these nodes.
+        """Let the container open these nodes.
 
-        :raises HeteroError: a node that was opened is still closed, or the container's own is in the way.
+        :raises HeteroError: a node that was opened is still closed, or something of the container's is in the way.
         """
         proofs = self._seen(nodes, may_all)
         if not check:
@@ -87,7 +87,7 @@ class Running:
         return proofs
 
     def take(self, nodes: Sequence[DeviceNode], check: bool = False) -> list[Proof]:
-        """Close these nodes and take them away. What has one open keeps it: see gpus/gpu_users.py."""
+        """Close these nodes and remove them. A process that has one open keeps it (devices/gpus/gpu_users.py)."""
         proofs = self._seen(nodes, open_rights.may_open)
         if not check:
             self._change("denied", [node for node, proof in zip(nodes, proofs) if proof.before["allowed"]])
@@ -109,7 +109,10 @@ class Running:
         return [dict(allowed=allowed(asked, node), node=there[node.path] == node.number) for node in nodes]
 
     def _change(self, state: str, nodes: Sequence[DeviceNode]) -> None:
-        """Only what is not so already: a container without rules would get its first one, and be denied all else."""
+        """Change the rules of nodes.
+
+        Only needed ones may be given: a container without rules would come to deny all else.
+        """
         if nodes:
             changing = Changing(self.cgroup, self.container)
             with changing.alone(Deadline(TURN)):
@@ -142,8 +145,11 @@ class Running:
                 raise HeteroError(what, self.container.thing, "see who else changes it, then run this again")
 
     def _tried(self, nodes: Sequence[DeviceNode]) -> dict[Number, int]:
-        """{number: what open() says}, also of nodes that it hides; {} where no process of ours can run in it, which the
-        container may see to: then lists and programs speak alone."""
+        """Return {number: open()'s answer}, also of hidden nodes.
+
+        :returns: {} if no process can be started in the container, which it can prevent; then only lists and programs
+            count.
+        """
         try:
             return open_trial.reaches(self.container, [node.number for node in nodes], pid=self.pid, base=self.base)
         except HeteroError:
@@ -151,31 +157,31 @@ class Running:
 
 
 def may_all(asked: View, node: DeviceNode) -> bool:
-    """Whether reading and writing at once is allowed, as programs open a GPU."""
+    """Return whether reading and writing at once is allowed, as programs open a GPU."""
     return asked.may(*open_rights.known(node), ACCESS)
 
 
 def rule_for(node: DeviceNode) -> Rule:
-    """The rule that gives a node."""
+    """Return the rule that gives a node."""
     return Rule(node.kind, node.major, node.minor, ACCESS)
 
 
 def words(proof: Proof) -> str:
-    """A proof for people."""
+    """Return a proof in words."""
     allowed = "allows" if proof.after["allowed"] else "denies"
     there = "is there" if proof.after["node"] else "is not there"
     return f"device cgroup {allowed} {proof.rule}, node {there}, open() says {proof.opens or 'nothing'}"
 
 
 def error_name(number: int) -> str:
-    """ "ok" for 0, else the name of the error."""
+    """Return "ok" for 0, else the name of the error."""
     return "ok" if number == 0 else errno.errorcode.get(number, str(number))
 
 
 def refuse_wild(name: str, reaches: Mapping[str, Reach], addresses: Collection[str]) -> None:
-    """Refused where a container can open GPUs beside its own, so that no others are closed to it.
+    """Raise Refused if a container can open other GPUs than its own.
 
-    :param reaches: {address: Reach} of it.
+    :param reaches: {address: Reach} of the container.
     :param addresses: of its own GPUs.
     """
     wild = [

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of GPUs against what is true: what each container was given, what it can open, what its file says.
+"""The table of GPUs compared with the truth: what each container was given, what it can open, what its file says.
 
-Says what it found, and mends it where that is asked for: the table says what is to be, the kernel what is.
+It reports differences and mends them if asked to: the table says what should be, the kernel what is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RESTART = "take the rule out of its configuration, or it is back after a restart
 class Finding:
     """Something that is not as it should be.
 
-    :param done: what was mended, or would be; None: it is only reported.
+    :param done: what was mended, or would be; None if it is only reported.
     :param error: why it could not be mended.
     """
 
@@ -55,7 +55,7 @@ class Finding:
 class Look:
     """One pass over a host.
 
-    :param repair: mend; else only say.
+    :param repair: mend, and not only report.
     """
 
     def __init__(self, site: Site, repair: bool, change: Change, deadline: Deadline) -> None:
@@ -74,7 +74,7 @@ class Look:
         done: str | None = None,
         mend: Callable[[], object] | None = None,
     ) -> None:
-        """Write a finding down; `mend()` is called where it is to be mended and this is no dry run."""
+        """Note a finding. `mend()` is called if it is to be mended and this is no dry run."""
         finding = Finding(kind, found, container.name if container else None, address, done if self.repair else None)
         self.findings.append(finding)
         if not (self.repair and done):
@@ -88,7 +88,7 @@ class Look:
 
 
 def reconcile(site: Site, repair: bool, change: Change, deadline: Deadline) -> dict[str, Any]:
-    """Look at the table and at all containers of the host, and mend what is found; the module's result."""
+    """Compare the table with all containers of the host, and mend differences; return the module's result."""
     look = Look(site, repair, change, deadline)
     with change.step("table"):
         _table(look)
@@ -119,7 +119,7 @@ def _table(look: Look) -> None:
 
 
 def _containers(site: Site) -> list[liblxc.Container]:
-    """Those that run, and those that have something in the table, or by their own files."""
+    """Return the containers that run, and those with GPUs by the table or by their own files."""
     found = {(lxcpath, name) for lxcpath in site.lxcpaths for name in liblxc.running(lxcpath)}
     for lxcpath in site.lxcpaths:
         for name in liblxc.containers(lxcpath):
@@ -139,7 +139,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
     try:
         if not container.defined:
             return
-        # A dry run takes no lock: what it sees of one that is just given a GPU says nothing.
+        # A dry run takes no lock, so what it sees of a container that is being given a GPU means nothing.
         who = held_by(site.run_folder, container.lock_name) if look.change.check else None
         if who:
             look.note("not looked at", BUSY.format(who=who), container)
@@ -153,7 +153,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
                 _stale(look, container, pid)
                 _not_granted(look, container, pid, site.rows(holder), unknown)
             rows = site.kept(holder)
-            # What is lost is reported, and what is still being taken back is not given again.
+            # A lost GPU is reported, and one that is still being taken back is not given again.
             if not unknown and len(site.gpus_of(rows)) == len(site.rows(holder)):
                 _granted(look, container, rows, site.kept(holder, persistent=True))
     except HeteroError as error:
@@ -161,8 +161,10 @@ def _container(look: Look, container: liblxc.Container) -> None:
 
 
 def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
-    """What it has by its own file is written down, where nobody has it; the GPUs that are not in the table after that:
-    nothing of them is closed, and its file stays.
+    """Write down what a container has by its own file, if nobody else has it; return the GPUs that then are not in the
+    table.
+
+    Nothing of these is closed, and the container's file stays.
     """
     site, left = look.site, []
     for gpu, wanted in restoration.unwritten(site, container):
@@ -176,7 +178,7 @@ def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
 
 
 def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
-    """What was being taken back is taken back."""
+    """Take back what was being taken back."""
     site = look.site
     rows = [row for row in site.rows(holder) if row.state == DETACHING]
     for row in rows:
@@ -192,7 +194,7 @@ def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
 def _granted(
     look: Look, container: liblxc.Container, rows: Sequence[Allocation], lasting: Sequence[Allocation]
 ) -> None:
-    """It has what the table says, as a dry run of giving it finds out."""
+    """Note if a container does not have what the table says; a dry run of giving it tells."""
     site, dry = look.site, Change(check=True)
     done = bring_up(site, container, rows, lasting, dry)
     wrong = [f"{proof.path} {_words(proof.before)}" for proof in done["proofs"] if proof.changed]
@@ -218,9 +220,9 @@ def _words(before: dict[str, bool]) -> str:
 def _not_granted(
     look: Look, container: liblxc.Container, pid: int, rows: Sequence[Allocation], by_file: Sequence[Gpu]
 ) -> None:
-    """GPUs that it was not given are closed to it, and it has no node of them.
+    """Note GPUs that a container was not given and that are open to it, or of which it has a node.
 
-    :param by_file: GPUs that it has by its own file only.
+    :param by_file: GPUs that it has only by its own file.
     """
     site = look.site
     given = [*site.gpus_of(rows), *by_file]
@@ -275,8 +277,9 @@ def _close(
 
 
 def _deny_wide(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], kept: Iterable[DeviceNode]) -> None:
-    """On cgroup v1 a device is closed only with the rule that opens it, such as "c 195:* rwm"; what the container was
-    given gets rules of its own before. A rule that opens other drivers' devices too is left alone.
+    """Remove rules of cgroup v1, such as "c 195:* rwm", that open one of the nodes: only so it is closed.
+
+    What the container was given first gets rules of its own. A rule that also opens devices of other drivers stays.
     """
     v1 = cgroup.v1
     if v1 is None:
@@ -286,12 +289,12 @@ def _deny_wide(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], kept: Iterable
             if wide.major == node.major:
                 for own in kept:
                     cgroup.allow_v1(rule_for(own))
-                # m stays: to make a node is nobody's harm, and a wider rule may give it
+                # m stays: making a node harms nobody, and a wider rule may give it
                 v1.remove(wide._replace(access=ACCESS))
 
 
 def _stale(look: Look, container: liblxc.Container, pid: int) -> None:
-    """A number that a driver had when it was given, and that is another's by now."""
+    """Note numbers that belonged to a driver when they were given, and now belong to another."""
     site = look.site
     current = {node.path: node for node in site.found.shared}
     numbers = {node.number for node in site.found.shared}
@@ -321,7 +324,7 @@ def _stale(look: Look, container: liblxc.Container, pid: int) -> None:
 
 
 def _processes(look: Look) -> None:
-    """A process of the host itself holds nothing in the table, and uses what somebody was given all the same."""
+    """Note processes of the host that use a GPU of somebody else; they are in no row of the table."""
     site = look.site
     gpus = {node.number: gpu for gpu in site.found.gpus for node in gpu.nodes}
     rows = {row.address: row for row in site.store.allocations()}

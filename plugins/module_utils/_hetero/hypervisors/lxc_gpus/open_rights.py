@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel says of GPUs and running containers: which container can open which GPU now, and by what right.
 
-Only looks. What that means for a request is host/allocation.py's, what is done about it gpu_reconciliation.py's.
+Nothing is changed here. claims/host/allocation.py draws conclusions for requests, and gpu_reconciliation.py acts.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from ...devices.gpus.nodes import DeviceNode
     from ...devices.gpus.processes import Number, Process
 
-#: The device cgroup lets it read or write the GPU, and it has a node for it, may make one, or was given the rule.
+#: The device cgroup allows reading or writing the GPU, and the container has a node, may make one, or has the rule.
 OPEN = "open"
-#: The device cgroup would let it; only that it has no node and cannot make one keeps it out.
+#: The device cgroup would allow it; only a missing node, which the container cannot make, keeps it out.
 NODE_ONLY = "node-only"
 CLOSED = "closed"
-#: How often a container is looked at that is started anew each time.
+#: Number of looks at a container that is started anew each time.
 LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
-#: How the holder begins that is a libvirt domain, and where libvirt keeps a file of each: defined ones, running ones.
+#: Beginning of a holder that is a libvirt domain, and the folders with libvirt's files of defined and running ones.
 DOMAIN = "domain:"
 LIBVIRT = (Paths().domains, Paths().running_domains)
-#: A device that no driver has and no rule names: the last number that there is.
+#: A device that no driver has and no rule names: the last number.
 UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far one running container gets with one GPU; `why` for people."""
+    """How far one running container gets with one GPU, and in words why."""
 
     holder: str
     container: str
@@ -56,7 +56,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who can use a GPU now: a container, a libvirt domain, or a driver that keeps it for virtual machines."""
+    """Who can use a GPU now: a container, a libvirt domain, or a driver that reserves it for virtual machines."""
 
     kind: str
     name: str
@@ -69,15 +69,15 @@ class Live:
     reaches: tuple[Reach, ...]
 
     def open(self, address: str) -> list[Reach]:
-        """Reaches of the containers that can open this GPU."""
+        """Return the Reaches of the containers that can open this GPU."""
         return [reach for reach in self.reaches if reach.address == address and reach.state == OPEN]
 
     def of(self, holder: str) -> dict[str, Reach]:
-        """{address: Reach} of one container."""
+        """Return {address: Reach} of one container."""
         return {reach.address: reach for reach in self.reaches if reach.holder == holder}
 
     def is_there(self, holder: str) -> bool:
-        """Whether a holder lives: the container with this id. What is no container others must judge."""
+        """Return whether a holder exists: a container with this id, or a libvirt domain. Other holders always count."""
         if any(reach.holder == holder for reach in self.reaches):
             return True
         if holder.startswith(DOMAIN):
@@ -87,13 +87,16 @@ class Live:
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
         if not os.path.isdir(folder):
-            return True  # perhaps a file system that is not mounted yet
+            return True  # its file system may not be mounted yet
         container = liblxc.Container(name, folder)
         return container.defined and identity.key_of(container) == holder
 
 
 def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:
-    """What the running containers under these folders can do with these GPUs; of those elsewhere, which they have."""
+    """Return what the running containers below these folders can do with these GPUs.
+
+    Of containers elsewhere only the GPUs that they have are included.
+    """
     reaches = []
     others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
     for lxcpath in [*lxcpaths, *others]:
@@ -103,8 +106,9 @@ def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:
 
 
 def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> list[Reach]:
-    """What a running container can do; nothing of one that has ended. One that is started anew meanwhile, as its root
-    may do again and again, is looked at again.
+    """Return what a running container can do; nothing if it has ended.
+
+    A container that starts anew meanwhile, as its root may do again and again, is looked at again.
 
     :param ours: whether its folder is one of those that are asked for.
     """
@@ -121,8 +125,9 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
 
 
 def has(container: liblxc.Container, pid: int, gpus: Sequence[Gpu]) -> list[Gpu]:
-    """GPUs that a running container can open: by rules for them alone, or by one that opens every GPU, which says
-    nothing of one, where it has the GPU's node.
+    """Return the GPUs that a running container can open.
+
+    A rule that opens all GPUs says nothing about one; then the container must also have the GPU's node.
     """
     wild = of_container(pid, container.name).look().may("c", NVIDIA, NO_GPU, "r")
     open_to_it = {far.address for far in reach_of(container, pid, gpus) if far.state == OPEN}
@@ -137,7 +142,7 @@ def _has_node(container: liblxc.Container, pid: int, gpu: Gpu) -> bool:
 def live_holders(
     gpus: Sequence[Gpu], lxcpaths: Collection[str], users: Mapping[Number, Sequence[Process]]
 ) -> dict[str, list[Holder]]:
-    """{address: [Holder]} of those that can use each GPU now, or do; nobody has the others.
+    """Return {address: holders} of those that can use, or use, each GPU now. Nobody has the other GPUs.
 
     :param users: processes.holders of the nodes of these GPUs.
     """
@@ -146,7 +151,7 @@ def live_holders(
     for gpu in gpus:
         held = [process for node in own_nodes(gpu) for process in users.get(node.number, ())]
         containers = {far.container for far in live.open(gpu.address)}
-        # one that has it open still has it, whatever its device cgroup says by now
+        # a container that has it open still has it, whatever its device cgroup says now
         containers.update(process.container for process in held if process.container)
         found[gpu.address] = [Holder("container", name) for name in sorted(containers)]
         domains = {process.domain for process in held if process.domain}
@@ -157,12 +162,12 @@ def live_holders(
 
 
 def key_or_path(container: liblxc.Container) -> str:
-    """The container's key; for one that never was given an id its folder, which no allocation names."""
+    """Return the container's key; for one without an id its folder, which no allocation names."""
     return identity.key_of(container) or container.folder
 
 
 def reach_of(container: liblxc.Container, pid: int, gpus: Iterable[Gpu]) -> list[Reach]:
-    """One Reach for each GPU."""
+    """Return a Reach for each GPU."""
     holder = key_or_path(container)
     asked = of_container(pid, container.name).look()
     unknown = allows_unknown(asked)
@@ -170,9 +175,9 @@ def reach_of(container: liblxc.Container, pid: int, gpus: Iterable[Gpu]) -> list
 
 
 def _how_far(container: liblxc.Container, pid: int, cgroup: View, unknown: bool, gpu: Gpu) -> tuple[str, str]:
-    """(state, why) of the node that it gets farthest with.
+    """Return (state, why) of the node with which the container gets farthest.
 
-    :param unknown: it may open devices that no rule names, so that no rule was given for this GPU either.
+    :param unknown: whether it may open devices that no rule names, so that no rule was given for this GPU either.
     """
     state, why = CLOSED, "its device cgroup denies it"
     for node in own_nodes(gpu):
@@ -190,33 +195,33 @@ def _how_far(container: liblxc.Container, pid: int, cgroup: View, unknown: bool,
 
 
 def own_nodes(gpu: Gpu) -> list[DeviceNode]:
-    """All nodes that reach this GPU and no other; one whose driver is not loaded has no number."""
+    """Return all nodes that lead to this GPU only. A node whose driver is not loaded has no number."""
     return [node for node in [*gpu.nodes, *gpu.drm_nodes] if node.major is not None]
 
 
 def may_open(cgroup: DeviceCgroup | View, node: DeviceNode) -> bool:
-    """Whether reading or writing is allowed: either gives ioctl(2), which is all that a GPU needs."""
+    """Return whether reading or writing is allowed: either is enough for ioctl(2), which is all that a GPU needs."""
     number = known(node)
     return cgroup.may(*number, "r") or cgroup.may(*number, "w")
 
 
 def known(node: DeviceNode) -> tuple[str, int, int]:
-    """The number of a node whose driver is loaded."""
+    """Return the number of a node whose driver is loaded."""
     return cast(Tuple[str, int, int], node.number)
 
 
 def allows_unknown(cgroup: DeviceCgroup | View) -> bool:
-    """Whether a device that no rule names may be opened."""
+    """Return whether a device may be opened that no rule names."""
     return cgroup.may(*UNKNOWN, "r")
 
 
 def rule_of(node: DeviceNode) -> str:
-    """A node as cgroup rules name it."""
+    """Return a node as cgroup rules name it."""
     return f"{node.kind} {node.major}:{node.minor}"
 
 
 def can_mknod(pid: int) -> bool:
-    """Whether the container's processes may make nodes: root of the host's own user namespace, with CAP_MKNOD."""
+    """Return whether the container's processes may make nodes: in the host's own user namespace, with CAP_MKNOD."""
     folder = f"/proc/{pid}"
     with naming(folder):
         if os.stat(f"{folder}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
