@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a tenant on a host's bridge may send, as rules of nftables: by its own MAC and IPv4 address; not to the host.
+"""What a tenant on a host's bridge may send, as rules of nftables: only with its own MAC and IPv4 address, and not to
+the host.
 
-An instance's port on the bridge and its MAC follow from its address, so that the rules are the same whoever has the
-address, and hold before an instance starts, after a restart inside it, and after a killed removal. What comes from
-a port of ours without a pin is dropped. Which addresses there are, and when the rules are loaded, is for others.
+An instance's port on the bridge and its MAC follow from its address. So the rules are the same whoever has the address,
+and hold before an instance starts, after a restart inside it, and after a killed removal. What comes from an instance's
+port without a pin is dropped. Others know which addresses there are, and when rules are loaded.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from ..core.command import command, ended
 from ..core.deadline import Deadline
 from ..core.errors import Refused
 
-#: Kind of instance → the tables of its rules (one in each of nftables' families), and how its ports' names begin.
+#: Kind of instance → name of the tables with its rules (one in each nftables family); and → how its ports' names begin.
 TABLES = {"lxc": "hetero_bridge", "kvm": "hetero_guests"}
 PORTS = {"lxc": "hetc", "kvm": "hetg"}
 #: Kind → the unit that loads its rules.
 UNITS = {"lxc": "hetero-bridge", "kvm": "hetero-guests-bridge"}
-#: How a MAC begins: two octets that nobody is given (bit "locally administered" of the first); the address follows.
+#: First two octets of a MAC, which no vendor has (bit "locally administered"). The four of the address follow.
 MAC = (0x02, 0x68)
-#: As many as fit in two octets. 65,000 take nft 0.5 s and 3 MB.
+#: Addresses at most: as many as fit in two octets. 65,000 take nft 0.5 s and 3 MB.
 MOST = 1 << 16
-#: Seconds for nft to load or look.
+#: Seconds for nft to load or list rules.
 NFT_TIME = 60.0
-#: Said, not dropped: nobody waits for what does not come.
+#: Rejected and not dropped, so that nobody waits for an answer.
 REJECT = "reject with icmpx type admin-prohibited"
 
 
@@ -39,13 +40,13 @@ class Bridge:
     """A bridge with tenants.
 
     :param kind: of its instances, a key of TABLES.
-    :param ours: whether only tenants are on it, and the host is their way out.
+    :param ours: whether only tenants are on it, with the host as their router.
     :param network: of the tenants.
     :param addresses: those that tenants have or may get.
     :param nat: whether they reach other networks by the host's address.
     :param open_ports: of the host, as tcp/PORT or udp/PORT.
-    :param closed: networks that the host does not forward to.
-    :param opened: networks or addresses that it forwards to, although they are in those.
+    :param closed: networks to which the host forwards nothing.
+    :param opened: networks or addresses within these to which it does forward.
     """
 
     kind: str
@@ -60,7 +61,7 @@ class Bridge:
 
 
 def port(kind: str, address: str) -> str:
-    """The name of an instance's port on the bridge (12 of the 15 characters that Linux gives an interface's name)."""
+    """Return the name of an instance's port on the bridge (12 of the 15 characters that Linux allows)."""
     return f"{PORTS[kind]}{int(ipaddress.IPv4Address(address)):08x}"
 
 
@@ -70,17 +71,17 @@ def mac(address: str) -> str:
 
 
 def pin(kind: str, address: str) -> str:
-    """An element of the set `pins`."""
+    """Return an element of the set `pins`."""
     return f"{port(kind, address)} . {mac(address)} . {address}"
 
 
 def question(kind: str, address: str) -> str:
-    """What nft is asked to see whether a pin is loaded."""
+    """Return nft's command that tells whether a pin is loaded."""
     return f"get element bridge {TABLES[kind]} pins {{ {pin(kind, address)} }}"
 
 
 def must_hold(kind: str, address: str, thing: str) -> None:
-    """Refused where nothing would keep an instance to its address."""
+    """Raise Refused if no loaded rule keeps an instance to its address."""
     done = ended(["nft", question(kind, address)], thing, timeout=NFT_TIME)
     if done.returncode != 0:
         what = f"its address {address} is not pinned on the bridge"
@@ -88,13 +89,13 @@ def must_hold(kind: str, address: str, thing: str) -> None:
 
 
 def load(bridge: Bridge) -> None:
-    """Load the rules; what was loaded before holds until then, and there is no time between."""
+    """Load the rules. Earlier ones hold until then, without a gap."""
     remedy = "see whether this kernel has nftables for bridges (CONFIG_NF_TABLES_BRIDGE)"
     command(["nft", "--file", "-"], f"rules of {bridge.name}", remedy, timeout=NFT_TIME, stdin=rules(bridge))
 
 
 def loaded(bridge: Bridge, deadline: Deadline | None = None) -> bool:
-    """Whether just these rules are loaded, by the mark that each of their tables has."""
+    """Return whether exactly these rules are loaded, by the mark in each of their tables."""
     text = rules(bridge)
     timeout = deadline.left if deadline else NFT_TIME
     # without the elements, of which there may be many
@@ -103,12 +104,12 @@ def loaded(bridge: Bridge, deadline: Deadline | None = None) -> bool:
 
 
 def mark(bridge: Bridge) -> str:
-    """The name of an empty chain, which says what text its table was made of."""
+    """Return the name of an empty chain, which contains a hash of its table's text."""
     return f"rules_{hashlib.sha256(_body(bridge).encode()).hexdigest()[:12]}"
 
 
 def rules(bridge: Bridge) -> str:
-    """All rules, as one transaction of nft: loaded again, they take the place of the older ones."""
+    """Return all rules as one transaction of nft, which replaces earlier rules."""
     table = TABLES[bridge.kind]
     families = ("ip", "inet", "bridge")
     away = "".join(f"table {family} {table}\ndelete table {family} {table}\n" for family in families)
@@ -121,11 +122,11 @@ def _body(bridge: Bridge) -> str:
 
 
 def _pins(bridge: Bridge) -> str:
-    """Frames as they come from a port, before the bridge learns anything of them.
+    """Return the rules for frames as they come from a port, before the bridge learns anything from them.
 
-    A tenant gets its address from us: who answers DHCP is an impostor. There is no IPv6 for tenants, so that nobody
-    can say to be a router or a neighbour. Frames to 01-80-C2-00-00-0E (LLDP) pass by all rules; that the bridge learns
-    nothing of these either is its option no_linklocal_learn.
+    The host gives tenants their addresses, so a tenant that answers DHCP is an impostor. Tenants have no IPv6, so that
+    nobody can claim to be a router or a neighbour. Frames to 01-80-C2-00-00-0E (LLDP) pass all rules; the bridge's
+    option no_linklocal_learn keeps it from learning from them.
     """
     ours = f'iifname "{PORTS[bridge.kind]}*"'
     pins = ",\n            ".join(pin(bridge.kind, address) for address in bridge.addresses)
@@ -150,9 +151,9 @@ table bridge {TABLES[bridge.kind]} {{
 
 
 def _host(bridge: Bridge) -> str:
-    """The host itself is closed but for answers, pings and what is opened; so are networks that it could forward to.
+    """Return the rules that close the host, except for answers, pings and open ports, and networks beyond it.
 
-    On a bridge with others than tenants, theirs are the addresses that the bridge keeps them to.
+    On a bridge with others than tenants, tenants are those addresses to which the bridge keeps them.
     """
     tenants = f'iifname "{bridge.name}"'
     if not bridge.ours:

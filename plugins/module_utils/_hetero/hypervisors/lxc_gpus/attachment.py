@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GPUs given to a container: written down first, then opened, proven and made to last; and all that taken back.
 
-Killed anywhere and run again it converges: each step looks first, and nothing is open that the table does not know.
+Killed anywhere and run again it converges: each step looks first, and nothing is open that the table does not have.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ Meant = Tuple[List["Allocation"], List["Gpu"]]
 Result = Dict[str, Any]
 
 RUN_FOLDER = "/run/hetero"
-#: How often a container may be restarted while one GPU is given to it.
+#: Number of times that a container may restart while one GPU is given to it.
 RESTARTS = 3
 
 
 @dataclass
 class Site:
-    """Where GPUs are given: the host's table, what discovery found, and the folders whose containers may hold GPUs.
+    """Where GPUs are given: the host's table, the GPUs found, and the folders whose containers may hold GPUs.
 
-    :param host: what of this machine a container's file is good for.
+    :param host: for which boot of this machine a container's file is valid.
     """
 
     store: Store
@@ -61,13 +61,13 @@ class Site:
     host: persistence.Host = persistence.HERE
 
     def look(self) -> open_rights.Live:
-        """What the kernel says now, of these folders and those whose containers the table has."""
+        """Return what the kernel says now of containers in these folders and in those that the table knows."""
         holders = (row.holder for row in self.store.allocations())
         known = {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
         return open_rights.look(sorted(known.union(self.lxcpaths)), self.found.gpus)
 
     def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
-        """One verb at a time on a container; check mode changes nothing, and needs no turn."""
+        """Let one verb at a time work on a container; check mode takes no lock."""
         if change.check:
             return ExitStack()
         return lock(self.run_folder, container.lock_name, verb, self.store.actor, deadline)
@@ -79,12 +79,12 @@ class Site:
         return self.store.allocations(holder)
 
     def kept(self, holder: str, persistent: bool = False) -> list[Allocation]:
-        """Allocations that a container is to have; with `persistent` only those that outlive its restart."""
+        """Return the allocations that a container is to have; with `persistent` only those that outlive its restart."""
         rows = [row for row in self.rows(holder) if row.state != DETACHING]
         return [row for row in rows if row.persistent or not persistent]
 
     def gpus_of(self, rows: Iterable[Allocation]) -> list[Gpu]:
-        """The GPUs of allocations; those that are gone are left out."""
+        """Return the GPUs of allocations, without those that are gone."""
         gpus = (gpu_of(row.address, row.uuid, self.found.gpus) for row in rows)
         return [gpu for gpu in gpus if gpu is not None]
 
@@ -98,11 +98,10 @@ def attach(
     persistent: bool = True,
     method: str = HOST,
 ) -> Result:
-    """Give a container the GPUs that it wants, or find that it has them; the module's result.
+    """Give a container the GPUs that it wants, if it does not have them; return the module's result.
 
-    :param wanted: how many it is to have, or which.
-    :param persistent: it has them after a restart, too.
-    :raises NoneFree: says of each GPU why it is not given; nothing was changed.
+    :param persistent: whether it has them after a restart, too.
+    :raises NoneFree: the error says for each GPU why it is not given. Nothing was changed.
     """
     _must_be_defined(container)
     if persistent and not os.access(site.host.command, os.X_OK):
@@ -143,10 +142,10 @@ def detach(
     deadline: Deadline,
     on_holders: str = gpu_users.FAIL,
 ) -> Result:
-    """Take GPUs back from a container: denied, nodes gone, let go, forgotten in its file and free; the module's result.
+    """Take GPUs back from a container: deny, remove nodes, wait, rewrite its file, free; return the module's result.
 
     :param names: addresses, UUIDs or indexes; none for all that it has or can open.
-    :param on_holders: what of its processes that have one open: users.FAIL, WAIT or KILL.
+    :param on_holders: what is done about processes that have one open: gpu_users.FAIL, WAIT or KILL.
     """
     if not container.defined:
         return _forget(site, container, change)
@@ -171,7 +170,7 @@ def detach(
 
 
 def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change: Change) -> Result:
-    """Open, prove, and persist what is allocated; dict of `proofs` and `pid`.
+    """Open, prove and persist what is allocated; return a dict of `proofs` and `pid`.
 
     :param lasting: allocations that outlive a restart.
     """
@@ -189,7 +188,7 @@ def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change
 
 
 def finish(site: Site, container: Container, rows: Iterable[Allocation], change: Change, pid: int | None) -> None:
-    """Write down that it has what is allocated."""
+    """Write down that a container has what is allocated to it."""
     with site.store.transaction(dry=change.check):
         for row in rows:
             if row.state != ATTACHED:
@@ -201,7 +200,7 @@ def finish(site: Site, container: Container, rows: Iterable[Allocation], change:
 def _give_up(
     site: Site, container: Container, holder: str, fresh: Rows, change: Change, deadline: Deadline, error: HeteroError
 ) -> None:
-    """Take back what this call allocated and could not hand over."""
+    """Take back what this call allocated and could not give."""
     if change.check or not fresh:
         return
     try:
@@ -212,7 +211,7 @@ def _give_up(
 
 
 def _isolation(site: Site, container: Container, own: set[str], pid: int | None) -> Result:
-    """How the GPUs of this host that it was not given are closed to it; Refused where one is open."""
+    """Return how GPUs that a container was not given are closed to it; raise Refused if one is open."""
     if not pid:
         return dict(isolation=None, others=[])
     reaches = {far.address: far for far in open_rights.reach_of(container, pid, site.found.gpus)}
@@ -227,7 +226,7 @@ def _isolation(site: Site, container: Container, own: set[str], pid: int | None)
 
 
 def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Allocation]) -> Meant:
-    """(allocations, GPUs) that are to be taken back."""
+    """Return (allocations, GPUs) that are to be taken back."""
     if names:
         return _named(site, names, rows)
     gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
@@ -240,7 +239,7 @@ def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Al
 
 
 def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
-    """The same for what a user names; a GPU that is gone is named as the table has it."""
+    """Return _meant for GPUs that a user names. One that is gone is named as in the table."""
     chosen: list[Allocation] = []
     gpus: list[Gpu] = []
     for name in names:
@@ -263,10 +262,9 @@ def take_back(
     change: Change,
     deadline: Deadline,
 ) -> Result:
-    """Close, persist, have it let go, and free; dict of `proofs`, `holders` and `pid`.
+    """Close GPUs, persist that, wait for processes and free; return a dict of `proofs`, `holders` and `pid`.
 
-    :param holder: the container's key as the caller found it; its file may be written anew meanwhile, and whom it names
-        then has none of what this one keeps.
+    :param holder: the container's key as the caller found it. Its file may be written anew meanwhile and name another.
     """
     store = site.store
     with store.transaction(dry=change.check):
@@ -299,7 +297,7 @@ def take_back(
 
 
 def _forget(site: Site, container: Container, change: Change) -> Result:
-    """A container that is no more holds nothing; what the table has of it goes."""
+    """Remove what the table has of a container that no longer exists."""
     with site.store.transaction(dry=change.check):
         gone = forget_the_gone(site.store, site.look())
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
@@ -317,13 +315,13 @@ def _must_be_defined(container: Container) -> None:
 
 
 def _root_of(container: Container) -> str:
-    """Where its files are seen: through its init while it runs, for its root may be an overlay."""
+    """Return where a container's files are seen: through its init if it runs, because its root may be an overlay."""
     pid = container.init_pid
     return f"/proc/{pid}/root" if pid else container.root
 
 
 def _key(site: Site, container: Container, change: Change) -> str:
-    """The container's key; one that has no id gets it now."""
+    """Return the container's key; give it an id if it has none."""
     key = identity.key_of(container)
     if key is None:
         change.note(container.thing, dict(id=None), dict(id="a new one"))
@@ -335,7 +333,7 @@ def _key(site: Site, container: Container, change: Change) -> str:
 
 
 def persist(site: Site, container: Container, rows: Rows, change: Change) -> None:
-    """Its file says what it has after a restart; no file for no GPU."""
+    """Write into a container's file what it has after a restart; without GPUs remove the file."""
     old = persistence.read(container)
     new = None
     if rows:
@@ -348,19 +346,19 @@ def persist(site: Site, container: Container, rows: Rows, change: Change) -> Non
         )
     change.note(f"{container.thing}, after a restart", _shown(old), _shown(new))
     if not change.check:
-        # Also where it says the same: it may be of an earlier boot of the host.
+        # Also if nothing differs: the file may be of an earlier boot of the host.
         persistence.write(container, new, site.host) if new else persistence.remove(container, site.host)
 
 
 def _notes(container: Container, rows: Rows, pid: int | None) -> list[str]:
-    """What a person should know besides."""
+    """Return what else a person should know."""
     if not rows or not pid or identity.settles(container):
         return []
     return ["it runs since before its first GPU: stop and start it once, or a reboot typed inside loses its GPUs"]
 
 
 def _nodes_of_the_lost(site: Site, rows: Iterable[Allocation]) -> list[DeviceNode]:
-    """Of a GPU that is gone: what the container was given is what it goes on to ask for."""
+    """Return the nodes of lost GPUs as they were given: the container goes on asking for these."""
     lost = [row for row in rows if gpu_of(row.address, row.uuid, site.found.gpus) is None]
     return [DeviceNode(*node) for row in lost for node in row.nodes]
 

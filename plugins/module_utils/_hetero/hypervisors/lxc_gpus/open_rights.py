@@ -77,7 +77,7 @@ class Live:
         return {reach.address: reach for reach in self.reaches if reach.holder == holder}
 
     def is_there(self, holder: str) -> bool:
-        """Return whether a holder exists: a container with this id, or a libvirt domain. Other holders always count."""
+        """Return whether a container with this id, or a libvirt domain, exists; False for an instance without one."""
         if any(reach.holder == holder for reach in self.reaches):
             return True
         if holder.startswith(DOMAIN):

@@ -1,11 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now; and
-which it has where the host's table was lost.
+"""Which GPUs a container has after its host's restart, and with which numbers: its own, wherever they are now. And
+which it has if the host's table was lost.
 
-On another host it gets others by what was asked for. What its file looks like is known to
-hypervisors/lxc/persistence.py.
+On another host it gets other GPUs, by its request. hypervisors/lxc/persistence.py knows the form of its file.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ if TYPE_CHECKING:
     from .open_rights import Live
 
 VERB = "restore"
-#: Seconds for whoever works on one of the containers; at boot there is nobody.
+#: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
 
 
 class Site(Protocol):
-    """Where GPUs are given (attachment.Site), as far as it is needed here."""
+    """What is used here of attachment.Site."""
 
     @property
     def store(self) -> Store: ...
@@ -68,7 +67,7 @@ class Site(Protocol):
 
 
 def restore(site: Site) -> dict[str, str | None]:
-    """Rewrite the files of all containers with GPUs; {name: None, or why it will not start}."""
+    """Rewrite the files of all containers with GPUs; return {name: None, or why it will not start}."""
     with site.store.transaction():
         follow_the_moved(site.store, site.found.gpus)
 
@@ -84,9 +83,9 @@ def restore(site: Site) -> dict[str, str | None]:
 def resolve(
     site: Site, container: liblxc.Container, persisted: persistence.Persisted, here: bool
 ) -> persistence.Persisted:
-    """What a container is to have, with the numbers of today.
+    """Return what a container is to have, with today's numbers.
 
-    :param here: its GPUs were of this host.
+    :param here: whether its GPUs were of this host.
     :raises HeteroError: why it cannot have them.
     """
     if site.found.unsupported:
@@ -103,7 +102,7 @@ def resolve(
 
 
 def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, Wanted]]:
-    """[(GPU, Wanted)] that a container has by its own file, and not by the table: that was lost, or is older."""
+    """Return [(GPU, Wanted)] that a container has by its own file and not by the table, which was lost or is older."""
     persisted = persistence.read(container, site.host)
     rows = site.rows(_key(container)) if persisted else []
     had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
@@ -116,7 +115,7 @@ def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, Wanted
 
 
 def must_be_written_down(site: Site, container: liblxc.Container, taken: Collection[str] = ()) -> None:
-    """Refused where a container has GPUs by its own file, and not by the table: its file would be written without them.
+    """Raise Refused if a container has GPUs only by its own file, which would now be written without them.
 
     :param taken: addresses of GPUs that are being taken back.
     """
@@ -130,7 +129,7 @@ def must_be_written_down(site: Site, container: liblxc.Container, taken: Collect
 def write_down(
     site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True, dry: bool = False
 ) -> str | None:
-    """Have the table say that a container has a GPU; why it cannot, in words, or None.
+    """Write into the table that a container has a GPU; return None, or in words why that is impossible.
 
     :param wanted: the request that it comes from.
     """
@@ -143,10 +142,10 @@ def write_down(
 
 
 class Begun(NamedTuple):
-    """What a table that was lost says again.
+    """What was written into a table that had been lost.
 
-    :param written: {address of a GPU: [names of the containers that it was written down for]}.
-    :param left: why what containers have may not all be written down yet, in words.
+    :param written: {address of a GPU: names of the containers that it was written down for}.
+    :param left: in words, why what containers have may not all be written down yet.
     """
 
     written: Dict[str, List[str]]
@@ -154,11 +153,13 @@ class Begun(NamedTuple):
 
 
 def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun:
-    """Write into a table that was lost what containers with an id of ours have: by their own files, and, of those that
-    run, by what the kernel lets them open; as shared where several have it. Done again it adds what is missing.
+    """Write into a table that was lost what containers with an id have, by their own files.
 
-    :param also: folders of containers beside the site's, and those in which one runs.
-    :returns: a Begun. What is odd about one container does not stop the others.
+    For running containers what the kernel lets them open counts, too. A GPU of several becomes shared. A repetition
+    adds what is missing.
+
+    :param also: folders of containers beside the site's and those in which one runs.
+    :returns: what was written. A fault of one container does not stop the others.
     """
     had: list[tuple[str, Allocation]] = []
     written: dict[str, list[str]] = {}
@@ -168,7 +169,7 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
             container = liblxc.Container(name, lxcpath)
             try:
                 had += [(name, row) for row in _had(site, container)] if identity.key_of(container) else []
-            except Exception as error:  # noqa: BLE001 - whatever is odd about one, the others have what they have
+            except Exception as error:  # noqa: BLE001 - the others have what they have, whatever is wrong with one
                 left.append(told(error, container.thing))
     named = sorted({name for name, row in had if row.persistent})
     if named and not site.found.gpus:
@@ -177,7 +178,7 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
     with site.store.transaction(dry=dry):
         firm = {row.address for row in site.store.allocations() if not row.share}
         for name, row in had:
-            # What a copy of the table gives to another, and a file to this one, gpu_reconcile says and leaves.
+            # If a copy of the table and a container's file give a GPU to different ones, gpu_reconcile reports it.
             if not (row.persistent and row.address in firm) and write_again(site.store, row):
                 written.setdefault(row.address, []).append(name)
         there = {row.address for row in site.store.allocations()}
@@ -187,7 +188,7 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
 
 
 def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
-    """Allocations of what a container has by its own file, and of what it can open besides."""
+    """Return allocations of what a container has by its own file, and of what else it can open."""
     key = _key(container)
     rows: dict[str, Allocation] = {}
     persisted = persistence.read(container, site.host)
@@ -207,12 +208,12 @@ def _row(key: str, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> Allocat
 
 
 def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: Wanted) -> Allocation:
-    """Of a GPU that is not here now: it stays its holder's, as it would with the table."""
+    """Return the allocation of a GPU that is not here now. It stays its holder's, as it would with the table."""
     return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
 
 
 def _own(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
-    """The allocations of the GPUs that it had; a table that lost one gets it again, where it is nobody else's."""
+    """Return the allocations of a container's own GPUs. A missing one is written again if nobody else has the GPU."""
     named = []
     for old in persisted.gpus:
         gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
@@ -231,12 +232,12 @@ def _own(site: Site, container: liblxc.Container, persisted: persistence.Persist
 
 
 def _afresh(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
-    """As many of each kind as it had elsewhere."""
+    """Allocate as many GPUs of each kind as a container had elsewhere."""
     asked = [_wanted(request) for request in persisted.request]
     counts = Counter(wanted.arch for wanted in asked)
     share = all(wanted.share for wanted in asked)
     with site.store.transaction():
-        # Those of any architecture last: what it has by then counts among them.
+        # Requests for any architecture come last: GPUs that the container has by then count for them.
         for arch in sorted(counts, key=lambda arch: arch is None):
             _allocated(site, container, Wanted(counts[arch] if arch else len(asked), arch, share=share))
         return site.kept(_key(container), persistent=True)
@@ -248,14 +249,14 @@ def _allocated(site: Site, container: liblxc.Container, wanted: Wanted) -> None:
 
 
 def _given_again(site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> None:
-    """This very GPU is written down again; what was asked for stays what it was."""
+    """Write exactly this GPU down again. The request stays what it was."""
     key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
     for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
         site.store.grant(replace(row, state=ATTACHED, wanted=wanted))
 
 
 def _key(container: liblxc.Container) -> str:
-    """The key of a container that has one."""
+    """Return the key of a container that has one."""
     return cast("str", identity.key_of(container))
 
 
