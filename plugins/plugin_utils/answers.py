@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What owners answer, looked at before plays compute with it: one that answers something else is a node that failed, as
+"""Checks of what owners answer, before plays compute with it. A node that answers anything else counts as failed, like
 one that is down, and the others' answers count.
 
-Of each part it is known only what plays, tables and pages take of it. Whether it is true is not known here.
+Only those parts are known here that plays, tables and pages use. Whether an answer is true is not checked.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Callable, Mapping
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 
-#: Whether a value can be what it stands for; key of a mapping → what its value is to pass.
+#: Returns whether a value can be what it stands for; and {key of a mapping: the test of its value}.
 Test = Callable[[Any], bool]
 Shape = Mapping[str, Test]
 
 NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
-#: What stands in a line that people paste into a shell: of boards, hosts and nodes.
+#: Names of boards, hosts and nodes, which stand in lines that people paste into a shell.
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
-#: A line of known_hosts, words of a command of ssh's: host, type of key and key, nothing that it expands.
+#: A line of known_hosts, which stands in an ssh command: host, type of key and key, and nothing that a shell expands.
 KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
-#: How far a node's clock may be ahead of the controller's (seconds).
+#: Seconds that a node's clock may be ahead of the controller's.
 DAY = 86400.0
 
 
@@ -48,7 +48,7 @@ def is_instance(value: Any) -> bool:
 
 
 def is_address(value: Any) -> bool:
-    """Without a scope id: that is an interface of the node's, and Python takes any text for one ("fe80::1%$(id)")."""
+    """Return whether this is an IP address without a scope id, for which Python takes any text ("fe80::1%$(id)")."""
     try:
         return is_text(value) and "%" not in value and bool(ipaddress.ip_address(value))
     except ValueError:
@@ -64,12 +64,14 @@ def are_known_hosts(value: Any) -> bool:
 
 
 def is_made(value: Any) -> bool:
-    """When something was made: not before there was time, nor a day from now, whichever clock is wrong."""
+    """Return whether this can be the time at which something was made, by the controller's clock with a day's
+    tolerance.
+    """
     return is_number(value) and 0 < value < time.time() + DAY
 
 
 def maybe(test: Test) -> Test:
-    """Passes None as well; a key that is not there is None."""
+    """Return a test that also accepts None. A missing key counts as None."""
     return lambda value: value is None or test(value)
 
 
@@ -103,7 +105,7 @@ CLAIM = dict(
     console=maybe(is_text),
 )
 EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(is_number))
-#: What the states of a board and of an instance of a host have in common.
+#: What the states of boards and of compute hosts' instances have in common.
 STATE = dict(
     state=is_text,
     note=maybe(is_text),
@@ -130,7 +132,7 @@ ROOTS = dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number)
 UNCLAIMED = dict(instance=maybe(is_text), name=is_text, text=is_text)
 DEVICE = dict(address=is_text, arch=maybe(is_text), holder=maybe(is_text), unsupported=maybe(is_text))
 AMOUNT = dict(total=is_number, free=is_number)
-#: Module → its answer. What was asked of it is in neither, so that one shape serves both.
+#: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
 SHAPES = {
     "board_info": dict(
         claims=each(CLAIM),
@@ -162,15 +164,15 @@ SHAPES = {
 
 
 def wrong(answer: dict[str, Any], shape: Shape) -> str | None:
-    """The first key of a mapping whose value is not as a shape says; None where all are."""
+    """Return the first key of a mapping whose value does not have the shape, or None."""
     return next((key for key, test in shape.items() if not test(answer.get(key))), None)
 
 
 def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
-    """A module's result, or in its place a failure that says what of it cannot be."""
+    """Return a module's result, or instead a failure that says what in it cannot be."""
     shape = SHAPES.get(module, {})
     if result.get("failed") or result.get("unreachable"):
-        # of who fails to say what there is, nothing of it is believed
+        # nothing of a failed answer is believed that says what there is
         left = {key: value for key, value in result.items() if key not in shape or module == "instance"}
         return dict(left, msg=str(result.get("msg") or "failed without a word"))
     key = wrong(result, shape)

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file of flavors by name, in YAML or JSON, and the place of everything in it. What is wrong with a flavor itself is
-known to module_utils/_hetero/scheduling/flavor_check.py.
+"""A file of flavors by name, in YAML or JSON, with the place of everything in it.
+module_utils/_hetero/scheduling/flavor_check.py knows what is wrong with a flavor itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import yaml
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
 
-#: A line and a column; the keys that lead to a place.
+#: (line, column); and the keys that lead to a place.
 At = Tuple[int, int]
 Path = Tuple[Any, ...]
 
-#: The table may stand alone, or under the variable's name, as in a file of variables.
+#: Names of variables under which the table may stand, as in a file of variables.
 VARIABLES = ("hetero_extra_instance_types", "hetero_instance_types")
-#: The key <<, which takes over what another flavor has.
+#: Tag of the key <<, which takes over the keys of another flavor.
 MERGE = "tag:yaml.org,2002:merge"
-#: Mappings within mappings; deeper ones are no flavors, and an alias (*) may go round in a circle.
+#: Depth of mappings at most. Deeper ones are no flavors, and an alias (*) may form a circle.
 DEEPEST = 20
 
 
@@ -30,8 +30,9 @@ class FlavorsFile:
     """What a file says: `flavors` by name, and `defects` as lines `FILE:LINE:COLUMN: reason`, in its order."""
 
     def __init__(self, path: str, defaults: Mapping[str, Any]) -> None:
-        """
-        :param defaults: the flavors that are there without this file.
+        """Read the file.
+
+        :param defaults: the flavors that exist without this file.
         """
         self.path = path
         self.flavors: dict[Any, Any] = {}
@@ -52,7 +53,7 @@ class FlavorsFile:
         return said
 
     def _place(self, path: Path) -> At:
-        """(line, column) of a place, or of the next one above it that is in the file."""
+        """Return (line, column) of a place, or of the nearest one above it that is in the file."""
         while path and path not in self._places:
             path = path[:-1]
         return self._places.get(path, (1, 1))
@@ -60,7 +61,7 @@ class FlavorsFile:
     def _read(self) -> None:
         try:
             with open(self.path, encoding="utf-8-sig") as file:
-                # JSON may be indented by tabs, YAML must not: to both they are white space of one column
+                # JSON may be indented by tabs, YAML may not. For both a tab is white space of one column.
                 text = file.read().replace("\t", " ") if self.path.endswith(".json") else file.read()
             loader = yaml.SafeLoader(text)
             root = loader.get_single_node()
@@ -83,7 +84,7 @@ class FlavorsFile:
             self._found.append(((0, 0), "goes deeper than YAML's reader can follow"))
 
     def _take(self, data: Any, root: yaml.Node) -> None:
-        """Keep the table; one that stands under a variable's name is taken out of it."""
+        """Keep the table. One that stands under a variable's name is taken out of it."""
         if not isinstance(data, dict):
             what = "is no mapping of flavors by name: write NAME: {memory_mb: …, vcpus: …, local_gb: …}"
             self._found.append((_at(root.start_mark), what))
@@ -95,7 +96,7 @@ class FlavorsFile:
             self.flavors = data
 
     def _walk(self, node: yaml.Node, path: Path, depth: int) -> None:
-        """Note the place of each key, and keys that are there twice, of which YAML would keep the last one."""
+        """Note the place of each key, and keys that occur twice, of which YAML would keep the last one."""
         self._places.setdefault(path, _at(node.start_mark))
         if not isinstance(node, yaml.MappingNode):
             return
@@ -118,7 +119,7 @@ class FlavorsFile:
 
 
 def _key(node: yaml.ScalarNode) -> Any:
-    """The key as the loader will have it: 8 is a number, 8x8 a text."""
+    """Return a key as the loader reads it: 8 is a number, 8x8 a text."""
     return yaml.SafeLoader("").construct_object(node)
 
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nodes keep of the collection, so that a call sends its arguments only: the modules, all that they import, and
+"""The copy of the collection on nodes, so that a call sends only its arguments: the modules, all that they import, and
 the part of Ansible that a module needs. Module node_tools puts it there.
 """
 
@@ -17,12 +17,12 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools
 
 PLUGINS = Path(__file__).resolve().parent.parent
 ANSIBLE = Path(ansible.__file__).resolve().parent
-#: Of Ansible's own, what no module of ours imports.
+#: Folders of Ansible that no module of the collection imports.
 LEFT_OUT = ("facts", "powershell", "csharp")
 
 
 def code() -> dict[str, bytes]:
-    """{path below the copy: bytes} of all of it."""
+    """Return {path below the copy: bytes} of all its files."""
     found = {
         f"{PACKAGE}/{folder}/{path.relative_to(PLUGINS / folder)}": path
         for folder in ("modules", "module_utils")
@@ -32,14 +32,14 @@ def code() -> dict[str, bytes]:
     own = [path for path in utils.rglob("*.py") if path.relative_to(utils).parts[0] not in LEFT_OUT]
     for path in (ANSIBLE / "release.py", *own):
         found[f"ansible/{path.relative_to(ANSIBLE)}"] = path
-    # Without one, another package of that name on the node would be taken. Ansible's own imports what is the
-    # controller's.
+    # Empty packages, because another package of that name on the node would otherwise be taken, and because Ansible's
+    # own imports parts of the controller.
     empty = {f"{package}/__init__.py": b"" for package in ("ansible", PACKAGE)}
     return {**empty, **{name: path.read_bytes() for name, path in found.items()}}
 
 
 def packed() -> bytes:
-    """The same as a compressed tar."""
+    """Return the copy as a compressed tar."""
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w:gz", compresslevel=6) as tar:
         for name, data in sorted(code().items()):

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action plugins that show a module's progress through Ansible's own display, the same by hand and under AWX.
+"""Action plugins that show a module's progress by Ansible's own display, in a terminal and under AWX.
 
-Knows how to run a module with its lines printed after it, and how to follow one that goes on by itself by the events it
-writes down. The modules and their events are not known here.
+They run a module and print its lines afterwards, or follow one that goes on in the background by its events. They do
+not know the modules and the events themselves.
 """
 
 from __future__ import annotations
@@ -30,22 +30,20 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.answers import NO_A
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
 
-#: What a job may take longer than it said before it counts as lost (seconds).
+#: Seconds that a job may last longer than it announced before it counts as lost.
 GRACE = 30.0
-#: A look takes 1.5 s (following.LOOK). A node that says nothing for so many times Ansible's connection timeout (it is
-#: 10 s) is asked by a new connection: ssh itself would wait for hours for one whose power or network is gone.
+#: A look takes 1.5 s (job_watch.LOOK). A node that is silent for so many of Ansible's connection timeouts (10 s each)
+#: is asked by a new connection: ssh would wait for hours for one that lost its power or network.
 SILENCE = 3
 LATER = "What was begun goes on there while it has power. Run this again: it waits for that, or goes on where it was."
 
 
 class Silent(BaseException):
-    """The node did not answer. No Exception, for connections that try again catch those."""
+    """The node did not answer. It is no Exception, because connections that try again catch those."""
 
 
 class ShowsLines(ShortCalls):
-    """Runs the task's module and prints the `lines` of its result, once what the node answers was looked at: plays
-    compute with it (answers.py).
-    """
+    """Runs the task's module, checks its result (answers.py), because plays compute with it, and prints its `lines`."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         module = self.module.rpartition(".")[2]
@@ -65,7 +63,7 @@ class ShowsLines(ShortCalls):
 class Follows(ShowsLines):
     """Starts the module in the background and prints each phase as it happens, until the module ends.
 
-    The module goes on when this process is killed. In check mode nothing takes long, and it runs as any other.
+    The module goes on if this process is killed. In check mode nothing takes long, so the module runs as usual.
     """
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
@@ -81,7 +79,7 @@ class Follows(ShowsLines):
         return result
 
     def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
-        """Print events until the job ends; returns the module's result."""
+        """Print events until the job ends; return the module's result."""
         printed = set()
         end = time.monotonic() + job["limit"] + GRACE
         while True:
@@ -102,7 +100,10 @@ class Follows(ShowsLines):
             news = self._look(job)
 
     def _look(self, job: dict[str, Any]) -> dict[str, Any]:
-        """What following.look finds on the node; by standard input where the connection can, without a terminal."""
+        """Return what job_watch.look finds on the node.
+
+        Its source goes by standard input if the connection can do that.
+        """
         program, by_input = inspect.getsource(job_watch), self._connection.has_pipelining
         words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
         command = " ".join(shlex.quote(word) for word in words)
@@ -115,9 +116,9 @@ class Follows(ShowsLines):
         return json.loads(said["stdout"].strip().splitlines()[-1])
 
     def _answer(self, command: str, data: bytes | None) -> dict[str, Any]:
-        """What the node says to a command, by a new connection where the one that there is has gone silent.
+        """Return the node's answer to a command, by a new connection if the present one is silent.
 
-        :raises AnsibleConnectionFailure: it says nothing by a new one, either; its text says how to go on.
+        :raises AnsibleConnectionFailure: the node is silent on the new one, too. The text says how to go on.
         """
         limit, what = SILENCE * self._play_context.timeout, "does not answer any more"
         try:
@@ -138,7 +139,7 @@ class Follows(ShowsLines):
 
 @contextlib.contextmanager
 def within(limit: int) -> Iterator[None]:
-    """End what is done within by Silent after `limit` seconds, as Ansible's own `timeout` of a task does it."""
+    """Raise Silent in the block after `limit` seconds, as Ansible's `timeout` of a task does."""
 
     def late(_signal: int, _frame: object) -> None:
         raise Silent
@@ -154,7 +155,7 @@ def within(limit: int) -> Iterator[None]:
 
 
 def outcome(text: str) -> dict[str, Any]:
-    """The result of a job that ended; one that was killed or broke left none."""
+    """Return the result of a job that ended. One that was killed or broke left none."""
     lines = text.strip().splitlines()
     try:
         result = json.loads(lines[-1]) if lines else None
@@ -170,17 +171,16 @@ def outcome(text: str) -> dict[str, Any]:
 
 
 def show(lines: Iterable[Any] | None) -> None:
-    """Print lines, of a result or as they are."""
+    """Print the lines of a result."""
     for line in lines or ():
         tell(as_text(line))
 
 
 def as_text(line: Any) -> str:
-    """A line of a result as people read it: who, where, which phase, what, how long ("jackie  board0  power     … 0.4
-    s").
+    """Return a line of a result as text: instance, node, phase, text and seconds.
 
-    Further lines of its text are evidence, for events and results. A string is a line already, and stays one: what
-    others say in it cannot go on with a line that looks like ours.
+    For example "jackie  board0  power     … 0.4 s". Further lines of its text are evidence and not shown. A string is a
+    line already. Others' words in it cannot add a line that looks like the collection's.
     """
     if not isinstance(line, dict):
         return one_line(str(line))

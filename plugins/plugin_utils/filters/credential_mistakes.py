@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.credential_mistakes`: what is wrong with credentials, told without any of them."""
+"""Filter `hetero.compute.credential_mistakes`: what is wrong with credentials, without showing any of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.typed_
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import CONTROL
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import SECRETS
 
-#: What a driver logs in with; other keys are options of a fence agent or script, which may be empty.
+#: Keys with which a driver logs in. Others are options of a fence agent or script, and may be empty.
 KNOWN = ("username", *SECRETS)
 QUOTES = "put it in quotes"
 
@@ -24,7 +24,7 @@ def credential_mistakes(credentials: Any, variable: str = "tftp_proxy_pdu_creden
         raise AnsibleFilterError("hetero.compute.credential_mistakes needs a mapping of PDUs before the bar")
     found = []
     for pdu, secrets in credentials.items():
-        # what is no mapping is said by the node, which is told of the others' keys
+        # the node itself reports secrets that are no mapping
         for key, secret in secrets.items() if isinstance(secrets, dict) else ():
             for what, remedy in _mistakes(key, _plain(secret)):
                 found.append({"thing": f"{variable}, {pdu}", "what": f"its {key} {what}", "remedy": remedy})
@@ -32,7 +32,7 @@ def credential_mistakes(credentials: Any, variable: str = "tftp_proxy_pdu_creden
 
 
 def _mistakes(key: str, secret: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong with one of them, and what to do; nothing that shows it."""
+    """Yield (what is wrong with a secret, what to do), without showing the secret."""
     if secret is None or (secret == "" and key in KNOWN):
         yield "is empty", "give it, or leave its key out"
     elif isinstance(secret, bool):
@@ -51,5 +51,5 @@ def _mistakes(key: str, secret: Any) -> Iterator[tuple[str, str]]:
 
 
 def _plain(secret: Any) -> Any:
-    """A secret as it will be written: Ansible before 2.19 has what is from a vault as an object that is no text."""
+    """Return a secret as it will be written. Before Ansible 2.19 a vault's secret is an object and no text."""
     return str(secret) if getattr(secret, "__ENCRYPTED__", False) else secret

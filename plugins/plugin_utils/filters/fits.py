@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.fits`: which instance types a board can serve. The rules are
-module_utils/_hetero/scheduling/fit.py's.
+"""Filter `hetero.compute.fits`: which instance types a board can serve, by the rules of
+module_utils/_hetero/scheduling/fit.py.
 """
 
 from __future__ import annotations

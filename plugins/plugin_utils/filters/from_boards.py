@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boards file for templates; its format is known to module_utils/_hetero/site/boards_file.py alone."""
+"""The boards file for templates. module_utils/_hetero/site/boards_file.py knows its format."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.holders`: which owners have an instance, or the parts of one. See
-module_utils/_hetero/site/owners.py.
+"""Filter `hetero.compute.holders`: which owners have an instance, or parts of a request
+(module_utils/_hetero/site/owners.py).
 """
 
 from __future__ import annotations

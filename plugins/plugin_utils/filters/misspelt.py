@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.misspelt`: extra variables that are nearly options, and words that are part of none. Ansible
-takes them without a word, and the play goes on as if nothing had been said.
+"""Filter `hetero.compute.misspelt`: extra variables that are almost options, and words that belong to no variable.
+
+Ansible accepts both silently, and the play would go on without them.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import SHORT, meant_by
 
-#: What Ansible's parser calls the words that belong to no NAME=.
+#: Key of Ansible's parser for words that belong to no NAME=.
 LEFT_OVER = "_raw_params"
-#: Parts of names whose values, cut at a blank, are shown to nobody.
+#: Parts of names whose values are never shown, also if they are cut at a blank.
 SECRET = ("community", "credential", "key", "pass", "secret", "token")
 
 
 def misspelt(options: Any, rest: str | None = None, vain: Mapping[str, str] | None = None) -> str:
-    """In words, what is wrong with the extra variables that were given; nothing where all is well.
+    """Return in words what is wrong with the given extra variables, or "".
 
-    :param vain: {name: what is said of it} of options of other playbooks; in an inventory they are anybody's variables.
+    :param options: names of the playbook's options.
+    :param rest: an option whose value may have blanks, if it comes last.
+    :param vain: {option of another playbook: what to say}. In an inventory such names are anybody's variables.
     """
     if isinstance(options, (str, dict)):
         raise AnsibleFilterError("hetero.compute.misspelt needs a list of options before the bar")
     meant = {name: _meant(name, options) for name in map(str, load_extra_vars(DataLoader())) if name not in options}
     texts = [f"{name} is no option: is {option} meant?" for name, option in meant.items() if option]
     said = [" ".join([*texts, "A variable of your own needs another name"])] if texts else []
-    # of -e --check=true nothing is an option of ours
+    # -e --check=true names no option
     dashed = [one_line(brief(name)) for name, option in meant.items() if name.startswith("-") and not option]
     said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
     said += [f"{name} {vain[name]}" for name in meant if vain and name in vain]
@@ -42,7 +45,7 @@ def misspelt(options: Any, rest: str | None = None, vain: Mapping[str, str] | No
 
 
 def _meant(name: str, options: Collection[str]) -> str | None:
-    """The option that a variable's name is meant to be, as --hours and Hours are hours; None for another name."""
+    """Return the option that a name stands for (--hours and Hours stand for hours), or None for another name."""
     bare = name.lstrip("-")
     alike = bare.replace("-", "_").lower()
     known = alike in options and (len(alike) >= SHORT or bare != name)
@@ -50,9 +53,9 @@ def _meant(name: str, options: Collection[str]) -> str | None:
 
 
 def _left_over(rest: str | None) -> Iterator[str]:
-    """In words, what each -e holds besides NAME=VALUE: all is lost to who wrote `hours = 2`.
+    """Yield in words what each -e holds besides NAME=VALUE, which Ansible loses, as of `hours = 2`.
 
-    :param rest: an option that goes on over blanks, where it is the last one.
+    :param rest: an option whose value may have blanks, if it comes last.
     """
     for text in context.CLIARGS.get("extra_vars", ()):
         if not text or text[0] in "@[{":
@@ -70,7 +73,7 @@ def _left_over(rest: str | None) -> Iterator[str]:
 
 
 def _goes_on(text: str, option: str | None) -> bool:
-    """Whether all that is no NAME=VALUE stands behind this option, and nothing else does."""
+    """Return whether all words that are no NAME=VALUE follow this option, and it is the last one."""
     words: list[Any] = [word.partition("=")[::2] if "=" in word else None for word in split_args(text)]
     named = [at for at, word in enumerate(words) if word is not None]
     return bool(option and named) and words[named[-1]][0] == option and named == list(range(len(named)))

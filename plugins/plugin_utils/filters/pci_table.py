@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.pci_table`: PCI devices as an aligned table. What is in it was found out by pci_info."""
+"""Filter `hetero.compute.pci_table`: PCI devices, as pci_info returns them, in an aligned table."""
 
 from __future__ import annotations
 

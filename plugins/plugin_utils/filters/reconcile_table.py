@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.reconcile_table`: what was found of boards, containers and GPUs, as one table."""
+"""Filter `hetero.compute.reconcile_table`: what reconcile found of boards, containers and GPUs, in one table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNNAMED = "of no board in the boards file"
 
 
 def rows_of(board: dict[str, Any], check: bool = False) -> Iterator[tuple[str, ...]]:
-    """A row for each thing found of a board; the board itself stands in the first."""
+    """Yield a row for each finding of a board. Only the first row names the board."""
     first = [board[key] or "-" for key in ("name", "recorded", "instance", "power", "ssh")]
     for number, found in enumerate(board["found"] or AS_RECORDED):
         own = first if number == 0 else [""] * len(first)
@@ -33,11 +33,11 @@ def rows_of(board: dict[str, Any], check: bool = False) -> Iterator[tuple[str, .
 def summed_up(
     kind: str, records: Sequence[dict[str, Any]], check: bool = False, others: Sequence[str] = ()
 ) -> list[str]:
-    """`10 boards: 8 as recorded, 2 mended, 0 to look at`; nothing where there is none.
+    """Return `10 boards: 8 as recorded, 2 mended, 0 to look at`; "" if there is nothing.
 
-    One of which something was mended, and something else is to be looked at, counts in both.
+    A record of which something was mended and something else is to be looked at counts in both.
 
-    :param others: what else was found, counted in words (`1 of no board in the boards file`).
+    :param others: further findings in words, with their numbers (`1 of no board in the boards file`).
     """
     fine = sum(not record["found"] for record in records)
     done = [[found["done"] for found in record["found"]] for record in records]
@@ -49,7 +49,10 @@ def summed_up(
 
 
 def fitted(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines of at most WIDTH columns, unless a word is longer; the last two cells of a long one come below."""
+    """Yield rows as lines of at most WIDTH characters, unless a word is longer.
+
+    A long row's last two cells come below.
+    """
     left = left_beside([row[:-2] for row in rows])
     short = [row for row in rows if len(GAP.join(row[-2:])) <= left]
     found = max((len(row[-2]) for row in short), default=0)
@@ -63,18 +66,18 @@ def fitted(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _counted(found: Sequence[str], what: str) -> list[str]:
-    """[`2 of no instance`]; nothing where there is none."""
+    """Return [`2 of no instance`], or [] for none."""
     return [f"{len(found)} {what}"] if found else []
 
 
 def _called(instances: Sequence[dict[str, Any]]) -> str:
-    """What people call them."""
+    """Return what people call instances of these kinds."""
     kinds = {instance["kind"] for instance in instances}
     return " and ".join(OF_HOSTS[kind].several for kind in sorted(kinds, reverse=True))
 
 
 def gpu_rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """A row for each thing that gpu_reconcile found."""
+    """Yield a row for each finding of gpu_reconcile."""
     for result in results:
         for one in result["findings"]:
             node = f"{result['item']} {one['address']}" if one["address"] else result["item"]
@@ -83,7 +86,7 @@ def gpu_rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def domain_rows(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """A row for each device that host_reconcile found at a domain of no instance, or at none."""
+    """Yield a row for each device that host_reconcile found at a domain of no instance, or at no domain."""
     for result in results:
         for one in result["domains"]:
             done = one["done"] or "not touched"

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.schedule`: whom to ask for a flavor, in what order, and why nobody else. The rules are
-module_utils/_hetero/scheduling/schedule.py's.
+"""Filter `hetero.compute.schedule`: whom to ask for a flavor, in which order, and why nobody else, by the rules of
+module_utils/_hetero/scheduling/schedule.py.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def schedule(
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner)[0], who, count)
         others = taken(asked, who, count, owner) if name and owner else []
-        # Made anew elsewhere, it would be there twice, and empty for its tenant.
+        # Made anew on another node, it would exist twice, and would be empty for its tenant.
         lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
         against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, owner, missing)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
@@ -77,7 +77,7 @@ def schedule(
 
 
 def _mixed(asked: Sequence[dict[str, Any]], who: str, count: int, owner: str | None, missing: Collection[str]) -> str:
-    """Why a name of one instance and of several is refused, as text; empty where it is not, and where all is there."""
+    """Return why a name for one instance and several is refused, or "". Nothing is refused if all instances exist."""
     names = names_of(who, count)
     ours = [claim for one in asked for claim in one["claims"] if claim["owner"] == owner]
     found = mixed([claim for claim in ours if missing or claim["instance"] in names], who, names)

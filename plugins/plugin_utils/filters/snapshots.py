@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.snapshots`: what several owners answered to board_info or host_info, by node, in one format.
+"""Filter `hetero.compute.snapshots`: answers of several owners to board_info or host_info, by node, in one format.
 
-Playbook status prints it as JSON, writes it for the inventory plugin, and makes its page of it.
+Playbook status prints it as JSON, writes it for the inventory plugin, and makes a page of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-#: What each kind of owner is asked for, and what one that did not answer has of it.
+#: What is kept of each kind of owner, with its value for an owner that did not answer.
 OF_PROXY = {"boards": [], "claims": [], "roots": None}
 OF_HOST = {
     "gpus": [],

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.status_page`: boards as a page for a browser. How it is built is plugin_utils/page's."""
+"""Filter `hetero.compute.status_page`: boards as a page for a browser, built by plugin_utils/page."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.status_table`: nodes as an aligned table. What is in it was found out by board_info and
-host_info.
-"""
+"""Filter `hetero.compute.status_table`: nodes, as board_info and host_info return them, in an aligned table."""
 
 from __future__ import annotations
 
@@ -20,19 +18,19 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.columns import alig
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 
-#: A node's cells; the last are the parts of its note.
+#: A node's cells; the last one is the parts of its note.
 Row = Tuple[Any, ...]
 
 HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
-#: State of what somebody has and the boards file of its proxy does not name; what to do about it.
+#: State of a claimed board that its proxy's boards file does not name, and what to do about it.
 UNNAMED = "not in the boards file"
 WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
-#: Columns of a row with its note: most notes are short, and are read best beside what they speak of.
+#: Characters of a row with its note. Most notes are short, and are best read beside what they are about.
 WIDEST = 120
 
 
 def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None) -> Row:
-    """A board's cells, as text, and the parts of its note; its name with its proxy's where that is given."""
+    """Return a board's cells as text, with the parts of its note, and its proxy's name if that is given."""
     since = board.get("since_seconds")
     return (
         f"{board['name']} of {proxy}" if proxy else board["name"],
@@ -47,7 +45,7 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
 
 
 def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row]:
-    """The same for each claim whose board the boards file of its proxy does not name, or not any more."""
+    """Yield the row of each claim whose board is not in its proxy's boards file."""
     named = {board.get("id") for board in seen["boards"]}
     for claim in seen.get("claims") or ():
         if claim.get("board") not in named | {None}:
@@ -57,7 +55,7 @@ def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row
 
 
 def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Iterator[Row]:
-    """A host's cells, as a board's: a line for each instance, the host itself in the first; last what nobody gets."""
+    """Yield a host's rows: one for each instance, the first of them with the host, then one for what nobody gets."""
     gpus = devices(host)
     free = sum(1 for gpu in gpus if is_free(gpu))
     own = [
@@ -80,26 +78,26 @@ def is_free(gpu: dict[str, Any]) -> bool:
 
 
 def architectures(gpus: Sequence[dict[str, Any]]) -> str:
-    """ "fermi ×4", or of several kinds "fermi ×2, kepler ×1" """
+    """Return "fermi ×4", or for several kinds "fermi ×2, kepler ×1"."""
     archs = [gpu["arch"] or "unknown" for gpu in gpus]
     return ", ".join(f"{arch} ×{archs.count(arch)}" for arch in sorted(set(archs))) or "-"
 
 
 def said_of(instance: dict[str, Any]) -> str:
-    """Its GPUs, and its state where that is not running."""
+    """Return an instance's GPUs, and its state unless it runs."""
     state = "" if instance["state"] == "running" else ": ".join(filter(None, (instance["state"], instance["note"])))
     return "; ".join(filter(None, (", ".join(instance["gpus"]), state)))
 
 
 def trouble(gpu: dict[str, Any]) -> str | None:
-    """Why a GPU that none of our instances has is not free; none where it is."""
+    """Return why a GPU is not free although no instance has it, or None."""
     if gpu["unsupported"] or not gpu["healthy"]:
         return gpu["unsupported"] or gpu["why_unhealthy"]
     return f"{gpu['holder']} has it" if gpu["holder"] and not gpu["instance"] else None
 
 
 def lease(board: dict[str, Any]) -> str:
-    """What is left of a board's lease ("lease 3 h left"), nothing where it has no end."""
+    """Return what is left of a board's lease ("lease 3 h left"), or "" if it has no end."""
     seconds = board.get("lease_seconds")
     return "" if seconds is None else f"lease {left(seconds)}"
 
@@ -125,7 +123,7 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
-    """Rows as a table; a note that has no room in its row stands below it, but for what is left of a lease."""
+    """Return rows as a table. A note without room in its row comes below, except for what is left of a lease."""
     room = left_beside([HEADING[:-1], *(cells for *cells, _note in rows)], WIDEST)
     beside, below = [HEADING], []
     for *cells, (lent, said) in rows:
@@ -138,7 +136,7 @@ def _lines(rows: Sequence[Row]) -> list[str]:
 
 
 def roots(proxy: str | None, fields: dict[str, Any]) -> str:
-    """What the roots on a proxy are promised, as a line."""
+    """Return a line that says what the roots of a proxy are promised."""
     promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
     over = f", over-commit {fields['overcommit']:g}" if fields["overcommit"] > 1 else ""
     full = Promises(fields["promised"], fields["there"], fields["overcommit"]).full

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.unknown_variables`: what is meant by a variable of a role that the role does not know."""
+"""Filter `hetero.compute.unknown_variables`: which variable is meant by one that a role does not know."""
 
 from __future__ import annotations
 
