@@ -17,8 +17,8 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Compares a flavor with every node that was asked, and looks at what is free.
-  - The rules are those of the blueprint's ArchitectureScheduler (the same C(cpu_arch), enough of C(vcpus), C(memory_mb)
-    and C(local_gb), all of C(cpu_info)) and the flavor's C(extra_specs) with Nova's operators.
+  - The rules are those of ArchitectureScheduler, Nova's former scheduler for boards (the same C(cpu_arch), enough of
+    C(vcpus), C(memory_mb) and C(local_gb), all of C(cpu_info)), and the flavor's C(extra_specs) with Nova's operators.
   - A flavor that names a hypervisor in its C(extra_specs) is for hosts that run it, one that names none for boards.
   - Where M(hetero.compute.board_info) says what roots are promised, a board whose root has no room is not free.
   - What is free is a hint. Nothing is claimed; the owner of a node decides when it is asked for it.

@@ -13,13 +13,12 @@ module: board_cabling
 short_description: Test which PDU outlet feeds which board
 version_added: 0.1.0
 description:
-  - Switches the outlet of each free board on, one after the other, and sees by DHCP and TFTP which board asks to boot,
-    or by which console's log grows. The outlet is off again, and read back, before the next.
-  - A free board has no boot entry, so it boots nothing. Its request is all that is wanted.
-  - Names the boards that hang on another outlet than the wiring says, and the wiring as it is in truth.
-  - A board that is claimed, or in maintenance, is not tested. An outlet that is found on although its board is free
-    feeds something, and is not switched. A claimed board that comes up by the outlet of a free one is switched off at
-    once.
+  - Switches on the outlet of each free board, one after the other, and sees by DHCP and TFTP which board asks to boot,
+    or by which console's log grows. Each outlet is switched off again, and read back, before the next one.
+  - A free board has no boot entry, so it boots nothing; only its request is needed.
+  - Names the boards that are fed by another outlet than the wiring says, and the true wiring.
+  - A board that is claimed or in maintenance is not tested. An outlet that is found on although its board is free feeds
+    something, and is not switched. If the outlet of a free board starts a claimed board, it is switched off at once.
   - Fails when a tested board is not cabled as the wiring says.
   - Its action plugin runs the module in the background and prints what is found as it happens.
 extends_documentation_fragment:

@@ -18,7 +18,7 @@ description:
     the next free board, or are told for each board why it was refused.
   - The same request again finds its claim and changes nothing. Another owner's name is refused; so is the same name
     with another flavor, image or key.
-  - Nothing is powered or written to a board; that is for the modules that follow.
+  - No power is switched and nothing is written to a board; the modules that follow do that.
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup
@@ -28,8 +28,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - With O(state=absent) it says what still stands in the way, but does not fail for it, as the tasks that stop and
-        clean the board did nothing in check mode either.
+      - With O(state=absent) it reports what still prevents giving the board back, but does not fail, because the tasks
+        that stop and clean the board did nothing in check mode either.
   diff_mode:
     support: full
   idempotent:
@@ -39,14 +39,14 @@ options:
     description:
       - Name of the instance; it becomes the board's host name. 1 to 63 of a-z, 0-9 and C(-), with a letter or digit
         first and last.
-      - With O(state=absent) it is the name of a request (all its boards) or of one instance. Left out, it gives back
-        O(board), which was in error and which nobody claims any more.
+      - With O(state=absent) it is the name of a request (all its boards) or of one instance. Without it O(board) is
+        given back, which must be in error and claimed by nobody any more.
       - Needed for O(state=present).
     type: str
   owner:
     description:
       - Who asks. Needed for O(state=present).
-      - Where given with O(state=absent), another owner's claim is not ended.
+      - If it is given with O(state=absent), another owner's claim is not ended.
     type: str
   flavor:
     description: The flavor (instance type) with its C(name), and any of C(memory_mb), C(vcpus), C(local_gb),
@@ -72,13 +72,13 @@ options:
     default: 1
   numbers:
     description:
-      - Which of C(NAME-1) to C(NAME-N) this node is asked for, where others have the rest. All of them by default.
+      - Which of C(NAME-1) to C(NAME-N) this node is asked for, if others have the rest. All of them by default.
       - With O(state=absent), only these of the request are given back.
     type: list
     elements: int
     default: []
   partial:
-    description: Take fewer boards than O(count) where there are not enough. Otherwise it is all or nothing.
+    description: Take fewer boards than O(count) if there are not enough. Otherwise it is all or nothing.
     type: bool
     default: false
   lease_hours:
@@ -86,14 +86,14 @@ options:
       its time.
     type: float
   move:
-    description: Where the instance's board is in state C(error), give it the next free board. The board in error keeps
-      its state and loses the claim.
+    description: If the instance's board is in state C(error), give it the next free board. The board in error keeps its
+      state and loses the claim.
     type: bool
     default: false
   boot_source:
     description:
-      - Where the root of the instance is to lie. V(nfs) is the proxy node, V(disk) the board's own disk; then only
-        boards serve whose wiring names one.
+      - Where the root of the instance is to lie. V(nfs) is the proxy node. V(disk) is the board's own disk, for which
+        only boards fit whose wiring names one.
     type: str
     choices: [nfs, disk]
     default: nfs
@@ -108,8 +108,8 @@ options:
   state:
     description:
       - V(present) claims.
-      - V(absent) gives back, but only a board that is off by the last look at its outlet, and of which no export, root
-        or boot file is left.
+      - V(absent) gives back. The board must have been off at the last look at its outlet, and have no export, root or
+        boot file any more.
     type: str
     choices: [present, absent]
     default: present

@@ -13,11 +13,11 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Shows the last lines of the log that a board's wiring names as its C(console). Colours are left out, other control
-    characters are shown escaped.
-  - The log goes on from tenant to tenant. Shown is the part of the claim that has the board, which begins where the
-    log ended before the board got power for it the first time.
-  - Where the wiring names a C(console_command), tells how to attach to the live console.
+  - Shows the last lines of the log that a board's wiring names as its C(console). Colours are left out, and other
+    control characters are escaped.
+  - The log goes on from tenant to tenant. Only the part of the present claim is shown. It begins where the log ended
+    before the board first got power for this claim.
+  - If the wiring names a C(console_command), it is returned as the way to attach to the live console.
 options:
   board:
     description: Id of the board.
@@ -29,14 +29,15 @@ options:
     default: 20
   instance:
     description:
-      - The instance or request that the board is to be of. A board that was given to another one since it was looked up
-        is refused.
+      - The instance or request that must have the board. If the board was given to another one since it was looked up,
+        that is refused.
     type: str
   owner:
-    description: Where given, a board of another owner is refused.
+    description: If it is given, a board of another owner is refused.
     type: str
   all:
-    description: All of the log, with what was said before this claim, and of a board that nobody has. For operators.
+    description: Show all of the log, also what was said before this claim, and also of a board that nobody has. This is
+      for operators.
     type: bool
     default: false
 extends_documentation_fragment:

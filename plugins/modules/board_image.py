@@ -53,15 +53,15 @@ options:
     type: str
   replace:
     description:
-      - Whether a name that stands for another image in the store may stand for this one from now on. Without it such
-        an import is refused.
+      - Whether a name that stands for another image in the store may stand for this one from now on. Without it such an
+        import is refused.
     type: bool
     default: false
   instance:
     description:
-      - The instance or request that the boards are to be of. A board that was given to another one since it was looked
-        up is refused and not touched; one that nobody claims is not.
-      - An empty name refuses a board that anybody claims.
+      - The instance or request that must have the boards. A board that was given to another one since it was looked up
+        is refused and not touched. A board that nobody claims is not refused.
+      - An empty name refuses every board that is claimed.
     type: str
   boot_source:
     description:
@@ -80,17 +80,17 @@ options:
     type: dict
   rebuilt:
     description:
-      - Ids of boards whose claims are to be taken as M(hetero.compute.board_rebuild) leaves them, with O(image) and
-        O(ssh_public_key) where these are given.
-      - Only check mode looks at it, in which that module left them as they were.
+      - Ids of boards whose claims are taken to be as M(hetero.compute.board_rebuild) leaves them, with O(image) and
+        O(ssh_public_key) if these are given.
+      - Only check mode uses it, in which that module left the claims as they were.
     type: list
     elements: int
     default: []
   never_ran:
     description:
-      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
-        it since it was looked at.
-      - Only O(state=absent) looks at it.
+      - A board on which its instance ever ran is refused and not touched. Somebody else may have started the instance
+        since it was looked at.
+      - Only O(state=absent) uses it.
     type: bool
     default: false
   timeout:

@@ -28,7 +28,7 @@ options:
     type: float
     required: true
   owner:
-    description: Where given, another owner's lease is refused.
+    description: If it is given, another owner's lease is refused.
     type: str
   timeout:
     description: Seconds to wait for another verb that works on the board.

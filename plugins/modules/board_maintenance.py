@@ -15,9 +15,10 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - A board in maintenance is given to nobody, and no verb switches it. Its reason stands in the status.
-  - Only a free board or one in state C(error) goes; one that somebody has is refused, and the error says who.
-  - It comes back only when its PDU says that its outlet is off, and no export, root or boot file of it is left.
+  - A board in maintenance is given to nobody, and no verb switches it. The status shows the reason.
+  - Only a free board or one in state C(error) can be taken out of use. One that somebody has is refused, and the error
+    says who.
+  - It comes back into use only if its PDU says that its outlet is off, and no export, root or boot file of it is left.
 options:
   boards:
     description: Ids of the boards.

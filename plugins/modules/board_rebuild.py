@@ -39,7 +39,7 @@ options:
     type: bool
     default: false
   owner:
-    description: Where given, another owner's instance is refused.
+    description: If it is given, another owner's instance is refused.
     type: str
   timeout:
     description: Seconds to wait for another verb that works on the board.

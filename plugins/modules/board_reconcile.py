@@ -15,17 +15,17 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Asks the PDUs (one session each) for the outlets and the boards that somebody has for their host keys, and looks at
-    roots, mounts, exports, boot files and boot entries.
+  - Asks the PDUs (in one session each) for the states of the outlets, asks claimed boards for their host keys, and
+    looks at roots, mounts, exports, boot files and boot entries.
   - A board that nobody has is switched off, cleaned and made free.
-  - Of a board that somebody has, the record follows what was seen, and mount, export, boot files and boot entry are put
-    back. Its power and its root's content are not touched.
-  - A board in state C(error) or C(maintenance), one that another verb works on, and one whose PDU does not answer are
+  - For a board that somebody has, the record is corrected to what was seen, and mount, export, boot files and boot
+    entry are restored. Its power and the contents of its root are not touched.
+  - A board in state C(error) or C(maintenance), one on which another verb works, and one whose PDU does not answer are
     only reported.
-  - A claim that the database does not have, or has otherwise, is taken over from its own record in the folder
-    C(claims), where the root was made for it and the board shows its key or is off. Anything else is reported and left.
-  - Another outlet that the wiring names for a board is noted where the board shows its key, its old outlet is off and
-    no other claim has the new one. Anything else is reported.
+  - A claim that is missing in the database, or differs there, is taken over from its own record in the folder
+    C(claims), if the root was made for it and the board shows its key or is off. Anything else is reported and left.
+  - If the wiring names another outlet for a board than before, that is recorded if the board shows its key, its old
+    outlet is off and no other claim has the new one. Otherwise it is reported.
   - A database with damaged pages is refused before anything is looked at.
   - Each thing mended is an event of its board.
 options:

@@ -20,16 +20,17 @@ description:
   - A wipe is proven by canaries, which are blocks of noise at random offsets and in the first and last megabyte. They
     are written and read back before, and read back past all caches after. A disk that ignores discard is noticed by
     them, and overwritten with zeroes.
-  - Canaries are a sample. The result says what it is worth; 64 of them see with 95 % that 4.6 % of the disk or more was
-    left, and 1 % in half of all cases. V(full) reads back every block.
-  - Neither sees sectors that a disk has put out of use, nor an SSD's spare blocks; only V(secure_erase) reaches these.
+  - Canaries are a sample, and the result says what the sample is worth. With 64 of them, remains on 4.6 % of the disk
+    or more are noticed with a probability of 95 %, and remains on 1 % in half of all cases. V(full) reads back every
+    block.
+  - Neither reaches sectors that a disk has put out of use, nor an SSD's spare blocks; only V(secure_erase) does.
   - Places that a wipe does not reach (sectors hidden by HPA or DCO, a password of the disk, other NVMe namespaces and
     capacity in none, eMMC boot partitions and RPMB, disks that the wiring does not name) are looked for. Each is named,
     nothing is wiped, and the board is not free, until it is dealt with or its wiring has it in C(accept_unwiped).
   - A board with a disk is given back (M(hetero.compute.board_claim)) only with such a proof. Cut off anywhere, the
     module is run again, and begins the wipe anew.
-  - A disk that fails puts its board into state C(error). The proxy's or the RAM image's fault does not, but frees no
-    board.
+  - A disk that fails puts its board into state C(error). A fault of the proxy or of the RAM image does not, but it
+    frees no board either.
   - A board that is running, booting or made ready for an instance is refused.
 options:
   boards:
@@ -83,14 +84,14 @@ options:
     default: 86400
   instance:
     description:
-      - The instance or request that the boards are to be of. A board that was given to another one since it was
-        looked up is refused and not touched; one that nobody claims is not.
-      - An empty name refuses a board that anybody claims.
+      - The instance or request that must have the boards. A board that was given to another one since it was looked up
+        is refused and not touched. A board that nobody claims is not refused.
+      - An empty name refuses every board that is claimed.
     type: str
   never_ran:
     description:
-      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
-        it since it was looked at.
+      - A board on which its instance ever ran is refused and not touched. Somebody else may have started the instance
+        since it was looked at.
     type: bool
     default: false
   background:

@@ -17,12 +17,12 @@ description:
   - What may be opened is found by evaluation, before and after. With cgroup v2 the programs of the cgroup and of all
     its ancestors are read back from the kernel and carried out, whoever wrote them (LXC, systemd, runc); with cgroup v1
     the list counts, and where the list does not tell, the kernel is asked by a process inside. With both, both count.
-  - What is so already is left alone. So a container without device rules is never given its first one, which would deny
-    everything else.
+  - What is as wanted already is left alone. So a container without device rules never gets a first one, which would
+    deny everything else.
   - With cgroup v2 only the owner of a program can allow what it denies. For a container the module asks LXC; elsewhere
     it fails and names the owner's way. It replaces and detaches no program that this collection did not load.
-  - A rule that LXC does not close, because it has no such rule, is closed by a small program of our own beside LXC's.
-    It goes with the cgroup, or when the rule is allowed again.
+  - A rule that LXC cannot close, because it has no such rule, is closed by a small program of this collection beside
+    LXC's. The program goes with the cgroup, or when the rule is allowed again.
   - Nothing lasts longer than the cgroup. To keep a container's rules over a restart, write them into its configuration.
   - A process that has a device open keeps it open when the device is denied.
 extends_documentation_fragment:

@@ -18,8 +18,8 @@ description:
   - Says of each what it is, its device nodes with the numbers that their drivers have now, whether it is healthy, and
     who has it.
   - GPUs of AMD and Intel are facts only; containers get none of them.
-  - Its facts are the GPUs. What holds for all of them together (RV(shared), RV(driver_version), RV(unsupported)) it
-    returns beside the facts, and it is seen in what a task registers.
+  - The GPUs are its facts. What holds for all of them together (RV(shared), RV(driver_version), RV(unsupported)) is
+    returned beside the facts and is available in a registered result.
   - Changes nothing. Role P(hetero.compute.gpu_lxc#role) installs the same as local fact
     C(ansible_local.hetero_gpus).
 extends_documentation_fragment:
@@ -42,7 +42,7 @@ options:
         which is all GPUs of that kind).
       - A dictionary with any of C(arch) (V(fermi), V(kepler), V(maxwell), V(pascal), V(volta), V(turing), V(ampere),
         V(ada), V(hopper), V(blackwell)), C(index) and C(healthy), or the architecture alone.
-      - Wins over C(gpu_overrides) of O(config), and that over the machine.
+      - It overrides C(gpu_overrides) of O(config), which overrides what the machine says.
     type: dict
     default: {}
 notes:

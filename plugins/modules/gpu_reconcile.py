@@ -17,9 +17,9 @@ author:
 description:
   - Compares the host's table of allocations with what the kernel says of each running container, and with what each
     container's file says of its next start, and reports what differs.
-  - With O(repair=true) it mends that. The table says what is to be. So a container gets what it was allocated, also
-    where that was cut short, and what it was not given is closed to it; what was allocated to a container that is no
-    more is free.
+  - With O(repair=true) it mends the differences. The table says what should be. So a container gets what was allocated
+    to it, also if that was interrupted before. GPUs that it was not given are closed to it, and those allocated to a
+    container that no longer exists are freed.
   - What a container has by its own file, and nobody by the table, is written down, as the table was lost or put back
     from a backup. Where the table gives it to another, both stay as they are. A table that is gone is made anew by
     M(hetero.compute.host_reconcile), and without that nothing is mended; on a host that no role has set up, this

@@ -11,7 +11,7 @@ module: host_check_info
 short_description: Say what is wrong with a compute host
 version_added: 0.1.0
 description:
-  - With O(stage=machine), says all at once what keeps a machine from giving GPUs to LXC containers.
+  - With O(stage=machine), returns at once all that keeps a machine from giving GPUs to LXC containers.
   - With O(stage=bridge), returns the rules of nftables that keep instances to their addresses, and away from the host.
   - With O(stage=services), fails where a host lacks LXC, its bridge, or a device node of a GPU.
   - Changes nothing. Used by roles P(hetero.compute.gpu_lxc#role) and P(hetero.compute.kvm_guests#role).
@@ -46,7 +46,7 @@ options:
     type: str
     default: hetero0
   make_bridge:
-    description: Whether the bridge is the role's to make.
+    description: Whether the role makes the bridge.
     type: bool
     default: true
   network:
@@ -54,7 +54,8 @@ options:
     type: str
     default: 10.0.80.0/24
   gateway:
-    description: The containers' way out; empty for the bridge's own address, the first of O(network), if it is made.
+    description: The containers' router; empty for the bridge's own address, which is the first of O(network), if the
+      role makes the bridge.
     type: str
     default: ""
   addresses:
@@ -63,7 +64,7 @@ options:
     elements: str
     default: []
   local_gb:
-    description: Disk space in GiB that instances may have together; a promise of more than there is is a note.
+    description: Disk space in GiB that all instances together may have. A note says so if more is promised than exists.
     type: int
   unprivileged:
     description: Whether containers are to be unprivileged.
@@ -90,7 +91,7 @@ options:
   closed_networks:
     description:
       - Networks that the host does not forward to from instances.
-      - Those that it is in itself, and C(169.254.0.0/16), are closed anyway.
+      - The networks that the host itself is in, and C(169.254.0.0/16), are closed in any case.
     type: list
     elements: str
     default: []

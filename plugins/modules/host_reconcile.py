@@ -13,16 +13,16 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Looks whether each instance's container is there, whether it runs, and whose host key answers at its address, and
-    mends what is safe, which is the record and the container's configuration.
-  - Looks which of libvirt's domains has a PCI device that is not its own, or belongs to no instance. What is allocated
-    to a domain that is no more is free again. What a guest that was made here has, and nobody by the table, is written
-    down.
+  - Looks whether each instance's container exists and runs, and whose host key answers at its address, and mends what
+    is safe, which is the record and the container's configuration.
+  - Looks which of libvirt's domains have a PCI device that belongs to somebody else, or belong to no instance. What is
+    allocated to a domain that no longer exists is freed. What a guest that was made here has, and nobody has by the
+    table, is written down.
   - A database that is gone although there are containers or guests of this collection begins anew only where there is
     no copy of it, with a warning; the GPUs and cards that they have are written down for them, as shared where several
     can open one. Until all of it is written down, each module fails; what is missing is a warning, to be mended before
     this is run again. Where a copy was put in its place as the error says, what they have besides is written down, too.
-  - Nothing is started, ended or written into a root.
+  - Nothing is started or ended, and nothing is written into a root.
 extends_documentation_fragment:
   - hetero.compute.attributes
   - hetero.compute.attributes.actiongroup_host

@@ -18,7 +18,7 @@ description:
   - An image is checked, and kept under its hash. What lies where tenants' files are kept, or what their
     machines said (roots, containers, guests' disks, the TFTP tree, the state folder, console logs), is not imported,
     nor by a link or mount that leads there.
-  - An image that is used is not removed, and who uses it is said.
+  - An image that is in use is not removed, and the error says who uses it.
 options:
   node:
     description: Whether this is a proxy node or a host of containers or guests.

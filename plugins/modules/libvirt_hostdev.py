@@ -42,7 +42,7 @@ options:
     elements: str
     required: true
   all_functions:
-    description: All functions of each card go with it, such as the sound device of a GPU.
+    description: All functions of each card go together, such as the sound device of a GPU.
     type: bool
     default: false
   state:
@@ -57,11 +57,12 @@ options:
     type: bool
     default: true
   live:
-    description: Change the guest that runs, if it does.
+    description: Change the running guest, if it runs.
     type: bool
     default: true
   config:
-    description: Change what the next start of the domain reads. Not of a domain that is not kept when it ends.
+    description: Change the description of the domain's next start. This is impossible for a domain that libvirt does
+      not keep when it ends.
     type: bool
     default: true
   uri:
@@ -72,7 +73,7 @@ options:
     description: The host's SQLite database of instances and allocations; by default the one of its configuration.
     type: path
   timeout:
-    description: Seconds; a guest must let go of what is taken from it while it runs.
+    description: Seconds, in which a running guest must release what is taken from it.
     type: float
     default: 60
 seealso:

@@ -25,10 +25,10 @@ description:
     O(persistent=false) it has not. A container that does not run gets them at its next start.
   - Taken back means that the device cgroup denies it (read back), that its node is gone, that no process of the
     container has it open any more, and that it is free in the table. The shared nodes go with the container's last GPU.
-  - Killed at any moment and run again it comes to the same end. A container of the same name that was made anew has
-    nothing of the old one's.
-  - A container that can open GPUs that it was not given, by a rule of its own configuration, is refused more, and its
-    GPUs are not given to others. M(hetero.compute.gpu_reconcile) finds and closes that.
+  - If it is killed at any moment and run again, the result is the same. A new container of the same name has nothing of
+    the old one's.
+  - A container that can open GPUs that it was not given, by a rule of its own configuration, gets no more, and the GPUs
+    that it can open are not given to others. M(hetero.compute.gpu_reconcile) finds such rules and closes them.
 requirements:
   - root on the host
   - liblxc
@@ -50,12 +50,12 @@ options:
     type: str
     required: true
   state:
-    description: Whether it is to have the GPUs, or none of them.
+    description: Whether the container is to have the GPUs (V(attached)) or to lose them (V(detached)).
     type: str
     choices: [attached, detached]
     default: attached
   count:
-    description: How many it is to have; those that it has already count.
+    description: How many GPUs it is to have. Those that it has already count.
     type: int
   gpus:
     description:
@@ -67,7 +67,7 @@ options:
     description: Only GPUs of this architecture, such as V(fermi).
     type: str
   share:
-    description: Others may have the same GPUs, if they say so too.
+    description: Others may have the same GPUs, if they ask for shared ones too.
     type: bool
     default: false
   persistent:
@@ -76,12 +76,12 @@ options:
     default: true
   on_holders:
     description:
-      - With O(state=detached), what is done about the container's processes that have a GPU open, which no revoked
-        right closes.
+      - With O(state=detached), what is done about the container's processes that have a GPU open. Revoking a right does
+        not close their files.
       - V(fail) lists them and changes nothing. V(wait) closes it to all others and waits for them. V(kill) closes it
         and ends them.
-      - Processes that may have a GPU open, for they hold files in a unix socket or an io_uring, are waited for and
-        named; V(kill) does not end them.
+      - Processes that hold files in a unix socket or an io_uring may have a GPU open. They are waited for and named,
+        and V(kill) does not end them.
     type: str
     choices: [fail, wait, kill]
     default: fail

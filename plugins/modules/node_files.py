@@ -68,7 +68,7 @@ options:
         type: str
         default: ""
       variables:
-        description: Variables that it is made from, which are named to who must correct them.
+        description: Variables that the file is made from. Errors name them to the person who must correct them.
         type: list
         elements: str
         default: []

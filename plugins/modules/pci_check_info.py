@@ -11,10 +11,10 @@ module: pci_check_info
 short_description: Look whether a machine can give PCI devices to guests
 version_added: 0.1.0
 description:
-  - Looks for the IOMMU, the kernel's modules and Debian packages, and for what the next boot will bring.
+  - Looks for the IOMMU, the kernel's modules and Debian packages, and at what the next boot will change.
   - Refuses a machine whose VFIO has, or will get, C(allow_unsafe_interrupts), with which a guest that has a device
     could raise any interrupt of the host.
-  - Changes nothing. All that keeps the machine from it is said at once.
+  - Changes nothing. All that prevents it is returned at once.
   - Used by role P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:
   - hetero.compute.attributes

@@ -11,8 +11,8 @@ module: proxy_check_info
 short_description: Say what is wrong with a proxy node
 version_added: 0.1.0
 description:
-  - With O(stage=machine), says all at once what keeps a machine, a boards file or a wiring plan from becoming a proxy
-    node.
+  - With O(stage=machine), returns at once all that keeps a machine, a boards file or a wiring plan from becoming a
+    proxy node.
   - With O(stage=services), asks the node's TFTP, NFS and DHCP over its own address, and fails where one does not serve
     what it must or gives what it must not.
   - Changes nothing. Used by role P(hetero.compute.tftp_proxy#role).
@@ -51,11 +51,11 @@ options:
     type: path
     default: /var/lib/hetero
   roots_overcommit:
-    description: How many times what there is for roots may be promised to them.
+    description: How many times the space for roots may be promised to them.
     type: float
     default: 1
   root_gb:
-    description: Size of a root (GiB) whose flavor and board name none.
+    description: Size in GiB of a root whose flavor and board name none.
     type: int
     default: 8
   exports:
@@ -74,7 +74,7 @@ options:
     type: str
     default: ""
   boards_source:
-    description: What defects call the boards file.
+    description: The name of the boards file in defects.
     type: str
     default: boards file
   pdus:
@@ -95,7 +95,7 @@ options:
     type: dict
     default: {}
   credential_keys:
-    description: Keys of the credentials of each PDU, without their values; not looked at where it is left out.
+    description: Keys of the credentials of each PDU, without their values. They are not checked if this is left out.
     type: dict
   wipe:
     description: How disks are wiped, with C(method), C(verify) and C(samples).

@@ -15,12 +15,11 @@ version_added: 0.1.0
 description:
   - Brings claimed boards to V(running), which means that ssh answers with the host key put into this very root.
   - Writes the boot entry, switches the board's PDU outlet with read-back, and follows the boot by what the proxy sees.
-  - What is observed beats what is recorded. A board that runs with the right host key is left alone, a missing boot
-    entry is written again, a board found off is switched on, and one that is on without an answer is switched off and
-    on.
+  - What is observed counts more than what is recorded. A board that runs with the right host key is left alone, a
+    missing boot entry is written again, a board that is found off is switched on, and one that is on without an answer
+    is switched off and on.
   - When a boot stalls, the fault is looked for in the proxy first, then on the network, then in the image, then in the
-    board. Only a board
-    at fault goes to state C(error).
+    board. Only a board at fault goes to state C(error).
   - Many boards are worked on at once. The failure of one does not stop the others.
   - Its action plugin runs the module in the background and prints each phase as it happens. The work
     goes on when the play is killed, and the next run waits for it.
@@ -107,9 +106,9 @@ options:
     type: str
   rebuilt:
     description:
-      - Ids of boards that are to be taken as off, and their claims as M(hetero.compute.board_rebuild) leaves them, with
-        O(image) where it is given.
-      - Only check mode looks at it, in which the tasks before left them as they were.
+      - Ids of boards that are taken to be off, with their claims as M(hetero.compute.board_rebuild) leaves them, and
+        with O(image) if it is given.
+      - Only check mode uses it, in which the tasks before left boards and claims as they were.
     type: list
     elements: int
     default: []
@@ -129,9 +128,9 @@ options:
     default: 30
   instance:
     description:
-      - The instance or request that the boards are to be of. A board that was given to another one since it was looked
-        up is refused and not touched; one that nobody claims is not.
-      - An empty name refuses a board that anybody claims.
+      - The instance or request that must have the boards. A board that was given to another one since it was looked up
+        is refused and not touched. A board that nobody claims is not refused.
+      - An empty name refuses every board that is claimed.
     type: str
   keep:
     description:
@@ -141,9 +140,9 @@ options:
     default: false
   never_ran:
     description:
-      - A board whose instance ever ran on it is refused, and nothing of it is touched. Somebody else may have started
-        it since it was looked at.
-      - Only O(state=stopped) looks at it.
+      - A board on which its instance ever ran is refused and not touched. Somebody else may have started the instance
+        since it was looked at.
+      - Only O(state=stopped) uses it.
     type: bool
     default: false
   background:
