@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - YAML makes a truth of C(yes), a number of C(12.50) and a date of C(2024-01-31) where a password was meant. This says
-    so on the controller, without the value, so that it needs to go nowhere to be looked at.
+  - YAML reads C(yes) as true, C(12.50) as a number and C(2024-01-31) as a date, even where a password was meant. This
+    filter reports that on the controller, without the value, so that no secret is sent anywhere to be checked.
 options:
   _input:
     description: PDU, key, secret; as O(hetero.compute.tftp_proxy#role:main:tftp_proxy_pdu_credentials).

@@ -17,7 +17,7 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Compares each instance type with what the board is, by the same rules as M(hetero.compute.board_claim).
-  - Whether the board is free just now is not looked at.
+  - It does not look whether the board is free.
 positional: _input, board
 options:
   _input:

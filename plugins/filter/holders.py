@@ -17,7 +17,7 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Puts together what owners answered about a name. C(NAME-1) to C(NAME-N) of a request may be on several of them.
-  - Where two owners have an instance of one name, the oldest claim counts; of equally old ones that of the owner
+  - If two owners have an instance of the same name, the older claim counts; of equally old ones the claim of the owner
     whose name comes first.
 positional: _input, name
 options:

@@ -14,11 +14,11 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Looks at the variables that the playbook was given with C(-e), which Ansible takes whatever they are called.
-  - One is misspelt where it is no option, and a single letter makes an option of it - one too many, one that is
-    missing, two that are swapped, or, in an option of six letters and more, a wrong one; or where it is one but for
-    capitals, or dashes before it. Any other is an operator's own.
-  - What C(-e) holds besides NAME=VALUE, such as of V(hours = 2), is said as well. Ansible keeps it for nobody.
+  - Looks at the variables that the playbook was given with C(-e), which Ansible accepts under any name.
+  - A variable is misspelt if it is no option, but differs from one by a single letter (an additional or missing one,
+    two that are swapped or, in options of six and more letters, a wrong one), by capitals, or by dashes before it. Any
+    other variable is an operator's own.
+  - Words of C(-e) that are no NAME=VALUE, as in V(hours = 2), are reported as well, because Ansible ignores them.
 positional: _input
 options:
   _input:

@@ -18,8 +18,9 @@ author:
 description:
   - Turns boards and GPU hosts into lines with aligned columns, a heading first, for M(hetero.compute.show). A note that
     has no room in its row, of 120 columns, stands below it.
-  - Of a proxy node with roots of boards, a line below the table says what they are promised, and what there is.
-  - A GPU host has a line for each instance on it. Its state is how many of its GPUs are free.
+  - For a proxy node with roots of boards, a line below the table says how much space they are promised and how much
+    there is.
+  - A GPU host has a line for each instance on it. Its state says how many of its GPUs are free.
 positional: _input, fits, hosts
 options:
   _input:

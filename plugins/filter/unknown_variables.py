@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Ansible takes variables whatever they are called, and a role that does not know one goes on without it. Those that
-    begin with the role's own name and are like one of it are meant for it; others may be the site's own.
+  - Ansible accepts variables under any name, and a role goes on without one that it does not know. A variable that
+    begins with the role's name and is like one of the role's is meant for it; others may be the site's own.
 positional: _input, known, prefix
 options:
   _input:

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules run from the copy of the collection on their node: one command over the connection, its arguments by standard
-input, where Ansible sends the module with all that it imports and takes several commands for it.
+"""Modules run from the copy of the collection on their node: by one command over the connection, with arguments by
+standard input. Ansible would send the module with all that it imports, by several commands.
 
-Where the node has no copy, or another release's, the module is sent as any other; -v says so.
+If the node has no copy, or one of another release, the module is sent as usual; -v says so.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ except ImportError:
 
 display = Display()
 
-#: The node's own Python, as its commands take it; where the inventory names another, that one.
+#: The node's own Python, which its commands use, unless the inventory names another.
 PYTHON = "/usr/bin/python3"
-#: The copy on nodes that is of this very release. Known when a play's process loads an action plugin, so once for all
-#: of its tasks.
+#: The copy of exactly this release on nodes. It is computed when a play's process loads an action plugin, once for all
+#: tasks.
 COPY = f"{FOLDER}/{name_of(code())}"
-#: What Ansible obeys in a result: hosts and groups, variables of the play's host, which is the controller in the
-#: playbooks, and what AWX keeps of a job. No module that is called here says them.
+#: Keys of a result that Ansible obeys: hosts and groups, variables of the play's host (in the playbooks the
+#: controller), and what AWX stores of a job. No module that is called here returns them.
 WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
 
 
 def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a node said, without what Ansible obeys: whoever is root of one node is not to have the controller.
+    """Return a node's result without keys that Ansible obeys: root of one node must not get control of the controller.
 
-    Control characters are escaped as the modules do it, for these may not be ours there.
+    Control characters are escaped again, because the node's modules may have been changed.
 
-    :param own: facts that are in it of Ansible's own.
+    :param own: facts in it that come from Ansible itself.
     """
     words = [word for word in WORDS if result.pop(word, None) not in (None, own)]
     if words:
@@ -75,13 +75,13 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
 
 
 class ShortCalls(ActionBase):
-    """Runs the module of the same name from the node's copy where that is this very release's."""
+    """Runs the module of the same name from the node's copy, if that has exactly this release."""
 
     TRANSFERS_FILES = False
 
     @property
     def module(self) -> str:
-        """Full name of the task's module; where the play calls it by a former name, the one that this leads to."""
+        """Full name of the task's module. A former name in a play leads to the present one."""
         return self._task.resolved_action or self._task.action
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -107,13 +107,15 @@ class ShortCalls(ActionBase):
         return only_data(said, {key: found} if key else None)
 
     def _can_be_short(self) -> bool:
-        """Whether the connection takes standard input, and nothing was asked for that only Ansible's own way has."""
+        """Return whether the connection takes standard input, and nothing was asked for that only Ansible's own way
+        has.
+        """
         by_terminal = self._connection.become is not None and self._connection.become.name == "su"
         asked = self._task.async_val or constants.DEFAULT_KEEP_REMOTE_FILES
         return self._connection.has_pipelining and not by_terminal and not asked
 
     def _by_copy(self, name: str, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any] | None:
-        """The module's result; None where the node has no copy of this release, and nothing was run."""
+        """Return the module's result; None if the node has no copy of this release, so that nothing was run."""
         self._update_module_args(name, args, task_vars)
         arguments = json.dumps(dict(ANSIBLE_MODULE_ARGS=args), cls=ENCODER)
         module = name.rpartition(".")[2]
@@ -130,7 +132,7 @@ class ShortCalls(ActionBase):
         return data if isinstance(data, dict) else data.as_result_dict(for_round_trip=True)  # since ansible-core 2.21
 
     def _why_not(self, said: dict[str, Any], task_vars: dict[str, Any]) -> str:
-        """Why the node's copy did not run, in words; most often as another release's set-up was the last there."""
+        """Return in words why the node's copy did not run; mostly another release was set up there last."""
         why = "".join((said["stderr"] or said["stdout"]).strip().splitlines()[-1:])
         if f"{COPY}/{CALL}" in why and "No such file" in why:
             node = self._task.delegate_to or task_vars["inventory_hostname"]

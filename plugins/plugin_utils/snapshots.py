@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a snapshot's text says of boards or of a compute host, as far as it is young enough to be believed.
+"""What a snapshot says of boards or of a compute host, if it is young enough to be believed.
 
-Playbook status writes the snapshots, filter hetero.compute.snapshots makes them.
+Playbook status writes snapshots, and filter hetero.compute.snapshots makes them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 
 
 def states(text: str, max_age: float) -> dict[str, dict[str, Any]]:
-    """Board id → what is said of it; nothing where the snapshot is older than `max_age` seconds (0: any age).
+    """Return {board id: what the snapshot says of it}; {} if it is older than `max_age` seconds (0: any age).
 
     :raises ValueError: this is no snapshot of boards.
     """
@@ -27,9 +27,9 @@ def states(text: str, max_age: float) -> dict[str, dict[str, Any]]:
 
 
 def gpus(text: str, max_age: float) -> dict[str, Any]:
-    """Variables of a compute host; none where it could not be asked.
+    """Return variables of a compute host; {} if it could not be asked.
 
-    Which GPUs are in it is true of an old snapshot, too; who has them is not.
+    An old snapshot still tells which GPUs there are, but not who has them.
 
     :raises ValueError: this is no snapshot of a compute host.
     """
@@ -50,14 +50,14 @@ def gpus(text: str, max_age: float) -> dict[str, Any]:
 
 
 def devices(seen: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a host gives away, of its snapshot: its GPUs, but for those that its aliases keep for guests, and these."""
+    """Return what a host gives to instances: the devices of its aliases for guests, and its other GPUs."""
     kept = seen.get("devices") or []
     named = {one["address"] for one in kept}
     return [gpu for gpu in seen["gpus"] if gpu.get("address") not in named] + kept
 
 
 def _items(text: str, max_age: float, what: str, key: str) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
-    """(the snapshot, its list `what` of dicts that have `key`, whether it is young enough)."""
+    """Return (the snapshot, its list `what` of dicts that have `key`, whether it is young enough)."""
     snapshot = json.loads(text)
     items = snapshot.get(what) if isinstance(snapshot, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) and key in item for item in items):
@@ -67,7 +67,7 @@ def _items(text: str, max_age: float, what: str, key: str) -> tuple[dict[str, An
 
 
 def _timestamp(taken_at: object) -> float:
-    """Unix seconds of a snapshot's taken_at, which is a number or ISO 8601 (in UTC where it names no zone)."""
+    """Return the unix seconds of a snapshot's taken_at, a number or ISO 8601 (UTC if it names no zone)."""
     if isinstance(taken_at, (int, float)) and not isinstance(taken_at, bool):
         return taken_at
     if not isinstance(taken_at, str):

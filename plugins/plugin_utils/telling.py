@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines for a person while a task goes on, by Ansible's own display."""
+"""Lines for people during a task, by Ansible's own display."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ansible.utils.display import Display
 
 display = Display()
 
-#: Seconds after which a person is told that something goes on, and each so many again.
+#: Seconds between two lines which say that something still goes on.
 QUIET = 5.0
 
 
 @contextlib.contextmanager
 def told_while_it_lasts(what: str) -> Iterator[None]:
-    """In the block, "`what` has taken 5 s so far" each QUIET seconds: a node whose PDU hangs answers after a minute."""
+    """Print "`what` has taken 5 s so far" every QUIET seconds during the block: a hung PDU may take a node a minute."""
     began, over = time.monotonic(), threading.Event()
 
     def goes_on() -> None:
@@ -40,15 +40,17 @@ def told_while_it_lasts(what: str) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Print a line while somebody reads. Ansible's own process writes it, by the thread that takes the results of
-    tasks, and that thread ends at a broken pipe (`| head`): the play would wait for ever.
+    """Print a line, unless nobody reads the output.
+
+    A thread of Ansible's main process writes it, which also takes the results of tasks. It would end at a broken pipe
+    (`| head`), and the play would wait for ever.
     """
     if not nobody_reads():
         display.display(text)
 
 
 def nobody_reads() -> bool:
-    """Whether the standard output of Ansible's process, whose child a task is, is a pipe that nobody reads any more."""
+    """Return whether the output of Ansible's process, the parent of a task's, is a pipe that nobody reads any more."""
     path = f"/proc/{os.getppid()}/fd/1"
     try:
         if not stat.S_ISFIFO(os.stat(path).st_mode):
