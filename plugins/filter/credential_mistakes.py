@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: credential_mistakes
@@ -47,7 +47,7 @@ _value:
       remedy: put it in quotes
 """
 
-credential_mistakes = late("credential_mistakes")
+credential_mistakes = lazy_filter("credential_mistakes")
 
 
 class FilterModule:

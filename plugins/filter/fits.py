@@ -7,7 +7,7 @@ module_utils/_hetero/scheduling/fit.py's.
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: fits
@@ -52,7 +52,7 @@ _value:
   elements: str
 """
 
-fits = late("fits")
+fits = lazy_filter("fits")
 
 
 class FilterModule:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: flavors
@@ -59,7 +59,7 @@ _value:
   type: dict
 """
 
-flavors = late("flavors")
+flavors = lazy_filter("flavors")
 
 
 class FilterModule:

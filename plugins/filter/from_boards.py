@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: from_boards
@@ -36,7 +36,7 @@ _value:
   elements: dict
 """
 
-from_boards = late("from_boards")
+from_boards = lazy_filter("from_boards")
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ module_utils/_hetero/site/owners.py.
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: holders
@@ -90,7 +90,7 @@ _value:
       elements: dict
 """
 
-holders = late("holders")
+holders = lazy_filter("holders")
 
 
 class FilterModule:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: misspelt
@@ -47,7 +47,7 @@ _value:
   sample: "adpot is no option: is adopt meant? A variable of your own needs another name"
 """
 
-misspelt = late("misspelt")
+misspelt = lazy_filter("misspelt")
 
 
 class FilterModule:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: pci_table
@@ -39,7 +39,7 @@ _value:
   elements: str
 """
 
-pci_table = late("pci_table")
+pci_table = lazy_filter("pci_table")
 
 
 class FilterModule:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: reconcile_table
@@ -62,7 +62,7 @@ _value:
   elements: str
 """
 
-reconcile_table = late("reconcile_table")
+reconcile_table = lazy_filter("reconcile_table")
 
 
 class FilterModule:

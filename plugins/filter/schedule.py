@@ -7,7 +7,7 @@ module_utils/_hetero/scheduling/schedule.py's.
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: schedule
@@ -152,7 +152,7 @@ _value:
       elements: dict
 """
 
-schedule = late("schedule")
+schedule = lazy_filter("schedule")
 
 
 class FilterModule:

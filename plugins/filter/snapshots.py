@@ -8,7 +8,7 @@ Playbook status prints it as JSON, writes it for the inventory plugin, and makes
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: snapshots
@@ -58,7 +58,7 @@ _value:
   type: dict
 """
 
-snapshots = late("snapshots")
+snapshots = lazy_filter("snapshots")
 
 
 class FilterModule:

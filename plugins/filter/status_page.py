@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: status_page
@@ -51,7 +51,7 @@ _value:
   type: str
 """
 
-status_page = late("status_page")
+status_page = lazy_filter("status_page")
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ host_info.
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: status_table
@@ -61,7 +61,7 @@ _value:
   elements: str
 """
 
-status_table = late("status_table")
+status_table = lazy_filter("status_table")
 
 
 class FilterModule:

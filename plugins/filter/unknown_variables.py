@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 DOCUMENTATION = r"""
 name: unknown_variables
@@ -58,7 +58,7 @@ _value:
       remedy: write mine_path; a variable of your own needs another name
 """
 
-unknown_variables = late("unknown_variables")
+unknown_variables = lazy_filter("unknown_variables")
 
 
 class FilterModule:

@@ -83,7 +83,7 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
 
-def each(shape: Shape) -> Test:
+def list_of(shape: Shape) -> Test:
     return lambda value: isinstance(value, list) and all(map(of(shape), value))
 
 
@@ -126,7 +126,7 @@ BOARD = dict(
     created=maybe(is_number),
     instance=maybe(is_instance),
     disks=maybe(are_texts),
-    events=maybe(each(EVENT)),
+    events=maybe(list_of(EVENT)),
 )
 ROOTS = dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number)
 UNCLAIMED = dict(instance=maybe(is_text), name=is_text, text=is_text)
@@ -135,22 +135,22 @@ AMOUNT = dict(total=is_number, free=is_number)
 #: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
 SHAPES = {
     "board_info": dict(
-        claims=each(CLAIM),
-        boards=each(BOARD),
+        claims=list_of(CLAIM),
+        boards=list_of(BOARD),
         roots=of(ROOTS),
-        unclaimed=maybe(each(UNCLAIMED)),
+        unclaimed=maybe(list_of(UNCLAIMED)),
         images=maybe(is_mapping),
     ),
     "host_info": dict(
-        claims=each(CLAIM),
-        instances=each(dict(STATE, instance=is_instance, gpus=are_texts)),
-        gpus=each(DEVICE),
-        devices=maybe(each(DEVICE)),
+        claims=list_of(CLAIM),
+        instances=list_of(dict(STATE, instance=is_instance, gpus=are_texts)),
+        gpus=list_of(DEVICE),
+        devices=maybe(list_of(DEVICE)),
         capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
-        unclaimed=maybe(each(UNCLAIMED)),
+        unclaimed=maybe(list_of(UNCLAIMED)),
     ),
     "instance": dict(
-        instances=each(
+        instances=list_of(
             dict(
                 instance=maybe(is_instance),
                 name=maybe(is_word),

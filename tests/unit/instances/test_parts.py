@@ -66,16 +66,16 @@ def test_ranges_of_ids_never_overlap(subordinate, tmp_path):
     subordinate(users, f"root:1000000:{4 * one}\nroot:1:9000999\n")
     taken = []
     while True:
-        first = id_maps.free(taken)
+        first = id_maps.free_range(taken)
         if first is None:
             break
         taken.append((first, one))
     assert [first for first, _count in taken] == [1000000, 1000000 + one, 1000000 + 2 * one]
     # one in the middle is free again; an odd one lies across two
-    assert id_maps.free([taken[0], taken[2]]) == 1000000 + one
-    assert id_maps.free([(1000000 + one - 1, 2)]) == 1000000 + 2 * one
+    assert id_maps.free_range([taken[0], taken[2]]) == 1000000 + one
+    assert id_maps.free_range([(1000000 + one - 1, 2)]) == 1000000 + 2 * one
     subordinate("", "root:1000000:65536\n")
-    assert id_maps.free([]) is None
+    assert id_maps.free_range([]) is None
 
 
 def test_a_container_of_no_claim_keeps_its_ids(tmp_path):

@@ -245,7 +245,7 @@ def free_ids(host):
     A container that is there has its range, whatever the database says.
     """
     own = [(claim.first_id, id_maps.COUNT) for claim in host.store.claims() if claim.first_id is not None]
-    first = id_maps.free([*own, *id_maps.mapped(host.config["lxc"]["lxcpath"])])
+    first = id_maps.free_range([*own, *id_maps.mapped(host.config["lxc"]["lxcpath"])])
     if first is None:
         why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"
         remedy = "terminate something, or give root a wider range there"

@@ -63,7 +63,7 @@ def archive_of(folder: str, image: Image, deadline: Deadline) -> Archive:
         return found or _make(path, image, deadline)
 
 
-def there(folder: str, image: Image) -> Archive | None:
+def stored_archive(folder: str, image: Image) -> Archive | None:
     """Return the archive, or None if it was not made yet."""
     return _read(os.path.join(folder, f"{image.hash}.tar.gz"))
 
@@ -102,8 +102,7 @@ def _make(path: str, image: Image, deadline: Deadline) -> Archive:
 
 
 def _pack(argv: list[str], path: str, deadline: Deadline) -> None:
-    """Have tar write the archive. tar's last line only says that it ends, so an earlier one about a full disk is shown.
-    """
+    """Have tar write the archive. Its last line only says that it ends, so one about a full disk is shown instead."""
     remedy = "check the space there"
     done = ended(argv, path, remedy, timeout=max(1.0, deadline.left))
     if done.returncode:

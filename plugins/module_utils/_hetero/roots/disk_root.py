@@ -24,7 +24,7 @@ from ..core.plays import play
 from ..files.root_work import inside, read_file
 from ..images.choice import check_arch, check_image
 from ..images.image_root import root_of
-from ..images.root_archive import archive_of, there
+from ..images.root_archive import archive_of, stored_archive
 from .disk_files import Made
 from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
@@ -57,7 +57,7 @@ def prepare_disk(
     place = Place(proxy, board)
     restored = []
     with change.step("archive"), naming(proxy.folder(ARCHIVES)):
-        archive = there(proxy.folder(ARCHIVES), image)
+        archive = stored_archive(proxy.folder(ARCHIVES), image)
         before, after = {"sha256": archive.sha256 if archive else None}, {"sha256": "the archive's"}
         if change.note(f"archive of {image.name}", before, before if archive else after):
             restored.append("archive")

@@ -216,15 +216,15 @@ def test_private_nodes_follow_their_numbers(boxes):
     """After a driver got another major, the node of before would open somebody else's device."""
     box = boxes.make(start=False)
     path = private_nodes.ensure(box, CTL, boxes.private)
-    assert private_nodes.there(box, boxes.private) == {CTL.path: ("c", 195, 255)}
+    assert private_nodes.numbers_below(box, boxes.private) == {CTL.path: ("c", 195, 255)}
     before = os.stat(path).st_ino
     assert os.stat(private_nodes.ensure(box, CTL, boxes.private)).st_ino == before
     private_nodes.ensure(box, Node(CTL.path, 240, 255), boxes.private)
     private_nodes.ensure(box, GPU0, boxes.private)
-    assert private_nodes.there(box, boxes.private) == {GPU0.path: ("c", 195, 0), CTL.path: ("c", 240, 255)}
+    assert private_nodes.numbers_below(box, boxes.private) == {GPU0.path: ("c", 195, 0), CTL.path: ("c", 240, 255)}
     private_nodes.forget(box, boxes.private)
     private_nodes.forget(box, boxes.private)
-    assert private_nodes.there(box, boxes.private) == {}
+    assert private_nodes.numbers_below(box, boxes.private) == {}
     assert not os.path.exists(private_nodes.folder(box, boxes.private))
 
 

@@ -102,7 +102,7 @@ def _take(domain: Domain, look: _Look, address: str, live: bool) -> None:
     try:
         domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
     except HeteroError:
-        if address in hostdev.given(domain.xml(live)):
+        if address in hostdev.devices_in(domain.xml(live)):
             raise
     _gone(domain, address, live)
 
@@ -119,7 +119,8 @@ class _Look:
         self.running = domain.active
         self.wanted = _sides(domain, asked, self.running)
         #: {whether of the running guest (True) or of its next start (False): {address: Given}}
-        self.sides = {live: hostdev.given(domain.xml(live)) for live in ((True, False) if self.running else (False,))}
+        sides = (True, False) if self.running else (False,)
+        self.sides = {live: hostdev.devices_in(domain.xml(live)) for live in sides}
         self.all = sysfs.devices(paths)
         has = {address for side in self.sides.values() for address in side}
         self.devices: list[str] = before.devices if before else _devices(asked, self.all, has)
@@ -221,7 +222,7 @@ def _replace(domain: Domain, look: _Look, address: str, live: bool) -> None:
 def _gone(domain: Domain, address: str, live: bool) -> None:
     """Wait until a running guest has released a device, which libvirt only asks it to do."""
     deadline = domain.libvirt.deadline
-    while address in hostdev.given(domain.xml(live)):
+    while address in hostdev.devices_in(domain.xml(live)):
         if deadline.passed:
             what = f"its guest has not let go of {address} within {deadline.seconds:g} s"
             raise TimedOut(what, domain.thing, "does it know PCI hot-plug? else end it, or detach with live: false")

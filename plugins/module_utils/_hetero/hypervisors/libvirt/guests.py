@@ -206,7 +206,7 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
     if uuid_of(spec.name, libvirt) is None:
         return ["domain"]
     domain = libvirt.domain(spec.name).xml(live=False)
-    has = hostdev.given(domain)
+    has = hostdev.devices_in(domain)
     found = ["port on the bridge"] if _pin(domain, spec) else []
     return found + [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
 
@@ -236,7 +236,7 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
     description = domain.xml(live=False)
     if _pin(description, spec):
         libvirt.define(ElementTree.tostring(description, encoding="unicode"))
-    has = hostdev.given(domain.xml(live=False))
+    has = hostdev.devices_in(domain.xml(live=False))
     for address in spec.devices:
         if address not in has:
             domain.attach(hostdev.xml(address), live=False)
@@ -247,7 +247,7 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
 
 def live_devices(domain: Domain) -> set[str]:
     """Return the PCI addresses of the running guest's devices."""
-    return set(hostdev.given(domain.xml(live=True)))
+    return set(hostdev.devices_in(domain.xml(live=True)))
 
 
 def uuid_of(name: str, libvirt: Libvirt) -> str | None:

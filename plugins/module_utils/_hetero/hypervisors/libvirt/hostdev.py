@@ -42,7 +42,7 @@ def xml(address: str, managed: bool = True) -> str:
     return ElementTree.tostring(element(address, managed), encoding="unicode")
 
 
-def given(domain: ElementTree.Element) -> dict[str, Given]:
+def devices_in(domain: ElementTree.Element) -> dict[str, Given]:
     """Return {address: Given} of a domain's XML."""
     found = {address: Given(address, True) for address in addresses(domain)}
     for hostdev in domain.iterfind("devices/hostdev[@type='pci']"):

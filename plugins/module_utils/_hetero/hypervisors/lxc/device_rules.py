@@ -45,7 +45,7 @@ def settle(container: Container, pid: int, host: Host = HERE) -> None:
     if written is None:
         return
     kept = {node.path for node in written.nodes}
-    gone = [path for path in private_nodes.there(container, host.private) if path not in kept]
+    gone = [path for path in private_nodes.numbers_below(container, host.private) if path not in kept]
     device_nodes.remove(container, *gone, pid=pid)
     device_nodes.make(container, *written.nodes, base=host.private, pid=pid)
     cgroup = devices.of_container(pid, container.name)

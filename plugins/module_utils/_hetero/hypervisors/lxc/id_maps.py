@@ -50,7 +50,7 @@ def common(texts: list[str]) -> list[tuple[int, int]]:
     return sorted(set(spans))
 
 
-def free(taken: list[tuple[int, int]]) -> int | None:
+def free_range(taken: list[tuple[int, int]]) -> int | None:
     """Return the first id of a range that belongs to root and is not taken, or None.
 
     :param taken: [(first, count)] that are in use.

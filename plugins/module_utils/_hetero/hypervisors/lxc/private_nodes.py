@@ -88,7 +88,7 @@ def _close(container: Container, base: str) -> None:
     os.chmod(top, 0o710)
 
 
-def there(container: Container, base: str = BASE) -> dict[str, tuple[str, int, int] | None]:
+def numbers_below(container: Container, base: str = BASE) -> dict[str, tuple[str, int, int] | None]:
     """Return {path in the container: (kind, major, minor)} of all its nodes."""
     top = folder(container, base)
     files = (os.path.join(where, name) for where, _folders, names in os.walk(top) for name in names)

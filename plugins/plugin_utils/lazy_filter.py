@@ -15,7 +15,7 @@ from typing import Any, Callable
 CODE = "ansible_collections.hetero.compute.plugins.plugin_utils.filters"
 
 
-def late(name: str) -> Callable[..., Any]:
+def lazy_filter(name: str) -> Callable[..., Any]:
     """Return a function that imports plugin_utils/filters/<name>.py and calls the function of that name in it."""
 
     def imported(*arguments: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.late import late
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
 
 FILTERS = Path(__file__).resolve().parents[3] / "plugins" / "filter"
 NAMES = sorted(path.stem for path in FILTERS.glob("[a-z]*.py"))
@@ -29,7 +29,7 @@ print(*(name for name in sys.modules if name.startswith("{PLUGINS}")))
 def test_files_of_filters_import_no_code():
     loaded = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True).stdout.split()
     assert len(NAMES) >= 10
-    mere = {f"{PLUGINS}filter", f"{PLUGINS}plugin_utils", f"{PLUGINS}plugin_utils.late"}
+    mere = {f"{PLUGINS}filter", f"{PLUGINS}plugin_utils", f"{PLUGINS}plugin_utils.lazy_filter"}
     assert set(loaded) - mere == {f"{PLUGINS}filter.{name}" for name in NAMES}
 
 
@@ -42,6 +42,6 @@ def test_each_has_its_code(name):
 
 def test_options_and_errors_reach_the_code():
     """Without it, a filter's options would be lost on the way."""
-    assert late("holders")([], "jackie", count=2)["parts"] == []
+    assert lazy_filter("holders")([], "jackie", count=2)["parts"] == []
     with pytest.raises(TypeError, match="colour"):
-        late("holders")([], "jackie", colour="red")
+        lazy_filter("holders")([], "jackie", colour="red")
