@@ -11,8 +11,8 @@ module: node_info
 short_description: Ask proxy nodes and compute hosts what they have, by one task
 version_added: 0.1.0
 description:
-  - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play asks
-    all of them side by side.
+  - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play
+    asks all of them side by side.
   - This is an action plugin. What it takes besides O(node) goes to that module.
 extends_documentation_fragment:
   - hetero.compute.attributes

@@ -71,8 +71,8 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     """Whom to ask for which instances of a request.
 
     :param before: the plan of the round before; empty in the first.
-    :returns: the plan: visits, which are parts to ask for; before, the names that were there at the first look; refused,
-        what nodes refused for good.
+    :returns: the plan: visits, which are parts to ask for; before, the names that were there at the first look;
+        refused, what nodes refused for good.
     :raises Stop: a node was not asked, or several have made what is asked for.
     """
     _stop(unasked(answers, request["instance"], without))
@@ -135,7 +135,7 @@ def claimed(
     if placed or not plan["looked"]:
         return dict(plan, waits=False, text="")
     found = _schedule(request, answers, refused)
-    return dict(plan, **wait.goes_on(request, plan, found)) if not again else dict(plan, waits=False, text=found["text"])
+    return dict(plan, waits=False, text=found["text"]) if again else dict(plan, **wait.goes_on(request, plan, found))
 
 
 class Wait:
@@ -233,7 +233,7 @@ def _with(answers: Sequence[Answer], parts: Sequence[Part]) -> list[Answer]:
 
 
 def failed(result: Mapping[str, Any]) -> bool:
-    """Whether module `instance` failed: it says why, or nothing that it does on success. The task's `failed` is the play's."""
+    """Whether module `instance` failed: it says why, or not what there is. The task's `failed` is the play's."""
     return "msg" in result or "instances" not in result
 
 
