@@ -64,7 +64,9 @@ def _claimed(given: dict[str, Any], hostvars: Any, check: bool) -> dict[str, Any
     return request_steps.claimed(given["request"], heard, plan, said, wait)
 
 
-def _settle(given: dict[str, Any], hostvars: Any, _check: bool) -> dict[str, Any]:
+def _settle(given: dict[str, Any], hostvars: Any, check: bool) -> dict[str, Any]:
+    if check:  # a dry run has claimed nothing
+        return dict(given["plan"], surplus=[], taken="", visits=[])
     return request_steps.settle(given["request"], answers(hostvars, given["nodes"]), given["plan"], given["without"])
 
 

@@ -16,7 +16,7 @@ from .timeline import Bar, Boot, Scale, bar, last_boot
 
 
 class Row(NamedTuple):
-    """An instance. Of `gpus`, `note` and `bar` the first that is not None is shown."""
+    """An instance. Of `gpus`, `note` and `boot` the first that is not None is shown."""
 
     instance: Any
     owner: Any
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     image: Any
     gpus: str | None
     note: Any
-    bar: Bar | None
+    boot: Bar | None
 
 
 class Instances(NamedTuple):
@@ -87,7 +87,7 @@ def _row(node: dict[str, Any], boot: Boot, scale: Scale, several: bool) -> Row:
         image=node.get("image"),
         gpus=", ".join(node["gpus"]) if node.get("gpus") else None,
         note=None if runs else node.get("note") or "-",
-        bar=bar(boot, scale) if runs and boot else None,
+        boot=bar(boot, scale) if runs and boot else None,
     )
 
 

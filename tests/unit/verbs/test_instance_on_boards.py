@@ -51,6 +51,14 @@ def test_a_board_in_one_call_and_again(site):
     assert (again["changed"], again["diff"]) == (False, [])
 
 
+def test_a_dry_run_names_the_instance_it_would_make(site):
+    """Lost: a dry run on a single proxy node, which takes an answer without the name for "there is none"."""
+    there = site.what_is_there()
+    (one,) = up(site, check=True)["instances"]
+    assert (one["instance"], one["name"]) == ("jackie", "board0")
+    assert site.what_is_there() == there
+
+
 def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, monkeypatch):
     """Lost: the progress of a boot: who follows looks into nobody's database, or at all that ever was."""
     up(site)

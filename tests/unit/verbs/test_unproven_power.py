@@ -69,17 +69,33 @@ def test_a_soft_reboot_needs_no_proof(taken):
     assert "bears out" not in result["msg"]
 
 
-@pytest.mark.parametrize("given", VERBS.values(), ids=VERBS)
-@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join)
-def test_what_shows_the_key_that_the_database_has_is_stopped_and_rebooted(jackie, damaged, given):
-    """Lost: power over an intact instance, by two damaged files: its board shows its key, and its root has it."""
-    for path, how in zip((record(jackie), jackie.state / "board-roots" / "fs_0" / "made.json"), damaged):
+@pytest.fixture
+def damaged(jackie, request):
+    """Jackie's site: neither a record nor its root says whose the board is; the board shows jackie's key."""
+    for path, how in zip((record(jackie), jackie.state / "board-roots" / "fs_0" / "made.json"), request.param):
         path.unlink() if how == "lost" else path.write_text("{")
     for key in (jackie.state / "board-roots" / "fs_0" / "root" / "etc" / "ssh").glob("ssh_host_*"):
         key.unlink()
-    result = boot(jackie, "jackie", **given)
-    assert not result.get("failed"), result
-    assert jackie.outlets()["1"] == ("off" if given["state"] == "stopped" else "on")
+    return jackie
+
+
+@pytest.mark.parametrize("how", ["rebooted", "by power"])
+@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join, indirect=True)
+def test_what_shows_the_key_that_the_database_has_is_rebooted(damaged, how):
+    """Lost: power over an intact instance, by two damaged files."""
+    switched = damaged.events(0, "switch")
+    result = boot(damaged, "jackie", **VERBS[how])
+    assert not result.get("failed"), result["msg"]
+    assert damaged.outlets()["1"] == "on"
+    assert damaged.events(0, "switch") != switched
+
+
+@pytest.mark.parametrize("damaged", DAMAGED, ids="-".join, indirect=True)
+def test_what_shows_it_and_would_not_start_again_is_not_stopped(damaged):
+    """Lost: an instance that runs, by a stop that goes through and a start that is refused."""
+    result = boot(damaged, "jackie", **VERBS["stopped"])
+    assert "board0: jackie would not start again, so it is not stopped" in result["msg"]
+    assert damaged.outlets()["1"] == "on"
 
 
 def test_an_operators_word_for_the_database_gives_power_back(taken):
@@ -91,7 +107,7 @@ def test_an_operators_word_for_the_database_gives_power_back(taken):
     for _turn in range(2):
         reconcile(site, adopt=["alice"])
     result = boot(site, **VERBS["stopped"])
-    assert not result.get("failed"), result
+    assert not result.get("failed"), result.get("msg")
     assert site.outlets()["1"] == "off"
 
 
@@ -102,6 +118,6 @@ def test_what_was_only_claimed_can_be_stopped_and_started(site, of_record):
     assert not site.module("board_claim", **claim).get("failed")
     record(site).unlink() if of_record == "lost" else record(site).write_text("{")
     result = verb(site, "jackie", state="stopped")
-    assert not result.get("failed"), result
+    assert not result.get("failed"), result.get("msg")
     result = verb(site, "jackie", state="running")
-    assert not result.get("failed"), result
+    assert not result.get("failed"), result.get("msg")

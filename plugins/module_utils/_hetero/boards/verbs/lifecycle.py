@@ -150,12 +150,12 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
 
 
 def _must_start_again(work: BoardWork) -> None:
-    """Before the power of one that is at work goes: a start refuses a root that nothing bears out to be its own."""
+    """Before the power of one that runs goes: a start refuses a root that nothing bears out to be its own."""
     if not work.claim or work.state not in (board_states.RUNNING, board_states.BOOTING):
         return
     root = Root(work.proxy.config["state_folder"], work.board.id)
     why = why_untold(work.proxy, root, work.claim) if is_unread(root) else None
-    if why:
+    if why and presence.shown(work) == presence.OWN_KEY:
         error = unread(root, work.board, why)
         refuse(work, f"{NO_START.format(name=work.instance)}: {error.what}", error.remedy, blame=INSTANCE)
 

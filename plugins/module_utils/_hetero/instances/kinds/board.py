@@ -257,6 +257,10 @@ def running(request):
         claims = request.claim(move=True)
         request.steps.mend()
         request.created = tuple(claim["created"] for claim in claims)
+    if request.check:  # no record tells yet whose these boards would be
+        whose = {claim["board"]: claim["instance"] for claim in claims}
+        for board in request.steps.boards:
+            board["instance"] = whose.get(board["board"], board["instance"])
 
 
 def _tried(request, claims, last):
