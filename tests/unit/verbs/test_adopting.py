@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup
@@ -171,8 +171,8 @@ def test_what_contradicts_itself_is_not_adopted_and_not_touched(jackie, how, sai
         jackie.pdu(faults={"hang": True})
     elif how == "claimed elsewhere":
         with jackie.proxy() as proxy:
-            wish = dict(flavor={"name": "x"}, image="debian", ssh_public_key="ssh-ed25519 AAAA x")
-            proxy.store.claim("jackie", ["jackie"], "jackie", candidates=[1], **wish)
+            wanted = Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
+            proxy.store.claim("jackie", ["jackie"], wanted, [1])
     else:
         wrong = {"another board": {"board": 1}, "another name": {"instance": "bob"}, "wrong types": {"created": True}}
         rewrite(jackie, **wrong[how])
@@ -246,9 +246,9 @@ def test_cabling_which_is_named_as_the_way_out_switches_nothing_of_it(jackie):
 
 def test_a_claim_for_which_nothing_was_made_is_given_back(site):
     """Nothing of anybody is on its board: who asked asks again."""
-    wish = dict(flavor={"name": "x"}, image="debian", ssh_public_key="ssh-ed25519 AAAA x")
+    wanted = Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
     with site.proxy() as proxy:
-        proxy.store.claim("jackie", ["jackie"], "jackie", candidates=[0], **wish)
+        proxy.store.claim("jackie", ["jackie"], wanted, [0])
     lose(site)
     assert found(reconcile(site)) == [("was claimed for jackie, for whom nothing was made yet", "given back")]
     assert not record(site).exists()

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
@@ -246,7 +247,7 @@ def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypat
         result = stop(proxy, ids, options)
         old = proxy.store.claim_of("jackie")
         proxy.store.release(0, old)
-        proxy.store.claim("jackie", ["jackie"], "bob", FLAVOR, "debian", KEY, [0])
+        proxy.store.claim("jackie", ["jackie"], Wanted("bob", FLAVOR, "debian", KEY), [0])
         return result
 
     monkeypatch.setattr(board_module.lifecycle, "stop", stopped_and_given_to_bob)

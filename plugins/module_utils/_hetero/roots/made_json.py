@@ -23,7 +23,7 @@ from .roots import MADE, UNMOUNT_TIME, Made, Root
 
 if TYPE_CHECKING:
     from ..site.boards_file import Board
-    from .proxy_node import RootClaim, RootsNode
+    from .proxy_node import NamedClaim, RootClaim, RootsNode
 
 UNREAD = "{folder} is there, and what it says of whom it was made for cannot be read, nor be told anew: {why}"
 LOOK = (
@@ -31,7 +31,7 @@ LOOK = (
 )
 
 
-def token_of(claim: RootClaim) -> str:
+def token_of(claim: NamedClaim) -> str:
     """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
     return f"{claim.instance} {claim.created!r}"
 

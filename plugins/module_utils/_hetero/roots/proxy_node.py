@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 Keeps = Callable[[Optional[str]], bool]
 
 
-class RootClaim(ImageClaim, Protocol):
+class NamedClaim(Protocol):
+    """A claim, as far as it takes to tell it from others: its name may be claimed again later."""
+
+    @property
+    def instance(self) -> str: ...
+    @property
+    def created(self) -> float: ...
+
+
+class RootClaim(ImageClaim, NamedClaim, Protocol):
     """A claim of a board, as far as its root goes."""
 
     @property
@@ -28,8 +37,6 @@ class RootClaim(ImageClaim, Protocol):
     def flavor(self) -> dict[str, Any]: ...
     @property
     def ssh_public_key(self) -> str: ...
-    @property
-    def created(self) -> float: ...
     @property
     def host_key(self) -> str | None: ...
     @property

@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish, wipe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -184,7 +185,7 @@ class DiskSite(Site):
         """A claim as board_claim makes it, and what board_image makes ready for it."""
         with self.proxy() as proxy:
             name = f"vm{number}"
-            proxy.store.claim(name, [name], "jo", {"name": "tp64.8x8"}, "demo", KEY, [number], boot_source=boot_source)
+            proxy.store.claim(name, [name], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, boot_source), [number])
         return self.ready(number)
 
     def ready(self, number):

@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
@@ -398,7 +399,7 @@ def test_another_boot_source_is_a_rebuild(disks):
     """The same name with another boot source would find another root."""
     disks.ask(0)
     with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: rebuild it"):
-        proxy.store.claim("vm0", ["vm0"], "jo", {"name": "tp64.8x8"}, "demo", KEY, [0], boot_source="nfs")
+        proxy.store.claim("vm0", ["vm0"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, "nfs"), [0])
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
     with disks.proxy() as proxy:
         made = board_images.present(proxy, [0], None, None, Change(), Deadline(60), [], boot_source="nfs")

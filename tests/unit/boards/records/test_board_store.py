@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import (
     Store,
+    Wanted,
     must_be_of,
     why_not_free,
 )
@@ -31,9 +32,9 @@ def store(tmp_path):
         yield opened
 
 
-def claim(store, request="jackie", instances=None, boards=(0, 1, 2), **more):
-    wish = dict(dict(owner="ann", flavor={"name": "x"}, image="debian", ssh_public_key="ssh-ed25519 AAAA x"), **more)
-    return store.claim(request, instances or [request], candidates=list(boards), **wish)
+def claim(store, request="jackie", instances=None, boards=(0, 1, 2), lease_hours=None, partial=False, **more):
+    wanted = replace(Wanted("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), **more)
+    return store.claim(request, instances or [request], wanted, list(boards), lease_hours, partial)
 
 
 def told(store, board):

@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     ClaimRecords,
     Fed,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 HASH = "ab" * 32
@@ -34,7 +34,7 @@ def store(tmp_path, folder):
 
 
 def claim(store, name="jackie", board=0, made=True):
-    store.claim(name, [name], "ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x", [board])
+    store.claim(name, [name], Wanted("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [board])
     if made:
         store.put(name, image_hash=HASH)
     return store.claim_of(name)
@@ -196,7 +196,7 @@ def test_where_some_are_there_none_is_taken_for_an_earlier_releases(tmp_path, fo
     """Lost: the same, on a node whose database is older than its records."""
     with Store(str(tmp_path / "state.db"), "test") as before:
         claim(before)
-        kept = before._as_kept(before.record(0), None)
+        kept = before._as_kept(before.record(0), before.claim_of("jackie"), None)
     ClaimRecords(str(folder)).write(5, replace(kept, claim=replace(kept.claim, board=5)))
     with Store(str(tmp_path / "state.db"), "test", records=str(folder)) as store:
         assert [lost.instance for lost in store.lost()] == ["jackie"]
@@ -299,3 +299,9 @@ def test_records_are_found_wherever_they_lie(store, folder):
     ]
     assert store.strays() == [str(stray), str(folder / "notes")]
     assert store.kept_boards() == [0, 7]
+
+
+def test_a_database_that_is_open_without_records_tells_no_place_of_one(tmp_path):
+    """Lost: a record looked for, or written, where none is kept, said as a fault of this collection's own."""
+    with Store(str(tmp_path / "state.db"), "test") as store, pytest.raises(ValueError, match="open without records"):
+        store.path_of_kept(0)

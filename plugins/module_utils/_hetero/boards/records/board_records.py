@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any, Collection, Iterable, Sequence
 
 from ...claims.store import ClaimsStore
 from ...core.printable import printable
@@ -45,7 +46,7 @@ class Record:
     claim: Claim | None = None
 
     @property
-    def ending(self):
+    def ending(self) -> bool:
         """Whether its instance's end, or stop, was begun and has not come to its end."""
         return self.state == board_states.SHUTTING_DOWN
 
@@ -64,22 +65,22 @@ class Event:
     seconds: float | None
 
 
-class Recorded(ClaimsStore):
+class Recorded(ClaimsStore[Claim]):
     """The reading part of a proxy's database (store.py)."""
 
     layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
 
-    def record(self, board_id):
-        """What is recorded of one board."""
+    def record(self, board_id: int) -> Record:
+        """Return what is recorded of one board."""
         return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
 
-    def records(self, ids):
-        """{id: Record}, in the order of `ids`."""
+    def records(self, ids: Collection[int]) -> dict[int, Record]:
+        """Return {id: Record}, in the order of `ids`."""
         # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
         few = f"WHERE board IN ({', '.join(str(int(board)) for board in ids)})" if len(ids) <= FEW else ""
         return self._records(ids, few)
 
-    def _records(self, ids, where="", values=()):
+    def _records(self, ids: Iterable[int], where: str = "", values: Sequence[Any] = ()) -> dict[int, Record]:
         with self._db.snapshot():
             rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
             claims = {claim.board: claim for claim in self._claims(where, values)}
@@ -88,7 +89,9 @@ class Recorded(ClaimsStore):
                 raise self._damaged(f"board{row['board']} is in no state of ours there")
         return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
 
-    def event(self, board, phase, text, seconds=None, instance=None):
+    def event(
+        self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None
+    ) -> int:
         """Write an event down and return its id; `instance` defaults to the one that has the board."""
         with self._db.transaction():
             if instance is None:
@@ -99,19 +102,24 @@ class Recorded(ClaimsStore):
                 (time.time(), self.actor, board, instance, phase, printable(text), seconds),
             )
 
-    def events(self, after=0, boards=None, instance=None, limit=500):
-        """Events with an id above `after`, the oldest first, at most `limit`.
+    def events(
+        self, after: int = 0, boards: Iterable[int] | None = None, instance: str | None = None, limit: int = 500
+    ) -> list[Event]:
+        """Return at most `limit` events with an id above `after`, the oldest first.
 
         :param boards: only of these board ids.
         """
         return self._events("id > ?", [after], boards, instance, "ASC", limit)
 
-    def newest_events(self, board, limit):
-        """The last `limit` events of a board, or of all (None), the oldest of them first."""
+    def newest_events(self, board: int | None, limit: int) -> list[Event]:
+        """Return the last `limit` events of a board, or of all (None), the oldest of them first."""
         return self._events("id > ?", [0], None if board is None else [board], None, "DESC", limit)[::-1]
 
-    def first_since_claim(self, claim, phase, text="%"):
-        """The first event of a phase since a claim has its board, with a text like that; None where there is none."""
+    def first_since_claim(self, claim: Claim, phase: str, text: str = "%") -> Event | None:
+        """Return the first event of a phase since a claim has its board, or None.
+
+        :param text: a pattern of SQL's LIKE, which the event's text fits.
+        """
         rows = self._db.rows(
             "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
             "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
@@ -119,13 +127,21 @@ class Recorded(ClaimsStore):
         )
         return Event(**dict(rows[0])) if rows else None
 
-    def has_ended(self, claim):
-        """Whether the events tell of the end of a claim."""
+    def has_ended(self, claim: Claim) -> bool:
+        """Return whether the events tell of the end of a claim."""
         where = "board = ? AND instance = ? AND phase = ? AND time >= ?"
         values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
         return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
 
-    def _events(self, where, values, boards, instance, order, limit):
+    def _events(
+        self,
+        where: str,
+        values: Sequence[Any],
+        boards: Iterable[int] | None,
+        instance: str | None,
+        order: str,
+        limit: int,
+    ) -> list[Event]:
         if boards is not None:
             # Numbers in the text: SQLite before 3.32 takes only 999 of them as values.
             where += f" AND board IN ({', '.join(str(int(board)) for board in boards)})"

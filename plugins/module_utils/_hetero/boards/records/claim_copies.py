@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import HeteroError
 from ...core.this_node import THIS_NODE
 from ...site import board_states
 from .board_records import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
-from .claim_records import Claim, ClaimRecords, Fed, Kept
+from .claim_records import ClaimRecords, Kept
+
+if TYPE_CHECKING:
+    from .board_records import Record
+    from .claim_records import Claim, Fed
 
 #: Phase of the event that each claim has a record from then on: one that is missing later was lost.
 RECORDS = "records"
@@ -30,7 +34,7 @@ class Touch:
 
     ended: Claim | None = None
     begun: bool = False
-    put: dict = field(default_factory=dict)
+    put: dict[str, Any] = field(default_factory=dict)
     moved: bool = False
     fed: Fed | None = None
 
@@ -41,34 +45,54 @@ class KeptClaims(Recorded):
     :param records: their folder; None keeps none.
     """
 
-    def __init__(self, path, actor=None, create=True, busy=10.0, write=None, records=None):
+    def __init__(
+        self,
+        path: str,
+        actor: str | None = None,
+        create: bool = True,
+        busy: float = 10.0,
+        write: bool | None = None,
+        records: str | None = None,
+    ) -> None:
         super().__init__(path, actor, create, busy, write)
-        self._records_of_claims: Any = ClaimRecords(records) if records else None
+        self._records_of_claims = ClaimRecords(records) if records else None
         if records:
             self._db.before_commit = self._keep
 
-    def kept(self, board):
-        """What a board's own record of its claim says (claim_records.Kept), or None where there is none.
+    @property
+    def _files(self) -> ClaimRecords:
+        """The records that are to be read or written.
+
+        :raises ValueError: the database was opened without them.
+        """
+        if self._records_of_claims is None:
+            raise ValueError(f"{self.path} is open without records of claims")
+        return self._records_of_claims
+
+    def kept(self, board: int) -> Kept | None:
+        """Return what a board's own record of its claim says, or None where there is none.
 
         :raises HeteroError: it cannot be read.
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
-    def kept_anywhere(self):
-        """[(path, Kept)] of all records that can be read, whatever board's place they lie in and however called."""
+    def kept_anywhere(self) -> list[tuple[str, Kept]]:
+        """Return [(path, Kept)] of all records that can be read, wherever they lie and whatever their names."""
         return self._records_of_claims.readable() if self._records_of_claims else []
 
-    def is_copy(self, error):
-        """Whether what cannot be read in a board's place is a copy of another board's record, which has a good one."""
+    def is_copy(self, error: HeteroError) -> bool:
+        """Return whether what cannot be read in a board's place is another board's record, which has a good one."""
         try:
             return "of" in error.facts and self.kept(error.facts["of"]) is not None
         except HeteroError:
             return False
 
-    def way_back(self, path, board):
-        """What a person types to move a board's record from where it lies to its place; what lies there then is kept.
+    def way_back(self, path: str, board: int) -> str:
+        """Return what a person types to move a board's record to its place. What lies there then is kept.
 
         Where each of some places has the record of the next of these boards, one command moves all of them.
+
+        :param path: where the record lies.
         """
         ring, first = self.ring(path), self._misfiled_as(board)
         if ring:
@@ -81,48 +105,51 @@ class KeptClaims(Recorded):
             return f"first see to {own}, which is a record of board{first}"
         return f"run on {THIS_NODE}: {_move(path, own)}"
 
-    def ring(self, path):
-        """Boards each of whose places has the record of the next one, and the last one's that of the first, the lowest
-        one first; empty where what lies at this path goes to a place that has no other board's record.
+    def ring(self, path: str) -> list[int]:
+        """Return boards each of whose places has the record of the next one, and the last one's that of the first.
+
+        :param path: where a record lies. No boards are returned if it goes to a place without another board's record.
+        :returns: their ids, the lowest first.
         """
         start = next(iter(self.place_of(path)), None)
-        found, board = [], start
+        found: list[int] = []
+        board = start
         while board is not None and board not in found:
             found.append(board)
             board = self._misfiled_as(board)
         lowest = found.index(min(found)) if found and board == start else 0
         return found[lowest:] + found[:lowest] if found and board == start else []
 
-    def place_of(self, path):
-        """The board in whose place a record lies, in a list; an empty one for what lies in no board's."""
+    def place_of(self, path: str) -> list[int]:
+        """Return the board in whose place a record lies, in a list, which is empty for what lies in no board's."""
         return [board for board in self.kept_boards() if self.path_of_kept(board) == path]
 
-    def _misfiled_as(self, board):
-        """Whose record lies in a board's place instead of its own, and nowhere else; None where none does."""
+    def _misfiled_as(self, board: int) -> int | None:
+        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
         try:
             self.kept(board)
         except HeteroError as error:
             return None if self.is_copy(error) else error.facts.get("of")
         return None
 
-    def feed(self, board, fed):
-        """Have the record of a board's claim say which outlet feeds it (claim_records.Fed)."""
+    def feed(self, board: int, fed: Fed) -> None:
+        """Have the record of a board's claim say which outlet feeds it."""
         with self._db.transaction():
             self._touched(board).fed = fed
 
-    def path_of_kept(self, board):
-        """Where a board's own record of its claim lies."""
-        return self._records_of_claims.path(board)
+    def path_of_kept(self, board: int) -> str:
+        """Return where a board's own record of its claim lies."""
+        return self._files.path(board)
 
-    def kept_boards(self):
-        """Ids of the boards that have such a record."""
+    def kept_boards(self) -> list[int]:
+        """Return the ids of the boards that have such a record."""
         return self._records_of_claims.boards() if self._records_of_claims else []
 
-    def strays(self):
-        """Paths of files that lie beside the records and are none by their names."""
+    def strays(self) -> list[str]:
+        """Return the paths of files that lie beside the records and are none by their names."""
         return self._records_of_claims.strays() if self._records_of_claims else []
 
-    def keep_anew(self, board):
+    def keep_anew(self, board: int) -> None:
         """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
         with self._db.transaction():  # nobody changes the claim meanwhile
             record = self.record(board)
@@ -131,11 +158,11 @@ class KeptClaims(Recorded):
             except HeteroError:
                 found = None
             if record.claim:
-                self._records_of_claims.write(board, self._as_kept(record, found, True))
+                self._files.write(board, self._as_kept(record, record.claim, found, True))
             elif board in self.kept_boards():
-                self._records_of_claims.remove(board)
+                self._files.remove(board)
 
-    def keep_missing(self):
+    def keep_missing(self) -> None:
         """Write the records of claims of an earlier release, which kept none, once for a database.
 
         One that is missing later, or beside others, was lost, and may have been newer than the database: reconcile
@@ -145,14 +172,17 @@ class KeptClaims(Recorded):
             if self._db.is_copy or self._keeps_all():
                 return
             for claim in [] if self.kept_boards() else self.claims():
-                self._records_of_claims.write(claim.board, self._as_kept(self.record(claim.board), None))
+                self._files.write(claim.board, self._as_kept(self.record(claim.board), claim, None))
             self.event(None, RECORDS, "each claim has a record of its own from now on")
 
-    def _keeps_all(self):
+    def _keeps_all(self) -> bool:
         return bool(self._db.rows("SELECT 1 FROM events WHERE board IS NULL AND phase = ? LIMIT 1", (RECORDS,)))
 
-    def lost(self):
-        """Claims whose records are gone; none where an earlier release made them and nothing was written since."""
+    def lost(self) -> list[Claim]:
+        """Return claims whose records are gone.
+
+        There are none where an earlier release made the claims and nothing was written since.
+        """
         if not self._records_of_claims:
             return []
         there = set(self.kept_boards())
@@ -161,8 +191,8 @@ class KeptClaims(Recorded):
             return []
         return [claim for claim in self.claims() if claim.board in gone]
 
-    def _keep(self, touched):
-        """Before it counts: the records of boards whose claims or states change.
+    def _keep(self, touched: dict[int, Touch]) -> None:
+        """Write, before a transaction counts, the records of boards whose claims or states it changes.
 
         Another claim's record stays, but one of a claim that was cut off before anything was made for it.
 
@@ -184,46 +214,50 @@ class KeptClaims(Recorded):
                 found = None
             if found is None and not touch.begun and "image_hash" not in touch.put:
                 continue
-            wanted = self._as_kept(record, found, not touch.begun) if record.claim else None
+            wanted = self._as_kept(record, record.claim, found, not touch.begun) if record.claim else None
             if wanted and found and found.claim.is_same(wanted.claim):
                 known = wanted if touch.moved else found
                 claim = replace(found.claim, **touch.put)
                 wanted = replace(wanted, claim=claim, state=known.state, note=known.note)
             if wanted and touch.fed:
                 wanted = replace(wanted, fed=touch.fed, anew=False)
-            ours = found is None or not found.is_somebodys
-            if wanted and wanted != found and (ours or found.claim.is_same(wanted.claim)):
-                self._records_of_claims.write(board, wanted)
+            if wanted and wanted != found and (found is None or _may_be_replaced(found, wanted)):
+                self._files.write(board, wanted)
             elif found and not wanted and found.claim.is_same(touch.ended):
-                self._records_of_claims.remove(board)
+                self._files.remove(board)
             elif found and touch.fed and found.fed != touch.fed:
-                self._records_of_claims.write(board, replace(found, fed=touch.fed, anew=False))
+                self._files.write(board, replace(found, fed=touch.fed, anew=False))
 
-    def _touched(self, board):
+    def _touched(self, board: int) -> Touch:
         return self._db.touched.setdefault(board, Touch())
 
-    def _as_kept(self, record, found, anew=False):
-        """What a record is to say; of what only the one that is there knows, that.
+    def _as_kept(self, record: Record, claim: Claim, found: Kept | None, anew: bool = False) -> Kept:
+        """Return what the record of a board's claim is to say.
 
-        :param anew: where that is not of the same claim, it was lost.
+        :param found: what it says now. What nothing else knows is taken from it if it is of the same claim.
+        :param anew: whether the claim's record was lost, if the one that is there is not of the same claim.
         """
-        same = found if found and found.claim.is_same(record.claim) else None
+        same = found if found and found.claim.is_same(claim) else None
         fed, anew = (same.fed, same.anew) if same else (None, anew)
-        return Kept(record.claim, record.state, record.note, self.has_run(record.claim), fed, anew)
+        return Kept(claim, record.state, record.note, self.has_run(claim), fed, anew)
 
-    def has_run(self, claim):
-        """Whether an instance ever ran on the board that it has, by its events or its own record: what it left there is
-        its tenant's.
+    def has_run(self, claim: Claim) -> bool:
+        """Return whether an instance ever ran on the board that it has, by its events or its own record.
+
+        What it left there is its tenant's.
         """
         signs = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"), (UNWATCHED, "%"))
         return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
 
-    def had_power(self, claim):
-        """Whether a board ever had power for its claim."""
+    def had_power(self, claim: Claim) -> bool:
+        """Return whether a board ever had power for its claim."""
         return self.has_run(claim) or self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}") is not None
 
-    def _ran_by_record(self, claim):
-        """One that cannot be read may say so; where it was lost, what was made may have run."""
+    def _ran_by_record(self, claim: Claim) -> bool:
+        """Return whether an instance ran, or may have run, by the record of its claim.
+
+        A record that cannot be read may say so. Where it was lost, what was made may have run.
+        """
         try:
             kept = self.kept(claim.board)
         except HeteroError:
@@ -233,5 +267,10 @@ class KeptClaims(Recorded):
         return kept.claim.is_same(claim) and kept.ran
 
 
-def _move(path, to):
+def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
+    """Return whether a record may say something else: of the same claim, or since nothing was made for its own."""
+    return not found.is_somebodys or found.claim.is_same(wanted.claim)
+
+
+def _move(path: str, to: str) -> str:
     return f"mv --backup=numbered {shlex.quote(path)} {shlex.quote(to)}"

@@ -16,12 +16,16 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
 from ...files.whole_file import remove_left, sync_folder, write_whole
 from ...site import board_states
 from ...site.instance import valid_instance
+
+if TYPE_CHECKING:
+    from ...roots.proxy_node import NamedClaim
 
 FOLDER = "claims"
 NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
@@ -40,7 +44,7 @@ class Claim:
     instance: str
     request: str
     owner: str
-    flavor: dict
+    flavor: dict[str, Any]
     image: str
     ssh_public_key: str
     created: float
@@ -49,14 +53,14 @@ class Claim:
     image_hash: str | None = None
     boot_source: str | None = None
 
-    def is_same(self, other):
-        """Whether it is that claim, whatever was changed of it since: a name may be claimed again later."""
+    def is_same(self, other: NamedClaim | None) -> bool:
+        """Return whether it is that claim, whatever was changed of it since: a name may be claimed again later."""
         return other is not None and (self.instance, self.created) == (other.instance, other.created)
 
 
 #: Field of a claim → of which types it may be.
 TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
-TYPES = {
+TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "image", "ssh_public_key"), TEXT),
     **dict.fromkeys(("host_key", "image_hash", "boot_source"), TEXT + NONE),
     "board": (int,),
@@ -65,7 +69,7 @@ TYPES = {
     "expires": NUMBER + NONE,
 }
 #: The same of what feeds it.
-FED_TYPES = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
+FED_TYPES: dict[str, tuple[type, ...]] = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class Fed:
     taken: str | None = None
 
     @property
-    def name(self):
+    def name(self) -> str:
+        """The outlet with its PDU, for people."""
         return f"{self.pdu} outlet {self.outlet}"
 
 
@@ -103,7 +108,7 @@ class Kept:
     anew: bool = False
 
     @property
-    def is_somebodys(self):
+    def is_somebodys(self) -> bool:
         """Whether anything was ever made for it; else it is of a claim that was cut off."""
         return bool(self.claim.image_hash) or self.ran
 
@@ -111,27 +116,28 @@ class Kept:
 class ClaimRecords:
     """The files of all claims of a node; root alone may read them."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def path(self, board):
+    def path(self, board: int) -> str:
+        """Return where a board's file lies, whether it is there or not."""
         return os.path.join(self.folder, f"board{board}.json")
 
-    def boards(self):
-        """Ids of the boards of which there is a file."""
+    def boards(self) -> list[int]:
+        """Return the ids of the boards of which there is a file."""
         return sorted(int(found[1]) for found in map(NAME.fullmatch, self._names()) if found)
 
-    def strays(self):
-        """Paths of what lies there and is called as no record is: nothing reads it."""
+    def strays(self) -> list[str]:
+        """Return the paths of what lies there and is called as no record is: nothing reads it."""
         names = [name for name in self._names() if not (NAME.fullmatch(name) or SCRATCH.fullmatch(name))]
         return [os.path.join(self.folder, name) for name in sorted(names)]
 
-    def _names(self):
+    def _names(self) -> list[str]:
         with naming(self.folder):
             return os.listdir(self.folder) if os.path.isdir(self.folder) else []
 
-    def read(self, board):
-        """What a board's file says, or None where there is none.
+    def read(self, board: int) -> Kept | None:
+        """Return what a board's file says, or None where there is none.
 
         :raises HeteroError: it is there, and is none of ours, or damaged, or another board's (`facts["of"]`).
         """
@@ -142,21 +148,21 @@ class ClaimRecords:
             raise HeteroError(f"that is a record of board{of}, not of board{board}", path, LOOK, of=of)
         return kept
 
-    def readable(self):
-        """[(path, Kept)] of all files that say anything of a claim, in whatever place and whatever they are called."""
+    def readable(self) -> list[tuple[str, Kept]]:
+        """Return [(path, Kept)] of all files that say anything of a claim, whatever they are named."""
         found = []
         for path in [*map(self.path, self.boards()), *self.strays()]:
             with suppress(HeteroError):
                 found.append((path, _read(path)))
         return [(path, kept) for path, kept in found if kept]
 
-    def write(self, board, kept):
+    def write(self, board: int, kept: Kept) -> None:
         """Have a board's file say this, all of it or what it said before."""
         with naming(self.path(board)):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)
 
-    def remove(self, board):
+    def remove(self, board: int) -> None:
         """Remove a board's file, for good, and what writers of it that were killed have left."""
         with naming(self.path(board)):
             remove_left(self.path(board))
@@ -164,8 +170,11 @@ class ClaimRecords:
             sync_folder(self.folder)
 
 
-def _read(path):
-    """What a file says of a claim, or None where it is not there; HeteroError where it says nothing."""
+def _read(path: str) -> Kept | None:
+    """Return what a file says of a claim, or None where it is not there.
+
+    :raises HeteroError: it says nothing of a claim.
+    """
     try:
         found = json.loads(read_text(path, LARGEST))
         claim = Claim(**found["claim"])
@@ -181,8 +190,8 @@ def _read(path):
     return kept
 
 
-def _must_be_whole(kept):
-    """ValueError for what no claim of ours can be."""
+def _must_be_whole(kept: Kept) -> None:
+    """Raise ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
     wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
     booleans = isinstance(kept.ran, bool) and isinstance(kept.anew, bool)
@@ -194,6 +203,7 @@ def _must_be_whole(kept):
     valid_instance(kept.claim.instance)
 
 
-def _is_of(value, types):
-    number = isinstance(value, (int, float))
-    return isinstance(value, types) and not isinstance(value, bool) and not (number and not math.isfinite(value))
+def _is_of(value: object, types: tuple[type, ...]) -> bool:
+    if not isinstance(value, types) or isinstance(value, bool):
+        return False
+    return not isinstance(value, (int, float)) or math.isfinite(value)

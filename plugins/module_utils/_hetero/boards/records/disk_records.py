@@ -14,17 +14,22 @@ from __future__ import annotations
 import json
 import os
 import time
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import HeteroError, naming
 from ...core.plays import play
 from ...files.whole_file import write_whole
 from ...roots.used_disks import ACCEPT, DISKS, FOLDER, USED, missing, path_of, read
 
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from .proxy import Proxy
+
 HISTORY = os.path.join(FOLDER, "history")
 
 
-def proof(proxy, board):
-    """The record of the wipe that stands for all disks that the board has now; None where there is none."""
+def proof(proxy: Proxy, board: Board) -> dict[str, Any] | None:
+    """Return the record of the wipe that stands for all disks that the board has now, or None."""
     record = read(proxy, board)
     if record is None or USED in record:
         return None
@@ -32,16 +37,16 @@ def proof(proxy, board):
     return record if wiped >= set(proxy.disks(board)) else None
 
 
-def unwiped(proxy, board):
-    """Why a board's disks keep it from being free, as texts; empty where they do not."""
+def unwiped(proxy: Proxy, board: Board) -> list[str]:
+    """Return as texts why a board's disks keep it from being free; none where they do not."""
     disks, texts = proxy.disks(board), unnamed(proxy, board)
     if not disks or proof(proxy, board):
         return texts
     return [*texts, f"disk {' and '.join(disks)} not proven to be wiped since it was used last (module board_wipe)"]
 
 
-def unnamed(proxy, board):
-    """The same of disks that a tenant used and that the wiring does not name any more, so that nothing wipes them."""
+def unnamed(proxy: Proxy, board: Board) -> list[str]:
+    """Return as texts which disks a tenant used that the wiring does not name any more, so that nothing wipes them."""
     record = read(proxy, board) or {}
     return [
         f"disk {disk} was used by {record[USED]}, and is not named any more: name it in tftp_proxy_boards and run "
@@ -50,8 +55,11 @@ def unnamed(proxy, board):
     ]
 
 
-def used(proxy, board):
-    """The same of a board that nobody has: only what a tenant's system had power on is somebody's, not a new disk."""
+def used(proxy: Proxy, board: Board) -> list[str]:
+    """Return as texts why the disks of a board that nobody has keep it from being free.
+
+    Only a disk on which a tenant's system had power is somebody's; a new disk is not.
+    """
     record = read(proxy, board)
     if record is None:
         return []
@@ -61,12 +69,12 @@ def used(proxy, board):
     return [*texts, f"disk {names} was used by {record[USED]}, and is not proven to be wiped since"] if names else texts
 
 
-def withdraw(proxy, board, name):
-    """A tenant's system is about to get power: no proof stands any more.
+def withdraw(proxy: Proxy, board: Board, name: str) -> None:
+    """Withdraw the proof of a board's wipe, because a tenant's system is about to get power.
 
-    Also of a board whose disks nobody named: they may be named before the next tenant comes.
+    That is done also for a board whose disks nobody named: they may be named before the next tenant comes.
 
-    :param name: of the instance.
+    :param name: the instance's.
     """
     before = read(proxy, board) or {}
     there = before.get(DISKS, []) if USED in before else []
@@ -76,7 +84,7 @@ def withdraw(proxy, board, name):
             _write(path_of(proxy, board), record)
 
 
-def keep(proxy, board, record):
+def keep(proxy: Proxy, board: Board, record: Mapping[str, Any]) -> None:
     """Write the record of a wipe down, for good; it stands as the proof when all its disks were proven."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(record["time"]))
     with naming(proxy.folder(FOLDER)):
@@ -90,7 +98,7 @@ def keep(proxy, board, record):
             )
 
 
-def _write(path, record):
+def _write(path: str, record: Mapping[str, Any]) -> None:
     for folder in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
         if os.path.basename(folder) in (FOLDER, os.path.basename(HISTORY)):
             os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Protocol
 
 from ...claims import lost_database
 from ...core.backups import copies, how_to_restore
@@ -25,6 +25,10 @@ from ...site.proxy_config import read_config
 from ...site.state_folder import OLDER, ROOTS
 from .claim_records import FOLDER, ClaimRecords
 
+if TYPE_CHECKING:
+    from .claim_copies import KeptClaims
+    from .claim_records import Claim
+
 NO_BOARDS = (
     "nothing is touched or freed: bring it back; of boards that are gone for good, "
     f"{play('reconcile', forget='INSTANCE')} ends the claims"
@@ -32,8 +36,24 @@ NO_BOARDS = (
 BEGUN = "boards that were out of use are to be taken out again"
 
 
-def must_not_be_lost(database, state_folder):
-    """HeteroError where a database is missing, or empty, and instances were made on this node.
+class StatefulNode(Protocol):
+    """What is used of a proxy node to tell its claims from those of a copy of its database."""
+
+    @property
+    def config(self) -> dict[str, Any]: ...
+    @property
+    def store(self) -> KeptClaims: ...
+
+
+class Holder(NamedTuple):
+    """The claim of a board in a copy of a database, by what tells claims apart."""
+
+    instance: str
+    created: float
+
+
+def must_not_be_lost(database: str, state_folder: str) -> None:
+    """Raise HeteroError where a database is missing, or empty, and instances were made on this node.
 
     :param database: its path.
     :param state_folder: where roots and records of claims lie.
@@ -41,7 +61,8 @@ def must_not_be_lost(database, state_folder):
     lost_database.must_not_be_lost(database, lambda: _signs(database, state_folder))
 
 
-def _signs(database, state_folder):
+def _signs(database: str, state_folder: str) -> tuple[list[str], str]:
+    """Return texts of what shows that a database was there, and what else to know of a copy put in its place."""
     records = ClaimRecords(os.path.join(state_folder, FOLDER))
     boards = records.boards()
     there = [f"record of a claim {records.path(board)}" for board in boards]
@@ -56,10 +77,10 @@ def _signs(database, state_folder):
     return there, besides
 
 
-def must_name_boards(path, claims, database, state_folder):
-    """HeteroError for a boards file without a board where instances were made on this node: it was cut off, or is lost.
+def must_name_boards(path: str, claims: Iterable[Claim], database: str, state_folder: str) -> None:
+    """Raise HeteroError for a boards file without a board where instances were made on this node.
 
-    Each verb would else take their boards for gone.
+    It was cut off, or is lost, and each verb would take their boards for gone.
 
     :param path: the boards file.
     :param claims: those of the database.
@@ -71,21 +92,22 @@ def must_name_boards(path, claims, database, state_folder):
         raise HeteroError(what, path, NO_BOARDS)
 
 
-def said_if_lost(params, check=False):
-    """What reconcile says of a database that it makes anew; None where it is there.
+def said_if_lost(params: Mapping[str, Any], check: bool = False) -> str | None:
+    """Return what reconcile says of a database that it makes anew, or None where it is there.
 
     :param params: the module's `config` and `state_db`.
-    :param check: nothing is made in this run.
+    :param check: whether this run makes nothing.
     :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards out of use, events).
     """
     database, folder = params["state_db"], read_config(params["config"])["state_folder"]
     return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN, check)
 
 
-def way_by_copy(proxy, board):
-    """The way out by the newest copy in which somebody has a board, to come after another one; empty without such.
+def way_by_copy(proxy: StatefulNode, board: int) -> str:
+    """Return the way out by the newest copy in which somebody has a board, as a text to come after another way.
 
-    Where made.json tells of just one claim, an older one of that name is none; nor is what the database in place says.
+    The text is empty without such a copy. A claim that is not the one that made.json tells of does not count, nor does
+    the one that the database in place has.
 
     :param board: its number.
     """
@@ -101,25 +123,24 @@ def way_by_copy(proxy, board):
     return ""
 
 
-def _who_has(copy, board):
-    """Who has a board by a copy of a database, as far as that tells one claim from another; None also where the copy
-    cannot be read.
-    """
+def _who_has(copy: str, board: int) -> Holder | None:
+    """Return who has a board by a copy of a database; None for nobody, and where the copy cannot be read."""
     try:
         with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
             rows = db.execute("SELECT instance, created FROM claims WHERE board = ?", (board,)).fetchall()
     except sqlite3.DatabaseError:
         return None
-    return SimpleNamespace(instance=rows[0][0], created=rows[0][1]) if rows else None
+    return Holder(*rows[0]) if rows else None
 
 
-def _roots(state_folder):
+def _roots(state_folder: str) -> list[str]:
+    """Return the paths of all roots, those of an earlier release too."""
     folders = [os.path.join(state_folder, name) for name in (ROOTS, OLDER)]
     names = [(folder, name) for folder in folders if os.path.isdir(folder) for name in sorted(os.listdir(folder))]
     return [os.path.join(folder, name) for folder, name in names if ROOT_NAME.fullmatch(name)]
 
 
-def _can_be_read(records, board):
+def _can_be_read(records: ClaimRecords, board: int) -> bool:
     try:
         return records.read(board) is not None
     except HeteroError:

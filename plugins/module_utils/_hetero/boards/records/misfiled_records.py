@@ -9,6 +9,7 @@ evidence/adoption.py's.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from ...core.errors import HeteroError
 from ...core.plays import play
@@ -16,6 +17,12 @@ from ...roots.ownership import FORGOTTEN, forgotten_of, is_of_claim
 from ...site.leases import until
 from . import record_order
 from .lost_database import way_by_copy
+
+if TYPE_CHECKING:
+    from ...core.errors import Refused
+    from ...site.boards_file import Board
+    from .claim_records import Claim, Kept
+    from .proxy import Proxy
 
 ADOPT = play("reconcile", adopt="{name}")
 #: A record was written before the database was, so the newest change of a claim may be in one that nobody can read, or
@@ -57,11 +64,19 @@ BEFORE = KEEP.format(why="its place has one that was written later, and does not
 APART = KEEP.format(why="its place has one with lease {lease}, and each knows what the other does not")
 
 
-def said_of(proxy, board, row, contradiction, error):
-    """(what is said of a record that cannot be read, whether a word for the row's instance has it written anew)."""
-    found, other = f"{error.thing}: {error.what}", error.facts.get("of")
+def said_of(
+    proxy: Proxy, board: Board, row: Claim | None, contradiction: Refused | None, error: HeteroError
+) -> tuple[str, bool]:
+    """Return what is said of a record that cannot be read, and whether an operator's word has it written anew.
+
+    :param row: the claim that the database has of the board; the word is one for its instance.
+    :param contradiction: what any other verb refuses the board for.
+    :param error: why the record cannot be read.
+    """
+    path = error.thing or proxy.store.path_of_kept(board.id)
+    found, other = f"{path}: {error.what}", error.facts.get("of")
     if other is not None and not proxy.store.is_copy(error):
-        return f"{found}, {MOVE.format(way=way_of(proxy, error.thing, other), number=other)}", False
+        return f"{found}, {MOVE.format(way=way_of(proxy, path, other), number=other)}", False
     if row is None or contradiction:
         return f"{error}{way_by_copy(proxy, board.id)}", False
     forgotten = forgotten_of(proxy, board, row)
@@ -73,8 +88,11 @@ def said_of(proxy, board, row, contradiction, error):
     return (f"{found}; {there}" if there else f"{found}, {WORD.format(name=row.instance)}"), True
 
 
-def way_of(proxy, path, board):
-    """How a board's record comes to its place from where it lies; a command for several is said of one of them only."""
+def way_of(proxy: Proxy, path: str, board: int) -> str:
+    """Return how a board's record comes to its place from where it lies.
+
+    A command that moves several records is said of one of them only.
+    """
     ring = proxy.store.ring(path)
     if ring and proxy.store.path_of_kept(ring[0]) != path:
         return OTHERS.format(first=ring[0])
@@ -82,8 +100,8 @@ def way_of(proxy, path, board):
     return why or proxy.store.way_back(path, board)
 
 
-def _stays(proxy, path, board, row):
-    """Why a board's record that lies elsewhere does not go to its place; None for the one that may.
+def _stays(proxy: Proxy, path: str, board: int, row: Claim | None) -> str | None:
+    """Return why a board's record that lies elsewhere does not go to its place, or None for the one that may.
 
     :param row: the claim that the database has of the board.
     """
@@ -92,14 +110,14 @@ def _stays(proxy, path, board, row):
     kept = dict(there).get(path)
     if newest == path or kept is None:
         return None
-    if not record_order.is_older(proxy, kept, row):
+    if row is None or not record_order.is_older(proxy, kept, row):
         return KEEP.format(why=INSTEAD.format(path=newest))
     same = kept.claim.is_same(row)
     return KEEP.format(why=KNOWN.format(lease=_lease(row)) if same else TAKEN.format(other=row.instance))
 
 
-def astray(proxy, claim):
-    """What is said where a record of a claim, which has none in its place, lies elsewhere; None where none does."""
+def astray(proxy: Proxy, claim: Claim) -> str | None:
+    """Return what is said where a record of a claim, which has none in its place, lies elsewhere, or None."""
     there = [one for one in record_order.elsewhere(proxy, claim.board) if one[1].claim.is_same(claim)]
     if not there:
         return None
@@ -113,8 +131,11 @@ def astray(proxy, claim):
     return ELSEWHERE.format(name=claim.instance, path=path, lease=_lease(kept.claim), way=way)
 
 
-def stray(proxy, path, kept):
-    """What is said of a whole record of a claim in no board's place. The only one of a claim is never to be removed."""
+def stray(proxy: Proxy, path: str, kept: Kept) -> str:
+    """Return what is said of a whole record of a claim in no board's place.
+
+    The only record of a claim is never to be removed.
+    """
     claim, row = kept.claim, proxy.store.record(kept.claim.board).claim
     said = STRAY.format(name=claim.instance, number=claim.board, lease=_lease(claim))
     if proxy.store.has_ended(claim) and not claim.is_same(row):
@@ -129,16 +150,23 @@ def stray(proxy, path, kept):
     return said + text.format(name=claim.instance, other=other, lease=lease, way=way)
 
 
-def _way(proxy, path, kept, row):
-    """The same as way_of for one in no board's place: a word of the database that is another is said to be one."""
+def _way(proxy: Proxy, path: str, kept: Kept, row: Claim | None) -> str:
+    """Return how a record in no board's place comes to its place.
+
+    :param row: the claim that the database has. Where it says something else of the same claim, that is said, too.
+    """
     claim, why = kept.claim, _stays(proxy, path, kept.claim.board, row)
     way = why or proxy.store.way_back(path, claim.board)
     return RIGHT.format(way=way) if why is None and claim.is_same(row) and claim != row else way
 
 
-def _beside(proxy, path, kept, here, row):
-    """What is said of a record by the one in its place: of a later claim, or, of the same one, written later, or that
-    knows more; what was written anew after it was lost is the older one.
+def _beside(proxy: Proxy, path: str, kept: Kept, here: Kept, row: Claim | None) -> str:
+    """Return what is said of a record beside the one in its place.
+
+    The one in its place may be of a later claim, or, of the same claim, written later or know more. One that was
+    written anew after it was lost is the older one.
+
+    :param here: the one in its place.
     """
     if here == kept:
         return SAME
@@ -153,5 +181,5 @@ def _beside(proxy, path, kept, here, row):
     return BEFORE if more else NEWER
 
 
-def _lease(claim):
+def _lease(claim: Claim) -> str:
     return "without end" if claim.expires is None else until(claim.expires, time.time())

@@ -9,6 +9,7 @@ What the files may hold is known to site/boards_file.py and site/proxy_config.py
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput
 from ...site.boards_file import read as read_boards
@@ -16,6 +17,11 @@ from ...site.proxy_config import SET_UP, pdu, read_config
 from .claim_records import FOLDER
 from .lost_database import must_name_boards, must_not_be_lost
 from .store import Store
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ...site.boards_file import Board
 
 KERNEL_SOURCES = ("tftp", "flash")
 
@@ -33,7 +39,15 @@ class Proxy:
     :raises HeteroError: the database is lost, or cannot be read; or the boards file is empty, and instances were made.
     """
 
-    def __init__(self, params, actor=None, create=True, write=None, lost=False, boardless=False):
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        actor: str | None = None,
+        create: bool = True,
+        write: bool | None = None,
+        lost: bool = False,
+        boardless: bool = False,
+    ) -> None:
         self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
@@ -48,25 +62,28 @@ class Proxy:
                 self.store.close()
                 raise
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.store.close()
 
     @property
-    def server(self):
+    def server(self) -> str:
         """The address of this node that boards ask."""
         if not self.config["server"]:
             raise BadInput("names no server for boards to ask", "the proxy's configuration", SET_UP)
         return self.config["server"]
 
-    def folder(self, *parts):
-        """A path below the state folder."""
+    def folder(self, *parts: str) -> str:
+        """Return a path below the state folder."""
         return os.path.join(self.config["state_folder"], *parts)
 
-    def board(self, board_id):
-        """The board of that id; BadInput names the ids there are."""
+    def board(self, board_id: int | str) -> Board:
+        """Return the board of that id.
+
+        :raises BadInput: there is no such board; the error names the ids that there are.
+        """
         try:
             return self.boards[int(board_id)]
         except (KeyError, ValueError) as error:
@@ -74,37 +91,40 @@ class Proxy:
             what = f"no such board (known: {known})"
             raise BadInput(what, f"board {board_id}", "add it to the boards file") from error
 
-    def wiring(self, board):
-        """What proxy.json says of a board: pdu, outlet, driver, kernel_source, console, cmdline."""
+    def wiring(self, board: Board) -> dict[str, Any]:
+        """Return what proxy.json says of a board: pdu, outlet, driver, kernel_source, console, cmdline."""
         return self.config["boards"].get(str(board.id), {})
 
-    def disks(self, board):
-        """Device names of a board's local disks, as proxy.json has them; an empty list for a board without."""
+    def disks(self, board: Board) -> list[str]:
+        """Return the device names of a board's local disks, as proxy.json has them."""
         disks = self.wiring(board).get("disk") or []
         return [disks] if isinstance(disks, str) else list(disks)
 
-    def root_partition(self, board):
-        """The partition of its first disk that a board with boot source disk boots from."""
+    def root_partition(self, board: Board) -> str:
+        """Return the partition of its first disk that a board with boot source disk boots from."""
         disks = self.disks(board)
         if not disks:
             raise BadInput("no local disk is configured for it", board.name, f"name its disk, then {SET_UP}")
         return disks[0] + ("p1" if disks[0][-1].isdigit() else "1")
 
-    def kernel_source(self, board):
-        """Where a board gets its kernel: "tftp", or "flash" for one that has it in a memory of its own."""
+    def kernel_source(self, board: Board) -> str:
+        """Return where a board gets its kernel: "tftp", or "flash" for one that has it in a memory of its own."""
         source = self.wiring(board).get("kernel_source", KERNEL_SOURCES[0])
         if source not in KERNEL_SOURCES:
             what = f"no such kernel_source: {source} (known: {', '.join(KERNEL_SOURCES)})"
             raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
         return source
 
-    def outlet(self, board):
-        """(PDU name, outlet as text) of a board; BadInput where it is not wired."""
+    def outlet(self, board: Board) -> tuple[str, str]:
+        """Return (PDU name, outlet as text) of a board.
+
+        :raises BadInput: it is not wired.
+        """
         wiring = self.wiring(board)
         if "pdu" not in wiring or "outlet" not in wiring:
             raise BadInput("no PDU outlet is configured for it", board.name, f"name its pdu and outlet, then {SET_UP}")
         return wiring["pdu"], wiring["outlet"]
 
-    def pdu(self, name):
-        """(settings, secrets) of a PDU."""
+    def pdu(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return (settings, secrets) of a PDU."""
         return pdu(self.config, name)

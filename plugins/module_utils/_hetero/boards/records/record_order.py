@@ -13,22 +13,30 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING, Tuple
 
 from ...roots.ownership import is_of_claim
 
+if TYPE_CHECKING:
+    from .claim_records import Claim, Kept
+    from .proxy import Proxy
+
+#: What records are sorted by: whether one is in its place, has not ended, is borne out by a root; when its claim was
+#: made, and ends (unix seconds); how much is known; whether it was not written anew, when it was written, its path.
+Rank = Tuple[bool, bool, bool, float, float, int, Tuple[bool, float, str]]
 #: What is known of a claim once something was made for it.
 MADE = ("image_hash", "host_key", "boot_source")
 
 
-def elsewhere(proxy, board):
-    """[(path, Kept)] of a board's whole records in no place or another board's, the one that knows most first."""
+def elsewhere(proxy: Proxy, board: int) -> list[tuple[str, Kept]]:
+    """Return [(path, Kept)] of a board's whole records that do not lie in its place, the one that knows most first."""
     own = proxy.store.path_of_kept(board)
     found = [(path, kept) for path, kept in proxy.store.kept_anywhere() if path != own and kept.claim.board == board]
     return sorted(found, key=lambda one: rank(proxy, *one), reverse=True)
 
 
-def rank(proxy, path, kept):
-    """What to sort records by; nothing else replaces what is in its place."""
+def rank(proxy: Proxy, path: str, kept: Kept) -> Rank:
+    """Return what to sort records by. What is in its place comes before all others."""
     claim, board = kept.claim, proxy.boards.get(kept.claim.board)
     in_place = path == proxy.store.path_of_kept(claim.board)
     ended = proxy.store.has_ended(claim) and not claim.is_same(proxy.store.record(claim.board).claim)
@@ -38,15 +46,17 @@ def rank(proxy, path, kept):
     return (in_place, not ended, borne_out, claim.created, _end(claim), known, newer)
 
 
-def written(path):
-    """When a file was written, for all that its time says; one that is gone meanwhile was long ago."""
+def written(path: str) -> float:
+    """Return when a file was written (unix seconds), for all that its time says; 0 for one that is gone meanwhile."""
     with suppress(OSError):
         return os.stat(path).st_mtime
     return 0.0
 
 
-def is_older(proxy, kept, row):
-    """Whether the database knows more than a record: a later claim, a later end of its lease, what was made for it.
+def is_older(proxy: Proxy, kept: Kept, row: Claim | None) -> bool:
+    """Return whether the database knows more than a record.
+
+    It may know a later claim, a later end of the lease, or what was made for the claim.
 
     :param row: the claim that it has of the board.
     """
@@ -57,16 +67,16 @@ def is_older(proxy, kept, row):
     return another or _is_less(kept.claim, row)
 
 
-def knows_less(kept, other):
-    """Whether a record lacks something that another one of its claim has."""
+def knows_less(kept: Kept, other: Kept) -> bool:
+    """Return whether a record lacks something that another one of its claim has."""
     fed = other.fed is not None and kept.fed is None
     return _is_less(kept.claim, other.claim) or fed or (other.ran and not kept.ran)
 
 
-def _is_less(claim, other):
+def _is_less(claim: Claim, other: Claim) -> bool:
     lacks = [name for name in MADE if vars(claim)[name] is None and vars(other)[name] is not None]
     return bool(lacks) or _end(claim) < _end(other)
 
 
-def _end(claim):
+def _end(claim: Claim) -> float:
     return math.inf if claim.expires is None else claim.expires

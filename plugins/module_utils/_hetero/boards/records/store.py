@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Sequence
 
 from ...core.errors import NoneFree, Refused
 from ...core.plays import play, rebuild
@@ -20,6 +22,10 @@ from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 from .claim_copies import KeptClaims
 from .claim_records import Claim
+
+if TYPE_CHECKING:
+    from .board_records import Record
+    from .claim_records import Kept
 
 #: What helps an instance whose board or root does not come up again.
 AGAIN = (
@@ -36,8 +42,23 @@ FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_publ
 NFS = "nfs"
 
 
-def must_be_of(claim, instance, board_name, created=()):
-    """Refused where a board was given to another instance meanwhile, or to another one of that name.
+@dataclass(frozen=True)
+class Wanted:
+    """What is claimed, alike for all instances of a request: whose they are, of which flavor, from which image, with
+    which keys, booted from where. An instance that is claimed again keeps its board only for the same.
+    """
+
+    owner: str
+    flavor: dict[str, Any]
+    image: str
+    ssh_public_key: str
+    boot_source: str = NFS
+
+
+def must_be_of(
+    claim: Claim | None, instance: str | None, board_name: str, created: Container[float] | None = ()
+) -> None:
+    """Raise Refused where a board was given to another instance meanwhile, or to another one of that name.
 
     :param instance: name of an instance or request; None asks for nothing, NOBODY refuses any. A board that nobody
         claims passes.
@@ -53,8 +74,8 @@ def must_be_of(claim, instance, board_name, created=()):
     must_be_made(claim, created)
 
 
-def why_not_free(record, now):
-    """Why a board cannot be claimed, in words; None for a free one."""
+def why_not_free(record: Record, now: float) -> str | None:
+    """Return in words why a board cannot be claimed, or None for a free one."""
     claim = record.claim
     instance, created = (claim.instance, claim.created) if claim else (None, now)
     return board_states.why_not_free(record.state, record.note, instance, now - (record.since or now), now - created)
@@ -65,7 +86,7 @@ class Store(KeptClaims):
 
     # ---- boards
 
-    def move(self, board, state, note=""):
+    def move(self, board: int, state: str, note: str = "") -> None:
         """Put a board into a state. Staying in one keeps its `since`; a new note is recorded.
 
         :raises Refused: there is no such way between the states.
@@ -86,8 +107,8 @@ class Store(KeptClaims):
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
 
-    def keep_out(self, board, note):
-        """Put a board that nobody has into error; whether it was free."""
+    def keep_out(self, board: int, note: str) -> bool:
+        """Put a board that nobody has into error, and return whether it was free."""
         with self._db.transaction():
             record = self.record(board)
             free = record.claim is None and record.state == board_states.POWER_OFF
@@ -95,17 +116,17 @@ class Store(KeptClaims):
                 self.move(board, board_states.ERROR, note)
             return free
 
-    def power_seen(self, board, power):
+    def power_seen(self, board: int, power: str) -> None:
         """Record what the outlet said: on or off."""
         if power not in ("on", "off"):
             raise ValueError(f"power {power!r}")
         self._upsert(board, power=power, power_seen=time.time())
 
-    def _look_again(self, board):
+    def _look_again(self, board: int) -> None:
         """Forget what the outlet said: only a look that follows counts. The clock, which may jump, has no say in it."""
         self._upsert(board, power=None, power_seen=None)
 
-    def _upsert(self, board, **fields):
+    def _upsert(self, board: int, **fields: Any) -> None:
         with self._db.transaction():
             self._db.write("INSERT OR IGNORE INTO boards (board, state) VALUES (?, ?)", (board, board_states.POWER_OFF))
             columns = ", ".join(f"{column} = ?" for column in fields)
@@ -117,21 +138,17 @@ class Store(KeptClaims):
 
     def claim(
         self,
-        request,
-        instances,
-        owner,
-        flavor,
-        image,
-        ssh_public_key,
-        candidates,
-        lease_hours=None,
-        partial=False,
-        boot_source=NFS,
-    ):
+        request: str,
+        instances: Sequence[str],
+        wanted: Wanted,
+        candidates: Collection[int],
+        lease_hours: float | None = None,
+        partial: bool = False,
+    ) -> list[Claim]:
         """Give each instance a board, the first free ones of `candidates`; one winner among any number of processes.
 
         :param candidates: board ids, the most wanted first.
-        :param partial: fewer boards than instances will do; else all or nothing.
+        :param partial: whether fewer boards than instances will do; else all are claimed or none.
         :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
         :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
             flavor, image or key.
@@ -139,8 +156,6 @@ class Store(KeptClaims):
         """
         for instance in instances:
             valid_instance(instance)
-        wanted = {"owner": owner, "flavor": flavor, "image": image, "ssh_public_key": ssh_public_key}
-        wanted["boot_source"] = boot_source
         with self._db.transaction():
             names = set(instances)
             held = {claim.instance: claim for claim in self._claims() if claim.instance in names}
@@ -148,7 +163,7 @@ class Store(KeptClaims):
                 _refuse_other(claim, wanted)
             missing = [instance for instance in instances if instance not in held]
             if missing:
-                refuse_taken(map(vars, self._claims()), request, instances, owner)
+                refuse_taken(map(vars, self._claims()), request, instances, wanted.owner)
             refuse_mixed(list(map(vars, self._claims() if missing else held.values())), request, list(instances))
             free, rejected = self._free(candidates, len(missing))
             if len(free) < len(missing) and not (partial and (free or held)):
@@ -156,13 +171,13 @@ class Store(KeptClaims):
             now = time.time()
             expires = now + 3600 * lease_hours if lease_hours is not None else None
             for instance, board in zip(missing, free):
-                held[instance] = Claim(board, instance, request, created=now, expires=expires, **wanted)
+                held[instance] = Claim(board, instance, request, created=now, expires=expires, **vars(wanted))
                 self._insert(held[instance])
                 self._look_again(board)
-                self.event(board, CLAIM_PHASE, f"claimed for {instance} by {owner}", instance=instance)
+                self.event(board, CLAIM_PHASE, f"claimed for {instance} by {wanted.owner}", instance=instance)
         return [held[instance] for instance in instances if instance in held]
 
-    def move_claim(self, instance, candidates):
+    def move_claim(self, instance: str, candidates: Iterable[int]) -> Claim:
         """Give an instance whose board is in error the next free candidate; the board stays in error.
 
         The host key goes with the root it was made for.
@@ -191,7 +206,7 @@ class Store(KeptClaims):
             self.event(free[0], CLAIM_PHASE, f"{instance} moved here from board{old.board}", instance=instance)
             return self._must_have(instance)
 
-    def release(self, board, claim, out_of_use=None):
+    def release(self, board: int, claim: Claim | None, out_of_use: str | None = None) -> None:
         """End a board's claim and put it into state power off. The caller has checked the hardware.
 
         :param claim: the one that is to end, None for a board that nobody has.
@@ -208,9 +223,12 @@ class Store(KeptClaims):
                 self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
                 self._end(found)
 
-    def adopt(self, kept, state, note, why):
-        """Take over a claim that its own record has (evidence/adoption.py), in place of the one that its board has
-        here.
+    def adopt(self, kept: Kept, state: str, note: str, why: str) -> None:
+        """Take over a claim that its own record has, in place of the one that its board has here.
+
+        When that is done is evidence/adoption.py's.
+
+        :param why: what proves the claim, for the event.
         """
         claim = kept.claim
         with self._db.transaction():
@@ -225,18 +243,18 @@ class Store(KeptClaims):
             if kept.ran:
                 self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")
 
-    def forget(self, claim, why):
+    def forget(self, claim: Claim, why: str) -> None:
         """End a claim by an operator's word; whatever its board is, has or runs stays as it is."""
         with self._db.transaction():
             text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
             self.event(claim.board, RELEASE_PHASE, text, instance=claim.instance)
             self._end(claim)
 
-    def _end(self, claim):
+    def _end(self, claim: Claim) -> None:
         self._db.write("DELETE FROM claims WHERE board = ?", (claim.board,))
         self._touched(claim.board).ended = claim
 
-    def put(self, instance, **fields):
+    def put(self, instance: str, **fields: Any) -> None:
         """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
         unknown = set(fields) - set(FIELDS)
         if unknown:
@@ -246,22 +264,23 @@ class Store(KeptClaims):
             columns = ", ".join(f"{column} = ?" for column in fields)
             self._db.write(f"UPDATE claims SET {columns} WHERE instance = ?", (*fields.values(), instance))
 
-    def _must_have(self, instance):
+    def _must_have(self, instance: str) -> Claim:
         claim = self.claim_of(instance)
         if claim is None:
             raise Refused(f"is no instance of {THIS_NODE}", instance, "claim a board for it first")
         return claim
 
-    def _insert(self, claim):
+    def _insert(self, claim: Claim) -> None:
         row = dict(vars(claim), flavor=json.dumps(claim.flavor, sort_keys=True))
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO claims ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
         self._touched(claim.board).begun = True
 
-    def _free(self, candidates, count):
-        """(the first `count` free candidates, {board name: why not} of those that are not free)."""
+    def _free(self, candidates: Collection[int], count: int) -> tuple[list[int], dict[str, str]]:
+        """Return (the first `count` free candidates, {board name: why not} of those that are not free)."""
         now = time.time()
-        free, rejected = [], {}
+        free: list[int] = []
+        rejected: dict[str, str] = {}
         for board, record in self.records(candidates).items():
             why = why_not_free(record, now)
             if why:
@@ -271,27 +290,27 @@ class Store(KeptClaims):
         return free, rejected
 
 
-def _refuse_other(claim, wanted):
-    """Refused unless a claim is of this owner, flavor, image and key; neither key is shown."""
-    if claim.owner != wanted["owner"]:
+def _refuse_other(claim: Claim, wanted: Wanted) -> None:
+    """Raise Refused unless a claim is for what is wanted; neither key is shown."""
+    if claim.owner != wanted.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
     other = [
         name
         for name, same in (
-            ("flavor", claim.flavor == wanted["flavor"]),
-            ("image", claim.image == wanted["image"]),
-            ("boot source", (claim.boot_source or NFS) == wanted["boot_source"]),
-            ("ssh key", key_body(claim.ssh_public_key) == key_body(wanted["ssh_public_key"])),
+            ("flavor", claim.flavor == wanted.flavor),
+            ("image", claim.image == wanted.image),
+            ("boot source", (claim.boot_source or NFS) == wanted.boot_source),
+            ("ssh key", key_body(claim.ssh_public_key) == key_body(wanted.ssh_public_key)),
         )
         if not same
     ]
     if other:
-        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, wanted)}), or terminate it first"
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(wanted))}), or terminate it first"
         if "flavor" in other:
             remedy = "terminate it first, a flavor stays"
         raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
 
 
-def _none_free(request, wanted, free, rejected):
+def _none_free(request: str, wanted: int, free: int, rejected: dict[str, str]) -> NoneFree:
     boards = "a board" if wanted == 1 else f"{wanted} boards"
     return NoneFree(f"wants {boards}, {free or 'none'} free", request, "wait, or ask for less", rejected=rejected)

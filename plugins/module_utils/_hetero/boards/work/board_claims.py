@@ -35,7 +35,7 @@ from ..evidence.free_boards import RECONCILE, give_back, in_the_way, left_by, so
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_records import Record
-from ..records.store import why_not_free
+from ..records.store import Wanted, why_not_free
 from .board_leases import REAPER
 from .each_board import board_of, must_own
 from .info import claim_fields
@@ -266,14 +266,10 @@ def _claim_and_move(store, wish, fit):
     claims = store.claim(
         wish.request,
         wish.instances,
-        wish.owner,
-        wish.flavor,
-        wish.image,
-        wish.ssh_public_key,
+        Wanted(wish.owner, wish.flavor, wish.image, wish.ssh_public_key, wish.boot_source),
         fit,
         lease_hours=wish.lease_hours,
         partial=wish.partial,
-        boot_source=wish.boot_source,
     )
     for claim in claims:
         record = store.record(claim.board)
