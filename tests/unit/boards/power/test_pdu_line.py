@@ -41,16 +41,14 @@ def line(pdu):
         run_folder = {"run_folder": str(pdu.folder / "locks")}
         proxy = SimpleNamespace(config=run_folder, actor="jackie", pdu=lambda name: (pdu.settings, pdu.secrets))
         said = queue.Queue()
-        one = pdu_line.PduLine(
-            proxy,
-            "pdu-t",
-            seconds,
+        listener = pdu_line.Listener(
             on_status=lambda outlets: said.put(("status", outlets["1"])),
             on_switched=lambda outlet, before, after, _seconds: said.put((outlet, before, after)),
             on_refused=lambda outlet, error: said.put(("refused", outlet, str(error))),
             on_down=lambda line, error: said.put(("down", str(error))),
             on_wait=lambda text: said.put(("wait", text)),
         )
+        one = pdu_line.PduLine(proxy, "pdu-t", seconds, listener)
         one.said, one.thread = said, threading.Thread(target=one.run)
         one.thread.start()
         lines.append(one)

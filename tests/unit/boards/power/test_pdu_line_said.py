@@ -35,7 +35,7 @@ def line(monkeypatch):
 
     def set_outlets(pdu, wanted, deadline, report):
         told.append(dict(wanted))
-        assert (report, deadline.seconds) == (one.on_switched, one.seconds)
+        assert (report, deadline.seconds) == (one._on_done, one.seconds)
         error = fails.pop(0) if fails else None
         if error:
             raise error
@@ -45,16 +45,14 @@ def line(monkeypatch):
     proxy = SimpleNamespace(
         config={"run_folder": "/run/t"}, actor="jackie", pdu=lambda name: ({"host": name}, {"username": "apc"})
     )
-    one = pdu_line.PduLine(
-        proxy,
-        "pdu-t",
-        60.0,
+    listener = pdu_line.Listener(
         on_status=lambda outlets: told.append(("status", outlets)),
         on_switched=lambda *_done: None,
         on_refused=lambda outlet, error: told.append(("refused", outlet, error)),
         on_down=lambda line, error: told.append(("down", line, error)),
         on_wait=print,
     )
+    one = pdu_line.PduLine(proxy, "pdu-t", 60.0, listener)
     one.told, one.fails, one.logins = told, fails, []
     return one
 

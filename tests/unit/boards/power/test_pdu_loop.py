@@ -43,17 +43,17 @@ class Loop(PduLoop):
 
 
 class Line:
-    """A line to a PDU that calls each of its `on_…` once."""
+    """A line to a PDU that makes each of its listener's calls once."""
 
-    def __init__(self, proxy, name, seconds, **calls):
-        self.made, self.calls, self.closed = (proxy, name, seconds), calls, 0
+    def __init__(self, proxy, name, seconds, listener):
+        self.made, self.listener, self.closed = (proxy, name, seconds), listener, 0
 
     def run(self):
-        self.calls["on_wait"]("another has it")
-        self.calls["on_status"]({"1": "off"})
-        self.calls["on_switched"]("1", "off", "on", 0.5)
-        self.calls["on_refused"]("2", "an error")
-        self.calls["on_down"](self, "its end")
+        self.listener.on_wait("another has it")
+        self.listener.on_status({"1": "off"})
+        self.listener.on_switched("1", "off", "on", 0.5)
+        self.listener.on_refused("2", "an error")
+        self.listener.on_down(self, "its end")
 
     def close(self):
         self.closed += 1

@@ -8,9 +8,18 @@ where nothing does. Who asks, and what follows, is last_outlet.py's.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Mapping, Protocol, Tuple
 
 from ...core.plays import play
 from .outlet_holder import Holding, named
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim, Fed, Kept
+    from .board_views import WiredNode
+
+#: {PDU name: (its outlets and their states, why it did not answer)}, as outlet_power.statuses returns it.
+Answers = Mapping[str, Tuple[Mapping[str, str], object]]
 
 LAST_BY = ", and {name} had its power by {old} last{state}"
 MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
@@ -40,78 +49,102 @@ GONE = (
 NOBODYS = "; remove the record of {boards} once it is known that nobody has {boards}"
 
 
+class FeedNames(Protocol):
+    """What is used of a RecordedFeeds: the node, and the names that an outlet's PDU has now."""
+
+    @property
+    def proxy(self) -> WiredNode: ...
+    def names(self, fed: Fed) -> list[str]: ...
+
+
 class Doubt:
     """A board whose wiring names an outlet that may feed somebody else's.
 
-    :param new: the outlet that its wiring names, a Fed.
+    :param new: the outlet that its wiring names.
     :param old: the one that it had its power by last, where that is another; else None.
-    :param holders: boards that have their power by the new one (Feeds.holders).
-    :param unknown: boards that may have it (Feeds.unknown).
+    :param holders: {board id: Kept} of boards that have their power by the new one.
+    :param unknown: {board id: instance} of boards that may have it.
     """
 
-    def __init__(self, feeds, board, claim, new, old, holders, unknown):
+    def __init__(
+        self,
+        feeds: FeedNames,
+        board: Board,
+        claim: Claim | None,
+        new: Fed,
+        old: Fed | None,
+        holders: Mapping[int, Kept],
+        unknown: Mapping[int, str | None],
+    ) -> None:
         self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
         self.unknown, self._boards = unknown, feeds.proxy.boards
-        self.alive = []  # boards of it that answer although the outlet of their wiring is off
+        #: Boards of it that answer although the outlet of their wiring is off.
+        self.alive: list[int] = []
         self._holding = Holding(feeds.proxy, new, holders)
         self._old_pdu = next(iter(feeds.names(old)), None) if old else None
-        self._new_power = self._old_power = None
+        self._new_power: str | None = None
+        self._old_power: str | None = None
 
     @property
-    def pdus(self):
+    def pdus(self) -> set[str]:
         """Names of the PDUs that are to be asked."""
-        return {self.new.pdu, self._old_pdu} - {None}
+        return {self.new.pdu, self._old_pdu or self.new.pdu}
 
-    def see(self, answers):
-        """Take in what the PDUs answered (outlet_power.statuses)."""
+    def see(self, answers: Answers) -> None:
+        """Take in what the PDUs answered."""
         self._new_power = answers[self.new.pdu][0].get(self.new.outlet)
-        if self._old_pdu:
+        if self.old and self._old_pdu:
             self._old_power = answers[self._old_pdu][0].get(self.old.outlet)
 
     @property
-    def _old_is_dead(self):
+    def _old_is_dead(self) -> bool:
         """Whether the board has no power by its old outlet."""
         return self.old is not None and (bool(self.old.taken) or self._old_power == "off")
 
     @property
-    def is_off(self):
-        """Whether it is off by both outlets, as far as there are two: to be switched on costs nobody anything."""
+    def is_off(self) -> bool:
+        """Whether it is off by both outlets, as far as there are two, so that switching it on costs nobody anything."""
         return self._new_power == "off" and (self._old_is_dead or self._old_pdu is None)
 
     @property
-    def key_proves(self):
+    def key_proves(self) -> bool:
         """Whether the board's own key, shown now, proves the new outlet."""
         return self._new_power == "on" and self._old_is_dead and not self.holders and not self.unknown
 
     @property
-    def rewired(self):
+    def rewired(self) -> str:
         """What is said once the new outlet is known."""
         return REWIRED.format(old=self._old_name, new=self.new.name)
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = f"its wiring names {self.new.name}{f' ({self._new_power})' if self._new_power else ''}"
         text += str(self._holding)
         if self.unknown:
             text += MAY_FEED.format(names=named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
         if self.old:
-            text += LAST_BY.format(name=self.claim.instance, old=self._old_name, state=self._state_of_old)
+            text += LAST_BY.format(name=self._who, old=self._old_name, state=self._state_of(self.old))
         return text
 
     @property
-    def _old_name(self):
-        """By what its PDU is called now."""
-        return replace(self.old, pdu=self._old_pdu or self.old.pdu).name if self.old else "not known"
+    def _who(self) -> str:
+        """The board's instance, or its own name where nobody has it."""
+        return self.claim.instance if self.claim else self.board.name
 
     @property
-    def _state_of_old(self):
-        if self.old.taken:
-            return f" (feeds {self.old.taken} since)"
+    def _old_name(self) -> str:
+        """The outlet that it had its power by last, with the name that its PDU has now."""
+        return replace(self.old, pdu=self._old_pdu or self.old.pdu).name if self.old else "not known"
+
+    def _state_of(self, old: Fed) -> str:
+        if old.taken:
+            return f" (feeds {old.taken} since)"
         if self._old_pdu is None:
             return " (not in the configuration any more)"
         return f" ({self._old_power})" if self._old_power else ""
 
     @property
-    def remedy(self):
+    def remedy(self) -> str:
+        """What a person does about it."""
         if self._holding.is_unresolved and not self.unknown and not self.old:
             return self._holding.remedy
         others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}
@@ -122,7 +155,7 @@ class Doubt:
             if self.alive:
                 words += BELIED.format(names=" and ".join(f"board{board}" for board in self.alive))
             elif self.old:
-                words += WORD.format(name=self.claim.instance)
+                words += WORD.format(name=self._who)
             elif self.holders:
                 names = [kept.claim.instance for kept in self.holders.values()]
                 words += PLUGGED.format(names=" and ".join(names), adopt=",".join(names))

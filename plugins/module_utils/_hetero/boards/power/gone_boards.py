@@ -7,6 +7,8 @@ may be gone by mistake.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.errors import HeteroError
 from ...drivers.boot import ssh
 from ...nfs.exports import exporter
@@ -15,21 +17,28 @@ from . import pdu_names
 from .outlet_power import statuses
 from .power_proof import LOOK, LOOKS
 
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from ...nfs.exporter import Export
+    from ..records.proxy import Proxy
+
 SWITCHED = "see what it feeds, and have that switched off; or take the board out of the wiring"
 MENDED = "mend that, or take the board out of the wiring"
 SWITCH_OFF = "see which machine that is, and switch it off"
 
 
-def exports_of(proxy, board):
-    """Exports of the root of a board, by its number."""
+def exports_of(proxy: Proxy, board: int) -> list[Export]:
+    """Return the exports of the root of a board, by its number."""
     server = exporter(proxy.config["exports"], proxy.folder("exports"))
     path = Root(proxy.config["state_folder"], board).path
     return [export for export in server.show().values() if export.path == path]
 
 
-def sign_of_life(proxy, board, deadline):
-    """(what, remedy) of a board that is not known to be without power; None where its outlet is off, or nobody knows of
-    one, and nothing answers at an address to which its root is exported.
+def sign_of_life(proxy: Proxy, board: int, deadline: Deadline) -> tuple[str, str] | None:
+    """Return (what, remedy) of a board that is not known to be without power.
+
+    None is returned where its outlet is off, or nobody knows of one, and nothing answers at an address to which its
+    root is exported.
 
     An outlet that the wiring gives to another board of the boards file says nothing of this one.
 
@@ -52,14 +61,17 @@ def sign_of_life(proxy, board, deadline):
     return None
 
 
-def outlet_of(proxy, board):
-    """(PDU, outlet) that a board's wiring names; None where it names none."""
+def outlet_of(proxy: Proxy, board: int) -> tuple[str, str] | None:
+    """Return the (PDU, outlet) that a board's wiring names, or None."""
     wire = proxy.config["boards"].get(str(board), {})
     return (wire["pdu"], str(wire["outlet"])) if "pdu" in wire and "outlet" in wire else None
 
 
-def _outlet(proxy, board):
-    """The same, or else the one by which it had its power last, where its PDU is still there."""
+def _outlet(proxy: Proxy, board: int) -> tuple[str, str] | None:
+    """Return the (PDU, outlet) that a board's wiring names, else the one by which it had its power last, or None.
+
+    The PDU of the latter is still there.
+    """
     wired = outlet_of(proxy, board)
     if wired:
         return wired

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Callable, Collection, Iterable, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
@@ -30,6 +30,12 @@ from . import pdu_names, presence
 from .doubt import Doubt
 from .outlet_power import statuses
 from .power_proof import Silence
+from .recorded_feeds import RecordedFeeds
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.proxy import Proxy
+    from .board_views import PowerLook, PowerWork
 
 #: Phase of the event that another outlet is known to feed a board.
 PHASE = "wiring"
@@ -52,36 +58,23 @@ TWICE = (
 )
 
 
-class Feeds:
-    """What the records of all claims say of outlets, read once for a call.
+class Feeds(RecordedFeeds):
+    """What the records of all claims, and the database, say of outlets; the records are read once for a call.
 
     :raises HeteroError: none of them can be looked at.
     """
 
-    def __init__(self, proxy):
-        self.proxy = proxy
-        self._kept: dict = {}
-        self._names: Any = None
-        #: Boards that any outlet may feed, for all that is known.
-        self._lost = set(self._gone())
-        self._read(proxy.store.kept_boards())
+    proxy: Proxy
 
-    def _gone(self):
-        return {claim.board for claim in self.proxy.store.lost()}
+    def __init__(self, proxy: Proxy) -> None:
+        #: The instance of each claim, by its board, once it was asked for.
+        self._names: dict[int, str] | None = None
+        super().__init__(proxy)
 
-    def _read(self, boards):
-        gone = self._gone()
-        for board in boards:
-            try:
-                kept = self._kept[board] = self.proxy.store.kept(board)
-                lost = kept.anew if kept else board in gone
-            except HeteroError as error:
-                self._kept[board], lost = None, not self._is_stray(board, error)
-            (self._lost.add if lost else self._lost.discard)(board)
+    def _is_stray(self, board: int, error: HeteroError) -> bool:
+        """Return whether what lies in a board's place is a copy of another's record, and nothing is known of the board.
 
-    def _is_stray(self, board, error):
-        """Whether what lies in a board's place is a copy of another's record, of which nobody is known: nothing of the
-        board was lost for it.
+        Nothing of the board was lost for it then.
         """
         proxy = self.proxy
         if not proxy.store.is_copy(error) or proxy.store.record(board).claim:
@@ -89,72 +82,30 @@ class Feeds:
         roots = Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board)
         return not any(root.exists() for root in roots)
 
-    def kept(self, board_id):
-        """A board's record of its claim; None where there is none, or none that can be read."""
-        return self._kept.get(board_id)
+    def feeds_another(self, board: Board) -> str | None:
+        """Return why a board that nobody has is not to be had, or None.
 
-    def of(self, board, claim):
-        """What fed a board of this claim last; None where nobody knows."""
-        kept = self._kept.get(board.id)
-        return kept.fed if kept and kept.claim.is_same(claim) else None
-
-    def holders(self, board, pdu, outlet):
-        """{board id: Kept} of other boards that had their power by this outlet last."""
-        return {
-            other: kept
-            for other, kept in self._kept.items()
-            if kept and kept.fed and other != board.id and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet)
-        }
-
-    def feeds_another(self, board):
-        """Why a board that nobody has is not to be had: its outlet feeds another's, for all that was seen last; None
-        where it does not.
+        Its outlet feeds another's, for all that was seen last.
         """
         holders = self.holders(board, *self.proxy.outlet(board))
         if not any(record.power != "off" for record in self.proxy.store.records(holders).values()):
             return None
         return self.held_by(board)
 
-    def held_by(self, board):
-        """Whose outlet the one of a board was last, in words, on or off; None where it was nobody else's."""
+    def held_by(self, board: Board) -> str | None:
+        """Return in words whose outlet the one of a board was last, on or off, or None where it was nobody else's."""
         holders = self.holders(board, *self.proxy.outlet(board))
         return str(Doubt(self, board, None, Fed(*self.proxy.outlet(board)), None, holders, {})) if holders else None
 
-    def unknown(self, board):
-        """{board id: its instance, None where that is not known} of other boards that any outlet may feed."""
-        others = sorted(self._lost - {board.id})
+    def unknown(self, board: Board) -> dict[int, str | None]:
+        """Return {board id: its instance, None where that is not known} of other boards that any outlet may feed."""
+        others = super().unknown(board)
         if others and self._names is None:
             self._names = {claim.board: claim.instance for claim in self.proxy.store.claims()}
-        return {other: self._names.get(other) for other in others}
+        names = self._names or {}
+        return {other: names.get(other) for other in others}
 
-    def is_unknown(self, board):
-        """Whether any outlet may feed a board."""
-        return board.id in self._lost
-
-    def is_at(self, fed, pdu, outlet):
-        """Whether that is this outlet, whatever its PDU is called now."""
-        return pdu_names.is_at(self.proxy.config["pdus"], fed, pdu, outlet)
-
-    def may_be_at(self, fed, pdu, outlet):
-        """The same, also where only one of two settings of one host names a port: it may be another's outlet then."""
-        return pdu_names.may_be_at(self.proxy.config["pdus"], fed, pdu, outlet)
-
-    def names(self, fed):
-        """Names that its PDU has now, its own first; none where it is gone."""
-        return pdu_names.now(self.proxy.config["pdus"], fed)
-
-    def doubt(self, board, claim):
-        """The Doubt of a board; None where its wiring names what is known, or nothing is known."""
-        pdu, outlet = self.proxy.outlet(board)
-        known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
-        proven = known is not None and not known.taken and self.is_at(known, pdu, outlet)
-        unknown = {} if proven else self.unknown(board)
-        as_known = proven or known is None
-        if as_known and not holders and not unknown:
-            return None
-        return Doubt(self, board, claim, Fed(pdu, outlet), None if as_known else known, holders, unknown)
-
-    def remember(self, work, proven):
+    def remember(self, work: PowerWork, proven: bool) -> None:
         """Note the outlet of a board that showed its key.
 
         :param proven: it came up by this outlet, so another board that had its power there has it no more. Without
@@ -169,36 +120,36 @@ class Feeds:
         with self.proxy.store.transaction():
             self._read(holders)  # their own verbs may have changed them
             for other, kept in self.holders(board, *place).items():
-                self.proxy.store.feed(other, replace(kept.fed, taken=board.name))
+                if kept.fed:
+                    self.proxy.store.feed(other, replace(kept.fed, taken=board.name))
             if work.claim:
                 self.proxy.store.feed(board.id, fed)
         self._read([board.id, *holders])
         work.doubt = None
 
 
-def settle(works, feeds):
+def settle(works: Iterable[PowerWork], feeds: Feeds) -> None:
     """Look whether boards may be switched by the wiring, once a work.
 
     `doubt` of each becomes the error where it may not, else None; with `off_by_all` it may be switched on all the same.
 
-    :param works: BoardWork of each board, locked and read, with its driver.
+    :param works: of each board, locked and read, with its driver.
     """
     works = [work for work in works if not work.over and not work.wiring_seen]
-    doubts = {work: feeds.doubt(work.board, work.claim) for work in works}
-    doubted = [work for work in works if doubts[work]]
+    found = [(work, feeds.doubt(work.board, work.claim)) for work in works]
+    doubts = {work: doubt for work, doubt in found if doubt}
 
-    def tell(pdu, text):
-        for work in doubted:
-            if pdu in doubts[work].pdus and not work.change.check:
+    def tell(pdu: str, text: str) -> None:
+        for work, doubt in doubts.items():
+            if pdu in doubt.pdus and not work.change.check:
                 work.say("wait", text)
 
-    ask(feeds.proxy, [doubts[work] for work in doubted], tell)
+    ask(feeds.proxy, doubts.values(), tell)
     with ThreadPoolExecutor(max_workers=MOST_LOOKED_AT) as threads:
-        seen = list(threads.map(lambda work: _seen(work, doubts[work]), doubted))
+        seen = list(threads.map(lambda work: _seen(work, doubts[work]), doubts))
     for work in works:
         work.wiring_seen = True
-    for work, sure in zip(doubted, seen):
-        doubt = doubts[work]
+    for (work, doubt), sure in zip(doubts.items(), seen):
         work.off_by_all = sure and doubt.is_off
         if sure and doubt.key_proves:
             work.say(PHASE, doubt.rewired)
@@ -207,38 +158,41 @@ def settle(works, feeds):
             work.doubt = Refused(str(doubt), work.board.name, doubt.remedy)
 
 
-def refuse_doubted(works):
+def refuse_doubted(works: Iterable[PowerWork]) -> None:
     """End the work on boards that may not be switched."""
     for work in works:
         if work.doubt and not work.off_by_all and not work.over:
             refuse(work)
 
 
-def must_be_settled(work):
-    """:raises Refused: the board may not be switched."""
-    doubt: Refused | None = work.doubt
-    if doubt and not work.off_by_all:
-        raise doubt
+def must_be_settled(work: PowerWork) -> None:
+    """Raise Refused where the board may not be switched."""
+    if work.doubt and not work.off_by_all:
+        raise work.doubt
 
 
-def refuse(work):
+def refuse(work: PowerWork) -> None:
     """End the work on a board that may not be switched."""
-    work.say("error", str(work.doubt))
-    work.fail(None, work.doubt)
+    if work.doubt:
+        work.say("error", str(work.doubt))
+        work.fail(None, work.doubt)
 
 
-def ask(proxy, doubts, tell=None):
-    """Ask the PDUs of boards in doubt for both outlets."""
+def ask(proxy: Proxy, doubts: Collection[Doubt], tell: Callable[[str, str], None] | None = None) -> None:
+    """Ask the PDUs of boards in doubt for both outlets.
+
+    :param tell: is called with (PDU name, what is waited for), from any thread.
+    """
     pdus = {name for doubt in doubts for name in doubt.pdus}
     answers = statuses(proxy, pdus, Deadline(LONGEST), tell) if pdus else {}
     for doubt in doubts:
         doubt.see(answers)
 
 
-def compare(proxy, looks, names):
+def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) -> None:
     """Note of boards that somebody has which outlets feed them, and say what is not proven (verbs/reconciliation.py).
 
-    :param looks: looks.Look of each, its outlet and the board asked already.
+    :param looks: of each board, whose outlet and which itself was asked already.
     :param names: instances whose wiring is right by an operator's word.
     """
     feeds = Feeds(proxy)
@@ -275,8 +229,8 @@ def compare(proxy, looks, names):
             look.left = look.left or not again
 
 
-def _seen(work, doubt):
-    """Whether the board itself says that its wiring is right, or that it is off."""
+def _seen(work: PowerWork, doubt: Doubt) -> bool:
+    """Return whether the board itself says that its wiring is right, or that it is off."""
     if doubt.is_off:
         return not Silence(work).life()
     return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY

@@ -7,7 +7,13 @@ that out. What follows from it is last_outlet.py's.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Iterable, Mapping
+
 from . import pdu_names
+
+if TYPE_CHECKING:
+    from ..records.claim_records import Fed, Kept
+    from .board_views import WiredNode
 
 HELD = ", by which {names} had power last"
 MAY_HOLD = ", by which {names} may have had power last: {why}"
@@ -24,34 +30,35 @@ MOST_NAMED = 3
 class Holding:
     """The boards that had their power last by an outlet.
 
-    :param new: the outlet that a wiring names, a claim_records.Fed.
-    :param holders: {board id: Kept} (feeding.Feeds.holders).
+    :param new: the outlet that a wiring names.
+    :param holders: {board id: Kept} (recorded_feeds.py).
     """
 
-    def __init__(self, proxy, new, holders):
+    def __init__(self, proxy: WiredNode, new: Fed, holders: Mapping[int, Kept]) -> None:
         self.holders = holders
+        self._feds = {board: kept.fed for board, kept in holders.items() if kept.fed}
         #: Those of which it is not sure → the host names that have no address just now.
         self._guessed = {
-            board: pdu_names.unresolved(proxy.config["pdus"], kept.fed, new.pdu, new.outlet)
-            for board, kept in holders.items()
-            if not pdu_names.is_at(proxy.config["pdus"], kept.fed, new.pdu, new.outlet)
+            board: pdu_names.unresolved(proxy.config["pdus"], fed, new.pdu, new.outlet)
+            for board, fed in self._feds.items()
+            if not pdu_names.is_at(proxy.config["pdus"], fed, new.pdu, new.outlet)
         }
 
     @property
-    def is_unresolved(self):
+    def is_unresolved(self) -> bool:
         """Whether nothing but names without an address speak for any of them."""
         return bool(self.holders) and all(self._guessed.get(board) for board in self.holders)
 
     @property
-    def remedy(self):
+    def remedy(self) -> str:
         """What is to be done where that is so."""
         return RESOLVE.format(hosts=" and ".join(self._hosts))
 
     @property
-    def _hosts(self):
+    def _hosts(self) -> list[str]:
         return sorted({host for hosts in self._guessed.values() for host in hosts})
 
-    def __str__(self):
+    def __str__(self) -> str:
         sure = [board for board in self.holders if board not in self._guessed]
         text = HELD.format(names=self._names(sure)) if sure else ""
         if self._guessed:
@@ -59,17 +66,17 @@ class Holding:
         return text
 
     @property
-    def _why(self):
+    def _why(self) -> str:
         hosts, has = self._hosts, "has" if len(self._hosts) == 1 else "have"
-        others = [self.holders[board].fed.name for board, found in self._guessed.items() if not found]
+        others = [self._feds[board].name for board, found in self._guessed.items() if not found]
         texts = [NO_ADDRESS.format(hosts=" and ".join(hosts), has=has)] if hosts else []
         return ", and ".join(texts + ([MAY_BE.format(outlets=" and ".join(others))] if others else []))
 
-    def _names(self, boards):
+    def _names(self, boards: Iterable[int]) -> str:
         return " and ".join(f"{self.holders[board].claim.instance} on board{board}" for board in boards)
 
 
-def named(boards):
-    """The first few of boards and who has them, for people."""
+def named(boards: Mapping[int, str | None]) -> str:
+    """Return the first few of boards and who has them, for people."""
     names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
     return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))

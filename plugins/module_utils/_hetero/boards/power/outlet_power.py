@@ -8,21 +8,31 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple
 
 from ...core.errors import HeteroError
 from ...drivers.power.outlets import session
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+    from ..records.proxy import Proxy
+
+#: A PDU's outlets and their states, and None; or none of them, and why it did not answer.
+Status = Tuple[Dict[str, str], Optional[str]]
+#: Is called with (PDU name, what is waited for), from any thread.
+Tell = Callable[[str, str], None]
 
 #: PDUs asked at the same time. Each is a device of its own, so more of them do not get in each other's way.
 AT_ONCE = 16
 
 
-def outlet_power(proxy, boards, deadline):
+def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline) -> dict[str, str]:
     """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None where there is none.
 
     :param boards: boards as work/info.py describes them.
     :returns: {PDU name: why it did not answer}.
     """
-    outlets = {}
+    outlets: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for board in boards:
         board.update(power=None, power_seen=None)
         wiring = proxy.wiring(proxy.board(board["id"]))
@@ -43,18 +53,14 @@ def outlet_power(proxy, boards, deadline):
     return errors
 
 
-def statuses(proxy, names, deadline, tell=None):
-    """{PDU name: (its outlets and their states, None), or ({}, why it did not answer)}, in the order of `names`.
-
-    :param tell: called with (PDU name, what is waited for), from any thread.
-    """
+def statuses(proxy: Proxy, names: Iterable[str], deadline: Deadline, tell: Tell | None = None) -> dict[str, Status]:
+    """Return {PDU name: its Status}, in the order of `names`."""
     names = list(names)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline, tell), names)))
 
 
-def _ask(proxy, name, deadline, tell):
-    """(outlets of a PDU and their states, None), or ({}, why it did not answer)."""
+def _ask(proxy: Proxy, name: str, deadline: Deadline, tell: Tell | None) -> Status:
     try:
         settings, secrets = proxy.pdu(name)
         run_folder, telling = proxy.config["run_folder"], partial(tell, name) if tell else None

@@ -10,15 +10,18 @@ what a refusal means, is decided by whoever asks (boot/boot_loop.py, boot/stops.
 from __future__ import annotations
 
 import queue
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ...drivers.power.outlets import OutletsFailed, session, set_outlets
 
+if TYPE_CHECKING:
+    from ...drivers.power.outlets import Session
+    from ..records.proxy import Proxy
+
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
 NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
-
-
 #: Seconds without a request after which the session is given up: others wait for the PDU's one place, and a board
 #: that is looked at may take minutes. A login takes a second or two.
 IDLE = 3.0
@@ -26,55 +29,65 @@ IDLE = 3.0
 LEFT = 0.5
 
 
+class Listener(NamedTuple):
+    """What a line calls to tell what comes of its PDU. All are called from the line's threads.
+
+    :param on_status: is called with {outlet: "on" or "off"} once, after the first login.
+    :param on_switched: is called with (outlet, before, after, seconds) for each outlet read back in its new state.
+    :param on_refused: is called with (outlet, error) for each outlet that did not obey.
+    :param on_down: is called with (line, error) when the PDU cannot be talked to; the line is over then.
+    :param on_wait: is called with what is waited for, as a text, where that takes long.
+    """
+
+    on_status: Callable[[Mapping[str, str]], object]
+    on_switched: Callable[[str, str, str, float], object]
+    on_refused: Callable[[str, HeteroError], object]
+    on_down: Callable[[PduLine, HeteroError], object]
+    on_wait: Callable[[str], None]
+
+
 class PduLine:
     """Log in, tell the status of all outlets, then switch what is asked for until close(); in several sessions, where
     nothing is asked for in between.
 
-    All `on_…` are called from the line's threads.
-
     :param seconds: how long a session may take, its login included.
-    :param on_status: ({outlet: "on" or "off"}) once, after the first login.
-    :param on_switched: (outlet, before, after, seconds) for each outlet read back in its new state.
-    :param on_refused: (outlet, error) for each outlet that did not obey.
-    :param on_down: (line, error) when the PDU cannot be talked to; the line is over then.
-    :param on_wait: (text) what is waited for, where that takes long.
+    :param listener: who is told what comes of that.
     """
 
-    def __init__(self, proxy, name, seconds, on_status, on_switched, on_refused, on_down, on_wait):
+    def __init__(self, proxy: Proxy, name: str, seconds: float, listener: Listener) -> None:
         self.proxy = proxy
         self.name = name
         self.seconds = seconds
-        self.on_status, self.on_switched, self.on_refused, self.on_down = on_status, on_switched, on_refused, on_down
-        self.on_wait = on_wait
-        self._asked = queue.Queue()
+        self.listener = listener
+        self._asked: queue.Queue[tuple[str, str] | None] = queue.Queue()
         self._told = self._closed = False  # whether the status was told, and whether no more will be asked
 
-    def ask(self, outlet, state):
+    def ask(self, outlet: str, state: str) -> None:
         """Switch an outlet "on" or "off"; what is asked for while the PDU is busy goes in one command."""
         self._asked.put((outlet, state))
 
-    def close(self):
-        """No more will be asked; what was asked before is still done."""
+    def close(self) -> None:
+        """Say that no more will be asked; what was asked before is still done."""
         self._asked.put(None)
 
-    def run(self):
-        """The thread's work."""
+    def run(self) -> None:
+        """Do the thread's work."""
         try:
             wanted = self._session({})
             while wanted or not self._closed:
                 wanted = self._session(wanted) if wanted else self._next(None)
         except HeteroError as error:
-            self.on_down(self, error)
+            self.listener.on_down(self, error)
 
-    def _session(self, wanted):
-        """One session, until nothing is asked for; what it leaves to the next one."""
+    def _session(self, wanted: dict[str, str]) -> dict[str, str]:
+        """Have one session, until nothing is asked for, and return what it leaves to the next one."""
         settings, secrets = self.proxy.pdu(self.name)
         deadline, place = Deadline(self.seconds), (self.proxy.config["run_folder"], self.proxy.actor)
         # its client's files, where the disk is full
-        with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.on_wait) as pdu:
+        with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.listener.on_wait) as pdu:
             if not self._told:
                 self._told = True
-                self.on_status(pdu.status())
+                self.listener.on_status(pdu.status())
             while True:
                 if wanted:
                     self._switch(pdu, wanted, deadline)
@@ -84,8 +97,8 @@ class PduLine:
                 if not wanted or deadline.left < LEFT * deadline.seconds:
                     return wanted
 
-    def _next(self, seconds):
-        """{outlet: state} asked for by now; waits for the first, so many seconds (None: for ever)."""
+    def _next(self, seconds: float | None) -> dict[str, str]:
+        """Return {outlet: state} asked for by now; wait for the first, so many seconds (None: for ever)."""
         try:
             items = [self._asked.get(timeout=seconds)]
         except queue.Empty:
@@ -95,15 +108,19 @@ class PduLine:
         self._closed = self._closed or None in items
         return dict(item for item in items if item)
 
-    def _switch(self, pdu, wanted, deadline):
+    def _switch(self, pdu: Session, wanted: Mapping[str, str], deadline: Deadline) -> None:
         try:
-            set_outlets(pdu, wanted, deadline, report=self.on_switched)
+            set_outlets(pdu, wanted, deadline, report=self._on_done)
         except OutletsFailed as error:
             lost = None
             for outlet, refusal in error.errors.items():
                 if isinstance(refusal, NOT_THE_OUTLET):
                     lost = refusal
                 else:
-                    self.on_refused(outlet, refusal)
+                    self.listener.on_refused(outlet, refusal)
             if lost:
                 raise lost from error
+
+    def _on_done(self, outlet: str, before: str, after: str | None, seconds: float) -> None:
+        if after is not None:  # each is read back
+            self.listener.on_switched(outlet, before, after, seconds)

@@ -11,9 +11,16 @@ from __future__ import annotations
 import queue
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
-from .pdu_line import PduLine
+from .pdu_line import Listener, PduLine
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from ...core.errors import HeteroError
+    from ..records.proxy import Proxy
+    from .board_views import PowerWork
 
 #: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
 PDU = 90.0
@@ -22,63 +29,63 @@ PDU = 90.0
 class PduLoop(ABC):
     """What is done with boards while lines to their PDUs are open."""
 
-    def __init__(self, proxy):
-        self.proxy = proxy
-        self.lines = {}
-        self._inbox = queue.Queue()
-        self._threads: Any = None  # a ThreadPoolExecutor, while it runs
+    #: Set by the loop while it runs.
+    _threads: ThreadPoolExecutor
 
-    def _turn(self):
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        self.lines: dict[str, PduLine] = {}
+        self._inbox: queue.Queue[Callable[[], object]] = queue.Queue()
+
+    def _turn(self) -> None:
         """Wait for one thing that was posted, and handle it."""
         self._inbox.get()()
 
-    def _spawn(self, function, *args):
+    def _spawn(self, function: Callable[..., object], *args: object) -> None:
         """Run `function` in a thread; what it raises is raised in the loop."""
         self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
 
-    def _post(self, handler, *args):
+    def _post(self, handler: Callable[..., object], *args: object) -> None:
         self._inbox.put(partial(handler, *args))
 
-    def _open_line(self, name):
+    def _open_line(self, name: str) -> None:
         if name not in self.lines:
-            self.lines[name] = PduLine(
-                self.proxy,
-                name,
-                PDU,
+            listener = Listener(
                 on_status=partial(self._post, self._on_status, name),
                 on_switched=partial(self._post, self._on_switched, name),
                 on_refused=partial(self._post, self._on_refused, name),
                 on_down=partial(self._post, self._on_down, name),
                 on_wait=partial(self._post, self._on_wait, name),
             )
+            self.lines[name] = PduLine(self.proxy, name, PDU, listener)
             self._spawn(self.lines[name].run)
 
-    def _close_lines(self):
+    def _close_lines(self) -> None:
         """Log out of PDUs whose boards are all decided: others wait for the one session."""
         for name in list(self.lines):
             if not self._asks(name):
                 self.lines.pop(name).close()
 
     @abstractmethod
-    def _asking(self, pdu):
-        """BoardWork of the boards that may still ask this PDU for something."""
+    def _asking(self, pdu: str) -> Sequence[PowerWork]:
+        """Return the work on the boards that may still ask this PDU for something."""
 
-    def _asks(self, pdu):
+    def _asks(self, pdu: str) -> bool:
         return bool(self._asking(pdu))
 
-    def _on_wait(self, pdu, text):
+    def _on_wait(self, pdu: str, text: str) -> None:
         for work in self._asking(pdu):
             if not work.change.check:
                 work.say("wait", text)
 
     @abstractmethod
-    def _on_status(self, pdu, outlets): ...
+    def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None: ...
 
     @abstractmethod
-    def _on_switched(self, pdu, outlet, before, after, seconds): ...
+    def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None: ...
 
     @abstractmethod
-    def _on_refused(self, pdu, outlet, error): ...
+    def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None: ...
 
     @abstractmethod
-    def _on_down(self, pdu, line, error): ...
+    def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None: ...

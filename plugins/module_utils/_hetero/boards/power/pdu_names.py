@@ -18,11 +18,17 @@ import threading
 import time
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple
 
 from ...drivers.power.fence import is_by_address
 from ...site.proxy_config import SECRETS
 
+if TYPE_CHECKING:
+    from ..records.claim_records import Fed
+
+#: What proxy.json says of a PDU; and {name: settings} of all PDUs.
+Settings = Mapping[str, Any]
+Pdus = Mapping[str, Settings]
 #: Ports at which a PDU itself is asked, by ssh, telnet and SNMP: its own address, as where none is named.
 OWN_PORTS = (None, 22, 23, 161)
 #: Options of fence agents that choose one of several units behind one address.
@@ -56,50 +62,54 @@ class Place(NamedTuple):
     unit: str | None = None
     text: bool = False
 
-    def is_at(self, other):
-        """Whether both are surely one address."""
+    def is_at(self, other: Place) -> bool:
+        """Return whether both are surely one address."""
         return self.port == other.port and bool(self.hosts & other.hosts)
 
-    def may_be_at(self, other):
-        """Whether nobody can rule that out: only one of them names a port, or a name has no address just now."""
+    def may_be_at(self, other: Place) -> bool:
+        """Return whether nobody can rule out that both are one address.
+
+        That is so where only one of them names a port, and where a name has no address just now.
+        """
         ports = self.port == other.port or None in (self.port, other.port)
         named = not (self.known and other.known) and not (self.text or other.text)
         return ports and (bool(self.hosts & other.hosts) or named)
 
 
-def address(settings):
-    """What a PDU is known by, whatever it is called: host and port, the file that plays it, or what else its settings
-    name, and its unit; None without any of that.
+def address(settings: Settings) -> str | None:
+    """Return what a PDU is known by, whatever it is called, or None where its settings name nothing of that.
+
+    It is known by host and port, the file that plays it, or what else its settings name, and by its unit.
     """
     host, port = _where(settings)
     unit = f"{UNIT}{_unit(settings)}" if _unit(settings) else ""
     return f"{host}:{port}{unit}" if host and port else f"{host}{unit}" if host else None
 
 
-def place(settings):
-    """The Place of a PDU's settings; None where they name no address."""
+def place(settings: Settings) -> Place | None:
+    """Return the Place of a PDU's settings, or None where they name no address."""
     host, port = _where(settings)
     if not host:
         return None
     return _placed(host, _port(port), _unit(settings), _is_text(settings))
 
 
-def plug(outlet):
-    """An outlet as its PDU counts it: 05 is 5; one that is an address in that one's own spelling."""
+def plug(outlet: str | int) -> str:
+    """Return an outlet as its PDU counts it: 05 is 5, and an outlet that is an address has that one's own spelling."""
     text = str(outlet).strip()
     return str(int(text)) if re.fullmatch(r"[0-9]+", text) else _number(text) or text
 
 
-def is_same(noted, settings):
-    """Whether what was noted (`address`) is that of a PDU."""
+def is_same(noted: str, settings: Settings) -> bool:
+    """Return whether what was noted (`address`) is surely that of a PDU."""
     places = _places(noted, settings)
     return any(
         one.is_at(here) and one.unit in (None, here.unit) for one in _readings(noted, settings) for here in places
     )
 
 
-def may_be_same(noted, settings):
-    """The same for what nobody can rule out (Place.may_be_at)."""
+def may_be_same(noted: str, settings: Settings) -> bool:
+    """Return whether nobody can rule out that what was noted (`address`) is that of a PDU."""
     places = _places(noted, settings)
     return any(
         one.may_be_at(here) and (None in (one.unit, here.unit) or one.unit == here.unit)
@@ -108,10 +118,10 @@ def may_be_same(noted, settings):
     )
 
 
-def devices(pdus):
-    """{name of a PDU: the first of all names of the same device}, for all that is sure; none of those without address.
+def devices(pdus: Pdus) -> dict[str, str]:
+    """Return {name of a PDU: the first of all names of the same device}, for all that is sure.
 
-    :param pdus: {name: settings}.
+    PDUs without an address are not in it.
     """
     places = {name: here for name, here in ((name, place(pdus[name])) for name in pdus) if here}
     first: dict[str, str] = {}
@@ -122,36 +132,38 @@ def devices(pdus):
     return first
 
 
-def of(pdus, fed, alike):
-    """Names of PDUs at the address that was noted of an outlet, its own first; none of another unit.
+def of(pdus: Pdus, fed: Fed, alike: Callable[[str, Settings], bool]) -> list[str]:
+    """Return the names of PDUs at the address that was noted of an outlet, its own first; none of another unit.
 
-    :param pdus: {name: settings}.
-    :param fed: claim_records.Fed.
+    :param fed: the outlet, as it was noted.
     :param alike: is_same or may_be_same.
     """
-    named = [name for name in pdus if fed.address and alike(fed.address, pdus[name])]
-    if fed.pdu in named and UNIT not in fed.address:
+    noted = fed.address
+    if not noted:
+        return []
+    named = [name for name in pdus if alike(noted, pdus[name])]
+    if fed.pdu in named and UNIT not in noted:
         # an earlier release noted no unit: its name's counts
         named = [name for name in named if not are_apart(pdus[fed.pdu], pdus[name])]
     return sorted(named, key=lambda name: name != fed.pdu)
 
 
-def now(pdus, fed):
-    """Names that the PDU of an outlet has now, its own first: all of the device that was noted; where that is nowhere,
-    all of the device that has its name. None where that is gone, too.
+def now(pdus: Pdus, fed: Fed) -> list[str]:
+    """Return the names that the PDU of an outlet has now, its own first.
 
-    :param pdus, fed: as for `of`.
+    They are those of the device that was noted, or, where that is nowhere, of the device that has its name. There are
+    none where that is gone, too.
     """
     return of(pdus, _as_known(pdus, fed), is_same) or [name for name in (fed.pdu,) if name in pdus]
 
 
-def is_at(pdus, fed, pdu, outlet):
-    """Whether what was noted of an outlet is this one, whatever its PDU is called now; the rest is as for `of`."""
+def is_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
+    """Return whether what was noted of an outlet is surely this one, whatever its PDU is called now."""
     return pdu in now(pdus, fed) and _is_outlet(pdus[pdu], fed.outlet, outlet, Place.is_at)
 
 
-def may_be_at(pdus, fed, pdu, outlet):
-    """The same for what nobody may rule out."""
+def may_be_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
+    """Return whether nobody can rule out that what was noted of an outlet is this one."""
     if pdu not in pdus:
         return False
     known = _as_known(pdus, fed)
@@ -161,19 +173,23 @@ def may_be_at(pdus, fed, pdu, outlet):
     )
 
 
-def unresolved(pdus, fed, pdu, outlet):
-    """Host names that have no address just now, so that nobody can tell whether what was noted is this outlet."""
+def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:
+    """Return host names without an address just now, so that nobody can tell whether what was noted is this outlet."""
     settings = pdus.get(pdu, {})
-    places = [place(settings)] if place(settings) else []
-    for noted in {fed.address, _as_known(pdus, fed).address} - {None}:
-        places += _readings(noted, settings)
+    named = place(settings)
+    places = [named] if named else []
+    for noted in {fed.address, _as_known(pdus, fed).address}:
+        places += _readings(noted, settings) if noted is not None else []
     if any(EACH in here.hosts for here in places):
         places += [_placed(fed.outlet), _placed(outlet)]
     return sorted({host for here in places if not here.known for host in here.hosts})
 
 
-def _as_known(pdus, fed):
-    """What was noted of an outlet; where no PDU is there now, as it would be noted of the PDU that has its name."""
+def _as_known(pdus: Pdus, fed: Fed) -> Fed:
+    """Return what was noted of an outlet.
+
+    Where the PDU that was noted is nowhere now, it is what would be noted of the PDU that has its name.
+    """
     named = of(pdus, fed, is_same)
     # an earlier release noted the PDU's host also where each outlet is an address
     is_old = fed.pdu in named and is_by_address(pdus[fed.pdu])
@@ -182,15 +198,15 @@ def _as_known(pdus, fed):
     return replace(fed, address=address(pdus[fed.pdu]))
 
 
-def _is_outlet(settings, one, other, alike):
-    """Whether two outlets of a PDU are one; where they are addresses, in whatever spelling or by whatever name."""
+def _is_outlet(settings: Settings, one: str, other: str, alike: Callable[[Place, Place], bool]) -> bool:
+    """Return whether two outlets of a PDU are one; two addresses may have other spellings or names."""
     if plug(one) == plug(other):
         return True
     return _where(settings)[0] == EACH and alike(_placed(one), _placed(other))
 
 
-def _is_machine(settings, fed, outlet):
-    """Whether one is an outlet that is itself an address, and the other of a PDU at just that address."""
+def _is_machine(settings: Settings, fed: Fed, outlet: str) -> bool:
+    """Return whether one is an outlet that is itself an address, and the other of a PDU at just that address."""
     here = place(settings)
     if here is None or fed.address is None:
         return False
@@ -203,22 +219,25 @@ def _is_machine(settings, fed, outlet):
     return False
 
 
-def are_apart(one, other):
-    """Whether the settings of two PDUs name two units behind one address."""
+def are_apart(one: Settings, other: Settings) -> bool:
+    """Return whether the settings of two PDUs name two units behind one address."""
     units = [_unit(settings) for settings in (one, other)]
     return None not in units and units[0] != units[1]
 
 
-def _places(noted, settings):
-    """Places of a PDU's settings that what was noted may be of: an earlier release noted nothing but host and port."""
+def _places(noted: str, settings: Settings) -> list[Place]:
+    """Return the places of a PDU's settings of which what was noted may be.
+
+    An earlier release noted nothing but host and port.
+    """
     here, host = place(settings), settings.get("host") or settings.get("path")
-    if UNIT in noted or noted.startswith(EACH) or not host:
+    if here is None or UNIT in noted or noted.startswith(EACH) or not host:
         return [here] if here else []
     return [here, _placed(host, _port(settings.get("port")), here.unit, _is_text(settings))]
 
 
-def _readings(noted, settings):
-    """Places that a noted address may mean: the last part of one of IPv6 may be a port.
+def _readings(noted: str, settings: Settings) -> list[Place]:
+    """Return the places that a noted address may mean: the last part of one of IPv6 may be a port.
 
     :param settings: the PDU's that it is held against: where a script takes its host as text, so was the one noted.
     """
@@ -236,8 +255,11 @@ def _readings(noted, settings):
     return [*([with_port] if _number(found["host"]) else []), whole]
 
 
-def _where(settings):
-    """(host, port) as a PDU's driver takes them; where there is no host, a text of all that tells it from others."""
+def _where(settings: Settings) -> tuple[str | None, int | None]:
+    """Return (host, port) as a PDU's driver takes them.
+
+    Where there is no host, it is a text of all that tells the PDU from others.
+    """
     options, driver = _options(settings), settings.get("driver")
     host = _first(options, HOSTS) or settings.get("host") or settings.get("path")
     port = _first(options, PORTS) or settings.get("port")
@@ -250,25 +272,26 @@ def _where(settings):
         named = {**{key: settings[key] for key in settings if key not in BESIDES}, **options}
         words = [f"{key}={named[key]}" for key in sorted(named) if key not in BESIDES and named[key] not in (None, "")]
         return " ".join(["/fence", *words]), None
-    return host, int(port) if str(port).isdigit() else None
+    return host, int(str(port)) if str(port).isdigit() else None
 
 
-def _options(settings):
-    """What a fence agent is told beside."""
+def _options(settings: Settings) -> Mapping[str, Any]:
+    """Return what a fence agent is told besides the settings that all drivers have."""
     options = settings.get("agent_options")
     return options if isinstance(options, dict) and settings.get("driver", "fence") == "fence" else {}
 
 
-def _first(options, words):
+def _first(options: Mapping[str, Any], words: Iterable[str]) -> Any:
     return next((options[word] for word in words if options.get(word)), None)
 
 
-def _is_text(settings):
+def _is_text(settings: Settings) -> bool:
+    """Return whether a PDU's host is what a script makes of it."""
     return settings.get("driver") == "command"
 
 
-def _placed(host, port=None, unit=None, text=False):
-    """The Place of a host, in the one spelling that all of its spellings and names have."""
+def _placed(host: str, port: int | None = None, unit: str | None = None, text: bool = False) -> Place:
+    """Return the Place of a host, in the one spelling that all of its spellings and names have."""
     given = str(host)
     number = given if given.startswith("/") else _number(given)
     if number:
@@ -280,8 +303,8 @@ def _placed(host, port=None, unit=None, text=False):
     return Place(found | {name}, bool(found), port, unit)
 
 
-def _number(text):
-    """An address in its own spelling, of IPv4 where it is one; None for a name."""
+def _number(text: str) -> str | None:
+    """Return an address in its own spelling, of IPv4 where it is one, or None for a name."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -290,8 +313,8 @@ def _number(text):
 
 
 @lru_cache(maxsize=None)
-def _looked_up(name):
-    """The addresses of a name; none where nobody says one in time."""
+def _looked_up(name: str) -> frozenset[str]:
+    """Return the addresses of a name; none where nobody says one in time."""
     found: list[str] = []
     began = time.monotonic()
     asking = threading.Thread(target=lambda: found.extend(_addresses(name)), name=f"look up {name}", daemon=True)
@@ -305,7 +328,7 @@ def _looked_up(name):
 _waited = [0.0]
 
 
-def _addresses(name):
+def _addresses(name: str) -> list[str]:
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         return [_number(str(address[0])) or str(address[0]) for *_kind, address in found]
@@ -313,16 +336,19 @@ def _addresses(name):
         return []
 
 
-def _port(port):
+def _port(port: int | None) -> int | None:
+    """Return a port, or None for one of a PDU's own."""
     return None if port in OWN_PORTS else port
 
 
-def _unit(settings):
+def _unit(settings: Settings) -> str | None:
+    """Return which of several units behind one address a PDU's settings name, or None."""
     options = {} if is_by_address(settings) else _options(settings)
     named = [f"{key} {options[key]}" for key in UNITS if options.get(key)]
-    return " ".join([*named, *([_script(settings)] if settings.get("script") else [])]) or None
+    script = _script(settings)
+    return " ".join([*named, *([script] if script else [])]) or None
 
 
-def _script(settings):
+def _script(settings: Settings) -> str | None:
     script = settings.get("script")
     return os.path.normpath(str(script)) if script else None

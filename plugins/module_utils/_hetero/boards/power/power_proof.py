@@ -9,10 +9,17 @@ switched on asks for its boot files. What follows from a contradiction is for bo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Sequence
+
 from ...core.deadline import Deadline
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...drivers.boot.driver import FIRMWARE, SYSTEM, TFTP
+
+if TYPE_CHECKING:
+    import threading
+
+    from .board_views import PoweredBoot, PowerWork
 
 #: One look (seconds): a board on the same network answers within milliseconds, also one under emulation.
 LOOK = 0.2
@@ -32,28 +39,31 @@ UNSEEN = "no own proof of power on: no boot request was seen, and no console sai
 class Silence:
     """Whether a board goes silent when its outlet is switched off.
 
-    :param work: BoardWork; its driver looks at the board.
+    :param work: its driver looks at the board.
     """
 
-    def __init__(self, work):
+    def __init__(self, work: PowerWork) -> None:
         self.work = work
-        self.answered = None  # whether it answered before; None where that was not asked
-        self._console = work.proxy.wiring(work.board).get("console")
+        #: Whether it answered before; None where that was not asked.
+        self.answered: bool | None = None
+        self._console: str | None = work.proxy.wiring(work.board).get("console")
 
-    def before(self):
+    def before(self) -> None:
         """Look before the outlet is switched."""
         self.answered = self.lives()
 
-    def lives(self):
-        """Whether it answers to one look."""
+    def lives(self) -> bool:
+        """Return whether it answers to one look."""
         return self.work.driver.alive(self.work.board, LOOK)
 
-    def life(self, over=None):
-        """Look until the board was silent `LOOKS` times in a row, or for `LINGER`; its signs of life then, as texts.
+    def life(self, over: threading.Event | None = None) -> list[str]:
+        """Look until the board was silent `LOOKS` times in a row, or for `LINGER`.
 
-        :param over: threading.Event that ends the looks early.
+        :param over: ends the looks early.
+        :returns: its signs of life in the last look, as texts.
         """
-        deadline, silent, signs = Deadline(LINGER), 0, []
+        deadline, silent = Deadline(LINGER), 0
+        signs: list[str] = []
         while silent < LOOKS and not deadline.passed and not (over and over.is_set()):
             signs, window, size = [], Deadline(LOOK), blame.console_size(self._console)
             if self.work.driver.alive(self.work.board, LOOK):
@@ -68,40 +78,37 @@ class Silence:
         return signs
 
     @property
-    def words(self):
+    def words(self) -> str | None:
         """What its silence proves, in words; None where it proves nothing."""
         words = [text for text, heard in (("console silent", self._console), ("no answer", self.answered)) if heard]
         return ", ".join(words) or None
 
     @property
-    def unproven(self):
+    def unproven(self) -> str:
         """Why its silence proves nothing."""
         asked = "was off before" if self.answered is None else "was not answering before"
         return f"no own proof: it has no console and {asked}"
 
 
-def contradiction(work, signs):
-    """The note of a board that lives on although its outlet was read back as off."""
+def contradiction(work: PowerWork, signs: Sequence[str]) -> str:
+    """Return the note of a board that lives on although its outlet was read back as off."""
     return (
         f"off by {work.pdu}'s read-back, but {' and '.join(signs)}: outlet {work.outlet} does not feed this board, or "
         f"its address is taken: {PLUGS}"
     )
 
 
-def is_by_its_outlet(boot):
-    """Whether a board that runs now was silent, or asked to boot, when its outlet was switched here.
+def is_by_its_outlet(boot: PoweredBoot) -> bool:
+    """Return whether a board that runs now was silent, or asked to boot, when its outlet was switched here.
 
-    :param boot: booting.Boot, of which `of_running` was said.
+    :param boot: one of which `of_running` was said.
     """
     proof = boot.work.power_proof
     return proof is not None and (boot.way == "off → on" or proof["board"] != UNSEEN)
 
 
-def of_running(boot):
-    """Say how it is proven that a board which runs now was really switched on, and where only its PDU's word is.
-
-    :param boot: booting.Boot.
-    """
+def of_running(boot: PoweredBoot) -> None:
+    """Say how it is proven that a board which runs now was really switched on, or that only its PDU says so."""
     proof = boot.work.power_proof
     if proof is None:
         return  # nobody switched it here

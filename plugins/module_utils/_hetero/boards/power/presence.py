@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import TYPE_CHECKING
 
 from ...core.deadline import Deadline
 from ...core.plays import play
 from ...drivers.boot.ssh import WrongHostKey
+
+if TYPE_CHECKING:
+    from .board_views import PowerWork
 
 #: What a look ends with. ALIVE: a machine takes or refuses connections there and has not proven its key.
 OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a key", "no answer"
@@ -47,22 +51,23 @@ MOST_STRAIN = 10.0
 AT_ONCE = threading.BoundedSemaphore(4 * (os.cpu_count() or 1))
 
 
-def strain():
-    """How many times as long as usual things take on this node: its load per CPU, from 1 to MOST_STRAIN."""
+def strain() -> float:
+    """Return how many times as long as usual things take on this node: its load per CPU, from 1 to MOST_STRAIN."""
     return min(MOST_STRAIN, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
-def look(work, cancelled, limit=None):
+def look(work: PowerWork, cancelled: threading.Event, limit: float | None = None) -> str | None:
     """Ask a board until it is known who is there.
 
-    :param work: BoardWork with its driver; its claim has a host key.
-    :param cancelled: threading.Event that ends the look early.
+    :param work: one with its driver, whose claim has a host key.
+    :param cancelled: ends the look early.
     :param limit: seconds of silence, and of proofs in vain, at most; None for QUIET and LONGEST by the node's load.
     :returns: OWN_KEY, OTHER_KEY, ALIVE or SILENT; None when it was cancelled.
     """
     slow = strain()
     quiet, proofs = [seconds * slow if limit is None else limit for seconds in (QUIET, LONGEST)]
-    silence, deadline = Deadline(quiet), None
+    silence = Deadline(quiet)
+    deadline: Deadline | None = None
     while not cancelled.wait(NAP):
         if work.driver.alive(work.board, CONNECT):
             with AT_ONCE:
@@ -76,16 +81,16 @@ def look(work, cancelled, limit=None):
     return None
 
 
-def is_others(work, cancelled=None):
-    """Whether another host key than its claim's answers on a board just now: nobody can tell whose that is.
+def is_others(work: PowerWork, cancelled: threading.Event | None = None) -> bool:
+    """Return whether another host key than its claim's answers on a board just now: nobody can tell whose that is.
 
-    :param work: BoardWork with its driver. One without a key to be known by is nobody else's.
+    :param work: one with its driver. A board without a key to be known by is nobody else's.
     """
     return bool(work.system.host_key) and shown(work, cancelled) == OTHER_KEY
 
 
-def shown(work, cancelled=None):
-    """What answers on a board just now, by one look: OWN_KEY, OTHER_KEY, ALIVE or SILENT."""
+def shown(work: PowerWork, cancelled: threading.Event | None = None) -> str:
+    """Return what answers on a board just now, by one look: OWN_KEY, OTHER_KEY, ALIVE or SILENT."""
     if not work.driver.alive(work.board, CONNECT):
         return SILENT
     if not work.system.host_key:
@@ -94,13 +99,13 @@ def shown(work, cancelled=None):
         return _proof(work, cancelled or threading.Event(), Deadline(PROOF * strain())) or ALIVE
 
 
-def _proof(work, cancelled, patience):
-    """OWN_KEY or OTHER_KEY; None where nothing was proven."""
+def _proof(work: PowerWork, cancelled: threading.Event, patience: Deadline) -> str | None:
+    """Return OWN_KEY or OTHER_KEY, or None where nothing was proven."""
     try:
         return OWN_KEY if work.driver.answers(work.board, work.system, patience, cancelled, _unheard) else None
     except WrongHostKey:
         return OTHER_KEY
 
 
-def _unheard(phase, text):
-    """A driver's steps on the way to an answer are not what is asked here."""
+def _unheard(phase: str, text: str) -> None:
+    """Pass over a driver's steps on the way to an answer, which are not what is asked here."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from ...boards.power.last_outlet import Feeds
 from ...boards.power.pdu_names import address
+from ...boards.power.recorded_feeds import RecordedFeeds
 from ...boards.records.claim_records import FOLDER, ClaimRecords, Fed
 from ...core.errors import HeteroError
 from ...site.proxy_config import read_config
@@ -64,7 +64,7 @@ def contradictions(plan, boards, found):
     """A note for each board whose outlet is to be another than it has power by, or one by which another has."""
     try:
         planned = Planned(plan, boards)
-        feeds = Feeds(planned)
+        feeds = RecordedFeeds(planned)
     except HeteroError as error:
         found.note(error.thing, error.what, error.remedy)
         return

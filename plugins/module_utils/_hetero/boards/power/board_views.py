@@ -1,0 +1,131 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the power room sees of a proxy node, of the work on a board, of a boot and of a look at a board.
+
+The node is records/proxy.py's, or one that is yet to be set up; the others are in the rooms above.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Protocol, Sequence
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.errors import HeteroError, Refused
+    from ...drivers.boot.driver import BootDriver, System
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim, Kept
+    from ..records.proxy import Proxy
+
+
+class ClaimFiles(Protocol):
+    """The claims' own records."""
+
+    def kept_boards(self) -> list[int]:
+        """Return the ids of the boards that have a record."""
+
+    def kept(self, board: int) -> Kept | None:
+        """Return what a board's record says; raise HeteroError for one that cannot be read."""
+
+    def lost(self) -> list[Claim]:
+        """Return claims whose records are gone."""
+
+
+class WiredNode(Protocol):
+    """A node whose outlets feed boards, as far as its records of claims tell which."""
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def boards(self) -> Mapping[int, Board]: ...
+    @property
+    def store(self) -> ClaimFiles: ...
+
+    def outlet(self, board: Board) -> tuple[str, str]:
+        """Return (PDU name, outlet) of a board, as its wiring names them."""
+
+
+class PowerWork(Protocol):
+    """The work on one board.
+
+    `doubt` is why its outlet is not to be switched off; with `off_by_all` it may be switched on all the same.
+    `wiring_seen` tells whether its wiring was compared with what fed it last.
+    """
+
+    doubt: Refused | None
+    off_by_all: bool
+    wiring_seen: bool
+
+    @property
+    def proxy(self) -> Proxy: ...
+    @property
+    def board(self) -> Board: ...
+    @property
+    def change(self) -> Change: ...
+    @property
+    def claim(self) -> Claim | None: ...
+    @property
+    def instance(self) -> str | None: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def driver(self) -> BootDriver: ...
+    @property
+    def system(self) -> System: ...
+    @property
+    def pdu(self) -> str: ...
+    @property
+    def outlet(self) -> str: ...
+    @property
+    def power_proof(self) -> dict[str, Any] | None: ...
+    @property
+    def over(self) -> bool: ...
+
+    def say(self, phase: str, text: str, seconds: float | None = None) -> None:
+        """Tell whoever follows."""
+
+    def fail(self, blame: str | None, error: HeteroError, **evidence: Any) -> None:
+        """End the work without success."""
+
+
+class PoweredBoot(Protocol):
+    """A board's boot, once it runs: how it was switched, what was seen of it and when (time.monotonic())."""
+
+    @property
+    def work(self) -> PowerWork: ...
+    @property
+    def way(self) -> str: ...
+    @property
+    def flash(self) -> bool: ...
+    @property
+    def kinds(self) -> Mapping[str, float]: ...
+    @property
+    def powered(self) -> float: ...
+    @property
+    def console(self) -> str | None: ...
+    @property
+    def console_from(self) -> int: ...
+
+
+class PowerLook(Protocol):
+    """What reconcile saw of a board, whose outlet and which itself was asked; `left` as in work/looks.py."""
+
+    left: bool
+
+    @property
+    def work(self) -> PowerWork: ...
+    @property
+    def power(self) -> str | None: ...
+    @property
+    def ssh(self) -> str | None: ...
+    @property
+    def found(self) -> Sequence[Any]: ...
+    @property
+    def lives_without_power(self) -> bool: ...
+
+    def note(self, found: str, done: str | None = None) -> None:
+        """Report what was found."""
+
+    def mend(self, found: str, done: str) -> None:
+        """Report what was found and is mended."""

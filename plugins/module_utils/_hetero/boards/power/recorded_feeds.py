@@ -1,0 +1,104 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the records of all claims say of outlets: by which one each board had its power last, and of which boards nobody
+knows that. The records are read once, and no database is asked, so that it can be said of wiring that is yet to be
+written, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable
+
+from ...core.errors import HeteroError
+from ..records.claim_records import Fed
+from . import pdu_names
+from .doubt import Doubt
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim, Kept
+    from .board_views import WiredNode
+
+
+class RecordedFeeds:
+    """What the records of a node's claims say of outlets.
+
+    :raises HeteroError: none of them can be looked at.
+    """
+
+    def __init__(self, proxy: WiredNode) -> None:
+        self.proxy = proxy
+        self._kept: dict[int, Kept | None] = {}
+        #: Boards that any outlet may feed, for all that is known.
+        self._lost = self._gone()
+        self._read(proxy.store.kept_boards())
+
+    def _gone(self) -> set[int]:
+        return {claim.board for claim in self.proxy.store.lost()}
+
+    def _read(self, boards: Iterable[int]) -> None:
+        gone = self._gone()
+        for board in boards:
+            try:
+                kept = self.proxy.store.kept(board)
+                lost = kept.anew if kept else board in gone
+            except HeteroError as error:
+                kept, lost = None, not self._is_stray(board, error)
+            self._kept[board] = kept
+            (self._lost.add if lost else self._lost.discard)(board)
+
+    def _is_stray(self, board: int, error: HeteroError) -> bool:
+        """Return whether nothing of a board was lost for the record in its place, which cannot be read."""
+        return False
+
+    def kept(self, board_id: int) -> Kept | None:
+        """Return a board's record of its claim, or None where there is none, or none that can be read."""
+        return self._kept.get(board_id)
+
+    def of(self, board: Board, claim: Claim | None) -> Fed | None:
+        """Return what fed a board of this claim last, or None where nobody knows."""
+        kept = self._kept.get(board.id)
+        return kept.fed if kept and kept.claim.is_same(claim) else None
+
+    def holders(self, board: Board, pdu: str, outlet: str) -> dict[int, Kept]:
+        """Return {board id: Kept} of other boards that had their power by this outlet last."""
+        return {
+            other: kept
+            for other, kept in self._kept.items()
+            if kept and kept.fed and other != board.id and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet)
+        }
+
+    def unknown(self, board: Board) -> dict[int, str | None]:
+        """Return {board id: its instance, None where that is not known} of other boards that any outlet may feed."""
+        return dict.fromkeys(sorted(self._lost - {board.id}))
+
+    def is_unknown(self, board: Board) -> bool:
+        """Return whether any outlet may feed a board."""
+        return board.id in self._lost
+
+    def is_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
+        """Return whether that is this outlet, whatever its PDU is called now."""
+        return pdu_names.is_at(self.proxy.config["pdus"], fed, pdu, outlet)
+
+    def may_be_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
+        """Return whether nobody can rule out that it is this outlet.
+
+        Where only one of two settings of one host names a port, it may be another's outlet.
+        """
+        return pdu_names.may_be_at(self.proxy.config["pdus"], fed, pdu, outlet)
+
+    def names(self, fed: Fed) -> list[str]:
+        """Return the names that an outlet's PDU has now, its own first; none where it is gone."""
+        return pdu_names.now(self.proxy.config["pdus"], fed)
+
+    def doubt(self, board: Board, claim: Claim | None) -> Doubt | None:
+        """Return the Doubt of a board, or None where its wiring names what is known, or nothing is known."""
+        pdu, outlet = self.proxy.outlet(board)
+        known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
+        proven = known is not None and not known.taken and self.is_at(known, pdu, outlet)
+        unknown = {} if proven else self.unknown(board)
+        as_known = proven or known is None
+        if as_known and not holders and not unknown:
+            return None
+        return Doubt(self, board, claim, Fed(pdu, outlet), None if as_known else known, holders, unknown)
