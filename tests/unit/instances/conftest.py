@@ -23,8 +23,9 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning

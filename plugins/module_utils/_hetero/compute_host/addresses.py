@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any, Mapping
 
 from ..core.errors import naming
 from ..hypervisors.libvirt.guests import DESCRIPTION
@@ -18,8 +19,8 @@ OF_CONTAINER = re.compile(r"^lxc\.net\.\d+\.ipv4\.address\s*=\s*([0-9.]+)", re.M
 OF_GUEST = re.compile(r"\bip=([0-9.]+):")
 
 
-def addresses_there(config):
-    """Those of all containers and guests.
+def addresses_there(config: Mapping[str, Any]) -> set[str]:
+    """Return the addresses of all containers and guests.
 
     :param config: as read_config returns it.
     """
@@ -27,8 +28,8 @@ def addresses_there(config):
     return {*containers, *_found(config["kvm"]["guests_folder"], DESCRIPTION, OF_GUEST)}
 
 
-def _found(folder, name, pattern):
-    found = []
+def _found(folder: str, name: str, pattern: re.Pattern[str]) -> list[str]:
+    found: list[str] = []
     for entry in os.listdir(folder) if os.path.isdir(folder) else []:
         path = os.path.join(folder, entry, name)
         with naming(path):

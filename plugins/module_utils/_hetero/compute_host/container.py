@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 from ..core.changes import Change
 from ..core.errors import Refused
@@ -21,36 +22,45 @@ from ..site import instance_states
 from .host_claims import free_ids, wanted_of
 from .work import Work
 
+if TYPE_CHECKING:
+    from ..claims.host.store import Claim
+    from ..core.deadline import Deadline
+    from ..images.store import Image
+    from .host import Host
+    from .work import Report
+
 
 class ContainerWork(Work):
-    """One instance under its lock."""
+    """An instance in a container, under its lock."""
 
-    def __init__(self, host, claim, change, deadline, report):
+    container: Container
+
+    def __init__(self, host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> None:
         super().__init__(host, claim, change, deadline, report)
         self.container = Container(claim.instance, host.config["lxc"]["lxcpath"])
 
     @property
-    def is_made(self):
+    def is_made(self) -> bool:
         """Whether its container is there, and is the one that was made for this claim."""
         return self.claim.container is not None and self.container.defined and self._is_ours()
 
     @property
-    def sign(self):
+    def sign(self) -> str:
         """The file by which it is there."""
         return self.container.config_file
 
     @property
-    def inside(self):
+    def inside(self) -> str:
         """What shows on its host what it does, for people."""
         return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
 
-    def _is_ours(self):
+    def _is_ours(self) -> bool:
         return identity.key_of(self.container) == self.claim.container
 
     # ---- steps
 
-    def make(self):
-        """Root, configuration, keys and limits; what is there and as it was asked for is left alone."""
+    def make(self) -> None:
+        """Make root, configuration, keys and limits. What is there and as it was asked for is left alone."""
         start = time.monotonic()
         if self.is_made:
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
@@ -72,33 +82,38 @@ class ContainerWork(Work):
         if unlimited:
             self.report("image", f"not limited, as this host has no such cgroup controller: {', '.join(unlimited)}")
 
-    def _refuse_stranger(self):
-        """A claim that never had a container has none, but for what a killed run of this left."""
+    def _refuse_stranger(self) -> None:
+        """Raise Refused if a container is there that was not made for this claim.
+
+        For a claim that never had one, that is each container, except one that a killed run of this left.
+        """
         self._refuse_what_ran(self.container.thing, self._has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
-    def _has_run(self):
-        """Whether a container is there and was ever started: LXC makes its console's log then."""
+    def _has_run(self) -> bool:
+        """Return whether a container is there and was ever started: LXC makes its console's log then."""
         log = os.path.join(self.container.folder, "console.log")
         return self.container.defined and (self.container.running or os.path.exists(log))
 
-    def _settle_ids(self):
-        """One that is made anew is as the host makes containers now, whatever it was before."""
+    def _settle_ids(self) -> None:
+        """Give a container that is made anew ids of its own, or none, as the host makes containers now."""
         wanted = self.host.config["lxc"]["unprivileged"]
         if wanted != (self.claim.first_id is not None):
             with self.host.store.transaction():
                 self.put(first_id=free_ids(self.host) if wanted else None)
 
     @property
-    def _id_map(self):
-        """What its files are shifted to: one that was made without ids of its own keeps what its configuration says."""
+    def _id_map(self) -> tuple[id_maps.IdMap, ...]:
+        """The ids to which its files are shifted. One that was made without ids of its own keeps what its configuration
+        says.
+        """
         if self.claim.first_id is not None:
             return id_maps.of(self.claim.first_id)
         return tuple(self.container.id_map) if self.is_made else ()
 
-    def correct(self, parts, say):
+    def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
         """Have these parts of a container that is there as its claim says.
 
         :param say: called with those that are put back, or would be.
@@ -114,18 +129,18 @@ class ContainerWork(Work):
                     self.correct(parts, say)
 
     @property
-    def harm(self):
+    def harm(self) -> str | None:
         if self.is_made and disks.has_errors(self.container) and self.container.running:
             reboot = play("reboot_instance", instance=self.claim.instance)
             return f"its file system has errors and takes no writes: {reboot} has it checked"
         return None
 
-    def _say_put_back(self, missing):
+    def _say_put_back(self, missing: Sequence[str]) -> None:
         if self.claim.state == instance_states.STOPPED and missing == [new_container.CONFIGURATION]:
             return  # one that was stopped does not start with the host; from now on it does again
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
-    def _spec(self, image=None):
+    def _spec(self, image: Image | None = None) -> new_container.Spec:
         config = self.host.config["lxc"]
         return new_container.Spec(
             name=self.claim.instance,
@@ -133,7 +148,7 @@ class ContainerWork(Work):
             image=image,
             ssh_public_key=self.claim.ssh_public_key,
             bridge=config["bridge"],
-            address=self.claim.address,
+            address=self.address,
             prefix_length=config["prefix_length"],
             gateway=config["gateway"],
             memory_mb=self.claim.memory_mb,
@@ -146,7 +161,7 @@ class ContainerWork(Work):
             disks=self.host.machine.disks,
         )
 
-    def start(self):
+    def start(self) -> None:
         start = time.monotonic()
         if self.container.running:
             return
@@ -159,8 +174,8 @@ class ContainerWork(Work):
         self.container.start(self.deadline.left)
         self.report("container", "container started", time.monotonic() - start)
 
-    def give_devices(self):
-        """Its GPUs open, all others proven closed."""
+    def give_devices(self) -> None:
+        """Open its GPUs, and prove all others closed."""
         rows = self.host.store.allocations(self.claim.holder)
         wanted = rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
         if wanted is None:
@@ -178,19 +193,19 @@ class ContainerWork(Work):
         if result["changed"] or self.claim.state != instance_states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 
-    def remove(self):
-        """The container with its processes, its root and its nodes; nothing of it can open a GPU afterwards."""
+    def remove(self) -> None:
+        """Remove the container with its processes, its root and its nodes. Nothing of it can open a GPU afterwards."""
         self._refuse_stranger()
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
 
-    def give_back(self):
-        """Its GPUs are closed since its container is gone."""
+    def give_back(self) -> None:
+        """Do nothing: its GPUs are closed since its container is gone."""
 
 
-def _others(others):
-    """What is proven of the GPUs that it was not given."""
+def _others(others: Collection[Mapping[str, Any]]) -> str:
+    """Return in words what is proven of the GPUs that it was not given."""
     closed = sum(other["state"] == open_rights.CLOSED for other in others)
     only = len(others) - closed
     said = f"; the other {closed} proven closed" if closed else ""

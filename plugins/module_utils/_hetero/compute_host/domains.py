@@ -11,6 +11,7 @@ that was made here has although nobody has it by the table is its again.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..claims.host.allocation import short
 from ..devices.pci import domains
@@ -18,35 +19,55 @@ from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.guests import is_whole
 
+if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
+    from ..core.changes import Change
+    from ..devices.pci.paths import Paths
+    from .host import Host
+
 PHASE = "pci"
 DOMAIN = holder_of("")
 
 
-def audit(host, change):
-    """[{domain, address, found, done}], `done` None where it is only reported."""
+class Seen(NamedTuple):
+    """The table and the domains at one moment.
+
+    :param rows: all allocations.
+    :param instances: the holders of all claims.
+    :param defined: {address of a device: names of the domains that would start with it}.
+    :param running: {address of a device: names of the running domains that have it}.
+    """
+
+    rows: Sequence[Allocation]
+    instances: Collection[str]
+    defined: Mapping[str, Sequence[str]]
+    running: Mapping[str, Sequence[str]]
+
+
+def audit(host: Host, change: Change) -> list[dict[str, Any]]:
+    """Return dicts of domain, address, found and done for what does not agree; `done` is None if it is only told."""
     with host.store.transaction(dry=change.check):
         rows = host.store.allocations()
         instances = {claim.holder for claim in host.store.claims()}
-        defined, running = domains.holders(host.pci)
-        told = (host, rows, instances, defined, running, change)
-        seen = _had(*told) + _given(*told)
-    return sorted(seen, key=lambda one: (one["domain"], one["address"]))
+        seen = Seen(rows, instances, *domains.holders(host.pci))
+        findings = _had(host, seen, change) + _given(host, seen, change)
+    return sorted(findings, key=lambda one: (one["domain"], one["address"]))
 
 
-def _had(host, rows, instances, defined, running, change):
-    """What domains have. What a guest that was made here has, and nobody by the table, which was lost or is older, is
-    written down.
+def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
+    """Return the findings about what domains have. If a guest that was made here has a device that is nobody's by the
+    table, which was lost or is older, the table gets it.
     """
-    seen = []
-    for address in sorted({*defined, *running}):
-        holders = [row.holder for row in rows if row.address == address]
-        runs = running.get(address, [])
-        for name in sorted({*defined.get(address, ()), *runs}):
+    findings = []
+    for address in sorted({*seen.defined, *seen.running}):
+        holders = [row.holder for row in seen.rows if row.address == address]
+        runs = seen.running.get(address, [])
+        for name in sorted({*seen.defined.get(address, ()), *runs}):
             own = holder_of(name)
-            if own in holders and own in instances:
+            if own in holders and own in seen.instances:
                 continue
             found = f"a domain of no instance {'has' if name in runs else 'would start with'} it"
-            if own in instances:
+            if own in seen.instances:
                 found = f"its guest {'has' if name in runs else 'would start with'} it besides its own"
             if own in holders:
                 found += ", and it is allocated to that"
@@ -55,36 +76,36 @@ def _had(host, rows, instances, defined, running, change):
             else:
                 found += ", and it is allocated to nobody"
             ours = not holders and is_whole(os.path.join(host.config["kvm"]["guests_folder"], name))
-            seen.append(_finding(name, address, found, "written down" if ours else None))
+            findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})
                 write_down(host.store, own, address, host.pci)
-    return seen
+    return findings
 
 
-def _given(host, rows, instances, defined, running, change):
-    """What domains of no instance are to have, and do not."""
-    seen = []
-    for row in rows:
-        if row.holder in instances or not row.holder.startswith(DOMAIN):
+def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
+    """Return the findings about what domains of no instance are to have and lack."""
+    findings = []
+    for row in seen.rows:
+        if row.holder in seen.instances or not row.holder.startswith(DOMAIN):
             continue
         name = row.holder[len(DOMAIN) :]
-        if name in (*defined.get(row.address, ()), *running.get(row.address, ())):
+        if name in (*seen.defined.get(row.address, ()), *seen.running.get(row.address, ())):
             continue
         if _is_there(name, host.pci):
             found = "allocated to a domain that does not have it (libvirt_hostdev, state detached, frees it)"
-            seen.append(_finding(name, row.address, found))
+            findings.append(_finding(name, row.address, found))
             continue
-        seen.append(_finding(name, row.address, "allocated to a domain that is no more", "freed"))
+        findings.append(_finding(name, row.address, "allocated to a domain that is no more", "freed"))
         change.note(row.address, {"holder": short(row.holder)}, {"holder": None})
         host.store.free(row)
         host.store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)
-    return seen
+    return findings
 
 
-def _finding(name, address, found, done=None):
+def _finding(name: str, address: str, found: str, done: str | None = None) -> dict[str, Any]:
     return dict(domain=name, address=address, found=found, done=done)
 
 
-def _is_there(name, paths):
+def _is_there(name: str, paths: Paths) -> bool:
     return any(os.path.exists(os.path.join(folder, f"{name}.xml")) for folder in (paths.domains, paths.running_domains))

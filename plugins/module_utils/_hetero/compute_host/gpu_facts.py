@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..claims.host.config import CONFIG, DEFAULTS, read_config
 from ..devices.gpus import discovery, processes
 from ..devices.gpus.overrides import Overrides
 from ..devices.gpus.paths import HERE
 from ..hypervisors.lxc_gpus import open_rights
+
+if TYPE_CHECKING:
+    from ..devices.gpus.discovery import Gpu
+    from ..devices.gpus.nodes import DeviceNode
+    from ..devices.gpus.paths import Paths
+    from ..devices.gpus.processes import Number, Process
 
 #: Fields of a GPU that are facts as they are; nodes, holders and processes are put together below.
 PLAIN = (
@@ -22,10 +28,10 @@ PLAIN = (
 )  # fmt: skip
 
 
-def look(config=CONFIG, overrides=None, paths=HERE):
-    """What there is to say of this machine's GPUs: the facts, and what belongs to no GPU alone.
+def look(config: str = CONFIG, overrides: Mapping[str, Any] | None = None, paths: Paths = HERE) -> dict[str, Any]:
+    """Return what there is to say of this machine's GPUs: the facts, and what belongs to no GPU alone.
 
-    :param config: the host's configuration; a machine that was not set up has none.
+    :param config: path of the host's configuration, which a machine that was not set up lacks.
     :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
     """
     settings: dict[str, Any] = read_config(config)["lxc"] if os.path.exists(config) else DEFAULTS
@@ -43,7 +49,9 @@ def look(config=CONFIG, overrides=None, paths=HERE):
     )
 
 
-def _facts(gpu, holders, users):
+def _facts(
+    gpu: Gpu, holders: Sequence[open_rights.Holder], users: Mapping[Number, Sequence[Process]]
+) -> dict[str, Any]:
     by_pid = {process.pid: process for node in open_rights.own_nodes(gpu) for process in users.get(node.number, ())}
     return dict(
         {name: getattr(gpu, name) for name in PLAIN},
@@ -55,5 +63,5 @@ def _facts(gpu, holders, users):
     )
 
 
-def _node(node):
+def _node(node: DeviceNode) -> dict[str, Any]:
     return dict(asdict(node), mode=None if node.mode is None else f"{node.mode:04o}")

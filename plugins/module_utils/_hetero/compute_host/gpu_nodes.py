@@ -15,11 +15,17 @@ import re
 import shutil
 import stat
 import sys
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from ..core.command import command
 from ..core.errors import HeteroError, naming
 from ..devices.gpus import discovery
 from ..devices.gpus.paths import HERE, text_of
+
+if TYPE_CHECKING:
+    from ..devices.gpus.discovery import Found
+    from ..devices.gpus.nodes import DeviceNode
+    from ..devices.gpus.paths import Paths
 
 VERB = "gpu-nodes"
 #: What the driver's parameters say where they say nothing (nv.c of NVIDIA's kernel module).
@@ -29,34 +35,37 @@ DRIVERS = ("nvidia", "nvidia-uvm")
 SEE = "see dmesg, lines of NVRM"
 
 
-def wrong(paths=HERE):
-    """The DeviceNodes that NVIDIA's driver has and this host has not, or has with other numbers."""
+def wrong(paths: Paths = HERE) -> list[tuple[DeviceNode, str]]:
+    """Return [(node, why)] of the nodes that NVIDIA's driver has and this host lacks or has with other numbers."""
     return _wrong(discovery.find(paths=paths))
 
 
-def make(say, paths=HERE, tool=TOOL, loader="modprobe"):
-    """Load the drivers where they are not, and make what is missing; the errors of what could not be made.
+def make(
+    say: Callable[[str], object], paths: Paths = HERE, tool: str = TOOL, loader: str = "modprobe"
+) -> list[HeteroError]:
+    """Load the drivers that are not loaded and make what is missing. Return the errors of what could not be made.
 
-    :param say: called with a text for each node that was made.
+    :param say: is called with a text for each node that was made.
     """
     found = discovery.find(paths=paths)
-    before, errors = _wrong(found), []
+    before = _wrong(found)
+    errors: list[HeteroError] = []
     idle = found.driver_version is None and any(gpu.vendor == "nvidia" for gpu in found.gpus)
     try:
         if shutil.which(tool) and (before or idle):
             minors = [str(gpu.minor) for gpu in found.gpus if gpu.minor is not None] or ["0"]
             command([tool, *(word for minor in minors for word in ("-c", minor)), "-u"], tool, SEE)
-        elif idle or any(node.major is None for node in before):
+        elif idle or any(node.major is None for node, _why in before):
             command([loader, "-a", *DRIVERS], " and ".join(DRIVERS), SEE)
     except HeteroError as error:
         errors.append(error)
     left = wrong(paths)
-    for node in before:
-        if node.path not in {other.path for other in left}:
+    for node, _why in before:
+        if node.path not in {other.path for other, _why in left}:
             say(f"{node.path} made by {tool}")
-    for node in left:
+    for node, why in left:
         try:
-            _make(node, paths)
+            _make(node, why, paths)
         except HeteroError as error:
             errors.append(error)
         else:
@@ -64,7 +73,7 @@ def make(say, paths=HERE, tool=TOOL, loader="modprobe"):
     return errors
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     argparse.ArgumentParser(
         prog=f"hetero {VERB}", description="Make the device nodes of NVIDIA GPUs, with the numbers of their drivers."
     ).parse_args(arguments)
@@ -74,26 +83,29 @@ def main(arguments):
     return 1 if errors else 0
 
 
-def _wrong(found):
+def _wrong(found: Found) -> list[tuple[DeviceNode, str]]:
     if found.driver_version is None:
         return []
     own = [node for gpu in found.gpus if gpu.vendor == "nvidia" for node in gpu.nodes]
-    return [node for node in [*own, *found.shared] if not node.present]
+    return [(node, node.why_absent) for node in [*own, *found.shared] if node.why_absent is not None]
 
 
-def parameters(paths=HERE):
-    """Who is to own the nodes and with which mode, as the driver's parameters say."""
+def parameters(paths: Paths = HERE) -> dict[str, int]:
+    """Return who is to own the nodes and with which mode, by the driver's parameters."""
     said = dict(re.findall(r"^(\w+): (\d+)$", text_of(paths.proc, "driver", "nvidia", "params") or "", re.MULTILINE))
     return {name: int(said.get(name, value)) for name, value in OWNER.items()}
 
 
-def _make(node, paths):
-    """Under another name first: whoever opens the node meets the old or the whole new one."""
+def _make(node: DeviceNode, why: str, paths: Paths) -> None:
+    """Make a node under another name first, so that whoever opens the node meets the old one or the whole new one.
+
+    :param why: why it is not there.
+    """
     if node.major is None:
-        raise HeteroError(node.why_absent, node.path, f"load the driver, or install {TOOL}")
+        raise HeteroError(why, node.path, f"load the driver, or install {TOOL}")
     wanted = parameters(paths)
     if not wanted["ModifyDeviceFiles"]:
-        what = f"{node.why_absent}; and the driver's ModifyDeviceFiles is 0: its nodes are the operator's own"
+        what = f"{why}; and the driver's ModifyDeviceFiles is 0: its nodes are the operator's own"
         raise HeteroError(what, node.path, "make it, or let the driver make it")
     path = os.path.join(paths.dev, os.path.relpath(node.path, "/dev"))
     if os.path.lexists(path) and not stat.S_ISCHR(os.lstat(path).st_mode):

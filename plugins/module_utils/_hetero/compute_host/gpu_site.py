@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
 
 from ..claims.host.config import DEFAULTS, MACHINE, read_config, state_db_here
 from ..claims.host.store import Store
@@ -22,11 +23,12 @@ BUSY = 30.0
 
 
 @contextmanager
-def gpu_site(params, create, lost=False):
-    """The Site of options `config`, `state_db`, `lxcpath` and `overrides`, with its store open for the block.
+def gpu_site(params: Mapping[str, Any], create: bool, lost: bool = False) -> Iterator[Site]:
+    """Yield the Site of options `config`, `state_db`, `lxcpath` and `overrides`, with its store open for the block.
 
-    :param create: False makes no database (check mode).
-    :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :param params: a module's options.
+    :param create: with False no database is made (check mode).
+    :param lost: whether the caller makes a lost database anew (reconcile).
     :raises HeteroError: the host's database is lost.
     """
     if not lost:

@@ -13,6 +13,7 @@ import ipaddress
 import os
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
 
 from ..claims.host.allocation import ATTACHED
 from ..core.changes import Change
@@ -30,30 +31,39 @@ from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
 from .work import BACK, Work
 
+if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
+    from ..claims.host.store import Claim
+    from ..hypervisors.libvirt.domain import Domain
+    from ..images.store import Image
+    from .host import Host
+    from .work import Report
+
 
 class Running:
-    """A guest as a container is ended: by its own init, or by force."""
+    """A guest that is ended as a container is: by its own init, or by force."""
 
-    def __init__(self, domain):
+    def __init__(self, domain: Domain) -> None:
         self.domain = domain
 
     @property
-    def running(self):
+    def running(self) -> bool:
         return self.domain.defined and self.domain.active
 
-    def shutdown(self, timeout):
+    def shutdown(self, timeout: float) -> None:
         self.domain.shutdown(timeout)
 
-    def stop(self):
+    def stop(self) -> None:
         self.domain.stop()
 
 
 class GuestWork(Work):
-    """One instance under its lock."""
+    """An instance in a KVM guest, under its lock."""
 
     word, whole = "guest", "guest and disk"
+    container: Running
 
-    def __init__(self, host, claim, change, deadline, report):
+    def __init__(self, host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> None:
         super().__init__(host, claim, change, deadline, report)
         self.libvirt = Libvirt(deadline, host.config["kvm"]["libvirt_uri"])
         self.domain = self.libvirt.domain(claim.instance)
@@ -61,32 +71,32 @@ class GuestWork(Work):
         self.folder = os.path.join(host.config["kvm"]["guests_folder"], claim.instance)
 
     @property
-    def is_made(self):
+    def is_made(self) -> bool:
         """Whether what was made for this claim is there; its domain may have been taken away by hand."""
         return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
 
     @property
-    def sign(self):
+    def sign(self) -> str:
         """The file by which it is there."""
         return os.path.join(self.folder, guests.DESCRIPTION)
 
     @property
-    def inside(self):
+    def inside(self) -> str:
         """What shows on its host what it does, for people."""
         return os.path.join(self.folder, guests.CONSOLE)
 
-    def _stranger(self):
-        """Whether a domain of that name is another than the one that was made for this claim."""
+    def _stranger(self) -> bool:
+        """Return whether a domain of that name is another than the one that was made for this claim."""
         found = guests.uuid_of(self.claim.instance, self.libvirt)
         return found not in (None, self._spec().uuid)
 
-    def _rows(self):
+    def _rows(self) -> list[Allocation]:
         return self.host.store.allocations(self.claim.holder)
 
     # ---- steps
 
-    def make(self):
-        """Disk, keys and domain; what is there and as it was asked for is left alone."""
+    def make(self) -> None:
+        """Make disk, keys and domain. What is there and as it was asked for is left alone."""
         start = time.monotonic()
         if self.is_made:
             self.correct((), self._say_put_back)
@@ -105,34 +115,37 @@ class GuestWork(Work):
         self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
         self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
-    def _refuse_stranger(self):
+    def _refuse_stranger(self) -> None:
         self._refuse_what_ran(f"guest {self.folder}", self._has_run)
         if self._stranger():
             what = f"{self.domain.thing} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
 
-    def _refuse_hidden(self):
-        """libvirt may not know of a guest that runs: its driver did not start, or another one answers."""
+    def _refuse_hidden(self) -> None:
+        """Raise Refused if the guest runs and libvirt does not know of it: its driver did not start, or another one
+        answers.
+        """
         file = os.path.join(self.host.pci.running_domains, f"{self.claim.instance}.xml")
         if os.path.exists(file) and not self.domain.defined:
             what = "by this file of libvirt's it runs, and libvirt lists no such domain"
             raise Refused(what, file, "restart libvirt (libvirtd or virtqemud), then run this again")
 
-    def _has_run(self):
-        """Whether a guest is there and was ever started: its console's log is empty until then."""
+    def _has_run(self) -> bool:
+        """Return whether a guest is there and was ever started: its console's log is empty until then."""
         log = os.path.join(self.folder, "console.log")
         said = os.path.exists(log) and os.path.getsize(log) > 0
         return guests.is_whole(self.folder) and (said or self.container.running)
 
-    def _must_boot(self, image):
+    def _must_boot(self, image: Image) -> None:
         if image.kernel is None:
             what = f"image {image.name} has no kernel"
             raise Refused(what, self.claim.instance, "name one that boards boot, with kernel, initrd and root/")
 
-    def correct(self, _parts, say):
+    def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
         """Have the domain, and the devices of its next start, as its claim says.
 
-        :param say: called with what is put back, or would be.
+        :param parts: is not looked at: all of a guest's parts are put back.
+        :param say: is called with what is put back, or would be.
         """
         missing = guests.missing(self._spec(), self.libvirt)
         if missing:
@@ -144,15 +157,15 @@ class GuestWork(Work):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
 
     @property
-    def harm(self):
+    def harm(self) -> str | None:
         """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged."""
         if self.is_made and has_errors(os.path.join(self.folder, guests.DISK)):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
 
-    def _spec(self, image=None):
+    def _spec(self, image: Image | None = None) -> guests.Spec:
         config, claim = self.host.config["kvm"], self.claim
-        network = ipaddress.ip_interface(f"{claim.address}/{config['prefix_length']}")
+        network = ipaddress.ip_interface(f"{self.address}/{config['prefix_length']}")
         return guests.Spec(
             name=claim.instance,
             made=claim.created,
@@ -160,7 +173,7 @@ class GuestWork(Work):
             image=image,
             ssh_public_key=claim.ssh_public_key,
             bridge=config["bridge"],
-            address=claim.address,
+            address=self.address,
             netmask=str(network.netmask),
             gateway=config["gateway"],
             memory_mb=claim.memory_mb,
@@ -170,9 +183,10 @@ class GuestWork(Work):
             domain_type=guests.domain_type(self.libvirt, config["domain_type"]) if image else "",
         )
 
-    def start(self):
-        """Its devices on vfio-pci, where libvirt leaves them when it ends, so that the host's drivers never touch what
-        a guest has had; then the guest."""
+    def start(self) -> None:
+        """Bring its devices to vfio-pci, then start the guest. libvirt leaves them there when the guest ends, so that
+        the host's drivers never touch what a guest has had.
+        """
         start = time.monotonic()
         if self.container.running:
             return
@@ -183,14 +197,14 @@ class GuestWork(Work):
             return
         if self.claim.state not in (instance_states.BUILDING, instance_states.REBUILDING):
             self.move(instance_states.STARTING)
-        pinning.must_hold("kvm", self.claim.address, self.claim.instance)
+        pinning.must_hold("kvm", self.address, self.claim.instance)
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
         self.report("guest", f"guest started{_with(rows)}", time.monotonic() - start)
 
-    def give_devices(self):
-        """It was started with them; that it has them all, and what they are on, is looked at."""
+    def give_devices(self) -> None:
+        """Check that the guest, which was started with its devices, has them all; raise Refused if one is missing."""
         rows = self._rows()
         if not rows or (self.change.check and not self.container.running):
             return
@@ -207,8 +221,8 @@ class GuestWork(Work):
                     if row.state != ATTACHED:
                         self.host.store.grant(replace(row, state=ATTACHED))
 
-    def remove(self):
-        """Guest, domain and disk; then its devices are put back on what they were on before."""
+    def remove(self) -> None:
+        """Remove guest, domain and disk."""
         deadline = self.time_to_remove
         self.libvirt = Libvirt(deadline, self.libvirt.uri)
         self._refuse_stranger()
@@ -216,18 +230,22 @@ class GuestWork(Work):
         guests.remove(self.claim.instance, self.folder, self.libvirt, deadline)
         self.put(container=None, host_key=None, image_hash=None)
 
-    def give_back(self):
+    def give_back(self) -> None:
+        """Bring its devices back to the drivers that they were on before."""
         rows = self._rows()
         for driver in sorted({row.method for row in rows}):
             self._bind([row for row in rows if row.method == driver], driver, BACK)
 
-    def _bind(self, rows, driver, at_least=0.0):
-        """Bring devices to a driver; what is bound at each boot of the host stays as it is."""
+    def _bind(self, rows: Sequence[Allocation], driver: str, at_least: float = 0.0) -> None:
+        """Bring devices to a driver. What is bound at each boot of the host stays as it is.
+
+        :param at_least: seconds that there are for it, even if the deadline is nearer.
+        """
         there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
         if not there:
             return
         change = Change()
-        asked = dict(
+        asked: dict[str, Any] = dict(
             devices=[device.address for device in there],
             driver=driver,
             persistent=None,
@@ -241,5 +259,5 @@ class GuestWork(Work):
             raise Refused(result["msg"], self.claim.instance, "then run this again")
 
 
-def _with(rows):
+def _with(rows: Sequence[Allocation]) -> str:
     return f" with {' '.join(row.address for row in rows)}" if rows else ""

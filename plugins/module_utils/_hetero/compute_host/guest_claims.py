@@ -8,18 +8,27 @@ The transaction is host_claims.py's; which device is free is devices/pci/allocat
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.deadline import Deadline
 from ..devices.pci import allocation
 from ..hypervisors.libvirt.domain import Libvirt, must_be_name
 from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
 
+if TYPE_CHECKING:
+    from ..claims.host.store import Claim
+    from .host import Host
+    from .wish import Wish
+
 #: Seconds for libvirt's answer which domains there are.
 PATIENCE = 30.0
 
 
 class Guests:
-    """As host_claims.Containers.
+    """What guests take besides memory, processors and disk: PCI devices.
+
+    It is used as host_claims.Containers is.
 
     :param wish: of one request.
     """
@@ -29,31 +38,31 @@ class Guests:
     #: No GPU that the store would allocate.
     wanted = None
 
-    def __init__(self, host, wish):
+    def __init__(self, host: Host, wish: Wish) -> None:
         self.host = host
         self.flavor = wish.flavor
         self.named = wish.devices
 
     @property
-    def asked(self):
-        """`2 × a1`, as the flavor has it."""
+    def asked(self) -> str:
+        """The devices in the flavor's words: `2 × a1`."""
         text = str((self.flavor.get("extra_specs") or {}).get(PROPERTY, ""))
         parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
         return ", ".join(f"{count} × {name}" for name, _colon, count in parts)
 
     @property
-    def was_free(self):
+    def was_free(self) -> str:
         return f"{self.asked}, " if self.asked else ""
 
-    def taken(self, instance):
-        """Why no domain of that name can be made, or None."""
+    def taken(self, instance: str) -> str | None:
+        """Return why no domain of that name can be made, or None."""
         must_be_name(instance)
         if instance in Libvirt(Deadline(PATIENCE), self.host.config["kvm"]["libvirt_uri"]).names():
             return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
         return None
 
-    def allocate(self, claim):
-        """Write down which devices it has."""
+    def allocate(self, claim: Claim) -> None:
+        """Write down which devices the claim has."""
         asked = allocation.requested(self.flavor, self.host.config["kvm"]["aliases"], self.host.name)
         if asked or self.named:
             allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

@@ -11,17 +11,25 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from ..claims.host.config import capacity, read_config, state_db, tenants_paths
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..devices.gpus.paths import HERE
+from ..devices.gpus.paths import Paths as GpuPaths
 from ..devices.pci.paths import Paths
 from ..hypervisors.lxc import persistence
 from ..hypervisors.lxc.images import image_store
 from ..hypervisors.lxc_gpus import attachment
-from ..site.kinds import OF_HOSTS
+from ..site.kinds import BY_HYPERVISOR
 from .lost_database import must_not_be_lost
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ..devices.gpus.discovery import Found, Gpu
+    from ..images.store import ImageStore
 
 
 class Host:
@@ -29,53 +37,61 @@ class Host:
 
     :param path: the configuration file.
     :param actor: who acts, for events and locks (default: the process).
-    :param create: False reads a missing database as empty and does not make it.
-    :param write: whether one of an older release is upgraded (default: as `create`).
-    :param paths: where the kernel shows devices.
-    :param machine: what of this machine a container's file is good for.
-    :param pci: where it shows PCI devices and libvirt's domains; the database is the configuration's.
-    :param lost: whether the caller has a database that is lost made anew (reconcile).
+    :param create: with False a missing database reads as empty and stays missing.
+    :param paths: where the kernel shows GPUs.
+    :param machine: for which boot of which machine a container's file is valid.
+    :param pci: where the kernel shows PCI devices, and libvirt its domains. The configuration names the database.
+    :param write: whether a database of an older release is upgraded (default: as `create`).
+    :param lost: whether the caller makes a lost database anew (reconcile).
     :raises BadInput: the file is missing or wrong.
     :raises HeteroError: the database is lost, or cannot be read.
     """
 
     def __init__(
-        self, path, actor=None, create=True, paths=HERE, machine=persistence.HERE, pci=None, write=None, lost=False
-    ):
+        self,
+        path: str,
+        actor: str | None = None,
+        create: bool = True,
+        paths: GpuPaths = HERE,
+        machine: persistence.Host = persistence.HERE,
+        pci: Paths | None = None,
+        write: bool | None = None,
+        lost: bool = False,
+    ) -> None:
         self.config = read_config(path)
         if not lost:
             must_not_be_lost(self.config)
-        self.name = self.config["name"]
-        #: What it is in lists of hosts: one that has both gives GPUs to containers and cards to guests.
-        self.hypervisors = [OF_HOSTS[kind].hypervisor for kind in self.config["offers"]]
+        self.name: str = self.config["name"]
+        #: The names of its hypervisors. A host with both gives GPUs to containers and cards to guests.
+        self.hypervisors = [word for word, kind in BY_HYPERVISOR.items() if kind.section in self.config["offers"]]
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
         self.capacity = capacity(self.config)
         self.paths, self.machine = paths, machine
         self.pci = (pci or Paths())._replace(state_db=state_db(self.config))
-        self._found = None
+        self._found: Found | None = None
         self.store = Store(state_db(self.config), self.actor, create=create, write=write)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.store.close()
 
     @property
-    def found(self):
-        """What discovery finds, looked up once: GPUs, nodes that they share, the driver's version."""
+    def found(self) -> Found:
+        """What discovery finds, looked up once: the GPUs, the nodes that they share, the driver's version."""
         if self._found is None:
             self._found = discovery.find(self.config["lxc"]["gpu_overrides"], self.paths)
         return self._found
 
     @property
-    def gpus(self):
+    def gpus(self) -> list[Gpu]:
         return self.found.gpus
 
     @property
-    def facts(self):
-        """What flavors are compared with (scheduling/compute_hosts.py)."""
+    def facts(self) -> dict[str, Any]:
+        """The facts that flavors are compared with (scheduling/compute_hosts.py)."""
         return dict(
             hypervisors=self.hypervisors,
             cpu_arch=self.cpu_arch,
@@ -84,16 +100,16 @@ class Host:
         )
 
     @property
-    def site(self):
-        """Where GPUs are given to containers."""
+    def site(self) -> attachment.Site:
+        """The place where GPUs are given to containers."""
         folders, run_folder = (self.config["lxc"]["lxcpath"],), self.config["run_folder"]
         return attachment.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
 
     @property
-    def images(self):
+    def images(self) -> ImageStore:
         """The image store."""
         return image_store(self.folder("images"), tenants_paths(self.config))
 
-    def folder(self, *parts):
-        """A path below the state folder."""
+    def folder(self, *parts: str) -> str:
+        """Return a path below the state folder."""
         return os.path.join(self.config["state_folder"], *parts)

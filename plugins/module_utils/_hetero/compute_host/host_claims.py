@@ -1,97 +1,46 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request (instances by flavor) to claims on an accelerator host: memory, processors, disk, devices and an
-address in one transaction, and what is said where they are not to be had.
+"""From a wish (instances by flavor) to claims on an accelerator host: memory, processors, disk, devices and an address
+in one transaction, and what is said if they are not to be had.
 
-Which devices a container gets is said by class Containers, and a guest in guest_claims.py. Making what was claimed is
-for lifecycle.py.
+Class Containers says which devices a container gets, and guest_claims.py those of a guest. lifecycle.py makes what was
+claimed.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ..claims.host.allocation import Wanted
 from ..claims.host.config import SET_UP
 from ..core.errors import BadInput, NoneFree
 from ..hypervisors.lxc import id_maps, liblxc
-from ..roots.machine_identity import must_be_keys
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
-from ..scheduling.fit import AMOUNTS, describe, summary
-from ..scheduling.flavor_check import validate
-from ..site.image_names import valid_image
-from ..site.instance import must_be_free_word, valid_instance
+from ..scheduling.fit import AMOUNTS, summary
 from ..site.kinds import CONTAINER, GUEST
-from ..site.leases import as_date, must_be_hours
+from ..site.leases import as_date
 from ..site.node_clock import begin_lease
-from ..site.owners import must_be_numbers, names_of
 from .addresses import addresses_there
 from .guest_claims import Guests
 from .info import claim_fields
 
-#: More instances of one request are a slip of the pen.
-MOST = 500
+if TYPE_CHECKING:
+    from ..claims.host.store import Claim
+    from ..core.changes import Change
+    from ..devices.gpus.discovery import Gpu
+    from ..images.store import Image
+    from .host import Host
+    from .wish import Wish
+
 #: Verb of `hetero` that ends leases.
 REAPER = "gpu-reap"
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What somebody asks for; `count` of them are the instances NAME-1 … NAME-N, one is NAME.
-
-    :param kind: what they are to run in, a key of KINDS.
-    :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
-    :param numbers: which of NAME-1 … NAME-N this host is asked for, where others have the rest; none for all.
-    """
-
-    request: str
-    owner: str
-    flavor: dict
-    image: str
-    ssh_public_key: str
-    count: int = 1
-    partial: bool = False
-    lease_hours: float | None = None
-    kind: str = "lxc"
-    devices: tuple = ()
-    numbers: tuple = ()
-
-    @property
-    def instances(self):
-        return names_of(self.request, min(self.count, MOST), self.numbers)
-
-    @property
-    def wants(self):
-        """`ml-8 wants 2 cg1.xlarge (…)`"""
-        many = "" if self.count == 1 else f"{len(self.instances)} "
-        return f"{self.request} wants {many}{describe(self.flavor['name'], self.flavor)}"
-
-    def check(self):
-        """BadInput for what no host could serve."""
-        for instance in [self.request, *self.instances]:
-            must_be_free_word(valid_instance(instance))
-        if not self.owner.strip():
-            raise BadInput("is empty", "owner", "say who asks")
-        if not self.image.strip():
-            raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
-        valid_image(self.image)
-        validate(self.flavor)
-        if not self.flavor.get("name"):
-            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
-        gpu_count(self.flavor)
-        must_be_keys(self.ssh_public_key)
-        if not 1 <= self.count <= MOST:
-            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
-        must_be_numbers(self.numbers, self.count)
-        if self.lease_hours is not None:
-            must_be_hours(self.lease_hours, "lease_hours")
-
-
-def wanted_of(host, flavor):
-    """The GPUs that a flavor asks for, all of one architecture where it says anything of that; None for none."""
+def wanted_of(host: Host, flavor: dict[str, Any]) -> Wanted | None:
+    """Return the GPUs that a flavor asks for, all of one architecture if it names any; None if it asks for no GPU."""
     count, requirement = gpu_count(flavor), gpu_arch(flavor)
     if not count or requirement is None:
         return Wanted(count=count) if count else None
@@ -103,14 +52,14 @@ def wanted_of(host, flavor):
     return Wanted(count=count, arch=most)
 
 
-def free_gpus(host):
-    """GPUs that nobody has, as far as the table says it."""
+def free_gpus(host: Host) -> list[Gpu]:
+    """Return the GPUs that nobody has by the table."""
     taken = {row.address for row in host.store.allocations()}
     return [gpu for gpu in host.gpus if gpu.address not in taken and gpu.healthy and not gpu.unsupported]
 
 
-def present(host, wish, change):
-    """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
+def present(host: Host, wish: Wish, change: Change) -> dict[str, Any]:
+    """Claim what `wish` asks for, or find it claimed, in one transaction, which check mode takes back.
 
     :returns: instances (the claims), new (the names of new ones), lines.
     :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
@@ -131,13 +80,13 @@ def present(host, wish, change):
         return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
 
 
-def line(instance, node, text, seconds=None):
-    """One line for people, as the progress display shows them."""
+def line(instance: str, node: str, text: str, seconds: float | None = None) -> dict[str, Any]:
+    """Return one line for people, as the progress display shows them."""
     return dict(instance=instance, node=node, phase="", text=text, seconds=seconds)
 
 
-def shown(host, claim):
-    """The fields of a claim that a diff shows."""
+def shown(host: Host, claim: Claim) -> dict[str, Any]:
+    """Return the fields of a claim that a diff shows."""
     return {
         "host": host.name,
         "owner": claim.owner,
@@ -150,8 +99,11 @@ def shown(host, claim):
     }
 
 
-def _found(host, wish, kind, new):
-    """`1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before."""
+def _found(host: Host, wish: Wish, kind: Containers | Guests, new: int) -> str:
+    """Return `1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before.
+
+    :param new: how many claims are new.
+    """
     if not new:
         return f"has {host.name}"
     asked = len(wish.instances)
@@ -159,18 +111,18 @@ def _found(host, wish, kind, new):
     return f"{kind.was_free}{host.name} chosen{short}"
 
 
-def _new(claims, before):
-    """How many of the claims were not there before."""
+def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
+    """Return how many of the claims were not there before."""
     return sum(claim.instance not in before for claim in claims)
 
 
-def _claims(host, wish, kind, before):
-    """Claim all instances, or those that can be had where `partial`; those that are there keep what they have."""
+def _claims(host: Host, wish: Wish, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
+    """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
     if len(before) < len(wish.instances):
         offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
         unfit = rejections(wish.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, wish.image)
         if unfit:
-            raise _no_node(host, wish, kind, unfit, 0, {host.name: unfit})
+            raise _no_node(host, wish, unfit, 0, {host.name: unfit})
     claims = []
     for instance in wish.instances:
         try:
@@ -180,12 +132,12 @@ def _claims(host, wish, kind, before):
                 # Inside this transaction, what the last one had begun is there.
                 host.store.release(instance)
                 break
-            raise _no_node(host, wish, kind, _reasons(kind, none), _new(claims, before)) from none
+            raise _no_node(host, wish, _reasons(kind, none), _new(claims, before)) from none
     return claims
 
 
-def _without_image(host, name):
-    """Why containers of this image cannot be made here."""
+def _without_image(host: Host, name: str) -> list[str]:
+    """Return why containers of this image cannot be made here."""
     try:
         image = host.images.get(name)
     except BadInput as error:
@@ -193,12 +145,12 @@ def _without_image(host, name):
     return [wrong_arch(host, image)] if image.arch != host.cpu_arch else []
 
 
-def wrong_arch(host, image):
-    """The words for an image that does not run on this host."""
+def wrong_arch(host: Host, image: Image) -> str:
+    """Return the words for an image that does not run on this host."""
     return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
 
 
-def _claim(host, wish, kind, instance, is_there):
+def _claim(host: Host, wish: Wish, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
     claim, new = host.store.claim(
         instance,
         wish.owner,
@@ -222,12 +174,12 @@ def _claim(host, wish, kind, instance, is_there):
     return host.store.put(instance, address=_address(host, host.config[wish.kind]["addresses"]))
 
 
-def _address(host, addresses):
-    """The first address that no instance has."""
+def _address(host: Host, addresses: Sequence[str]) -> str:
+    """Return the first address that no instance has."""
     if not addresses:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
     first, last = map(ipaddress.ip_address, addresses)
-    # What is there has its address, whatever the database says.
+    # An instance that is there has its address, whatever the database says.
     taken = {claim.address for claim in host.store.claims()} | addresses_there(host.config)
     for number in range(int(first), int(last) + 1):
         address = str(ipaddress.ip_address(number))
@@ -239,10 +191,11 @@ def _address(host, addresses):
     )
 
 
-def free_ids(host):
-    """The first id of a range that no container's users have on this host; called in the transaction that takes it.
+def free_ids(host: Host) -> int:
+    """Return the first id of a range that no container's users have on this host.
 
-    A container that is there has its range, whatever the database says.
+    It is called in the transaction that takes the range. A container that is there has its range, whatever the database
+    says.
     """
     own = [(claim.first_id, id_maps.COUNT) for claim in host.store.claims() if claim.first_id is not None]
     first = id_maps.free_range([*own, *id_maps.mapped(host.config["lxc"]["lxcpath"])])
@@ -253,20 +206,26 @@ def free_ids(host):
     return first
 
 
-def _reasons(kind, none):
-    """What the store or an allocation refused, for people; equal reasons of devices together."""
+def _reasons(kind: Containers | Guests, none: NoneFree) -> list[str]:
+    """Return in words what the store or an allocation refused, with equal reasons of devices together."""
     rejected = none.facts["rejected"]
     if not rejected or set(rejected) & {*AMOUNTS, "address", "ids", "name", "alias"}:
         return list(rejected.values()) or [none.what]
-    groups = {}
+    groups: dict[str, list[str]] = {}
     for address, why in sorted(rejected.items()):
         groups.setdefault(why, []).append(address)
     told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
     return [f"{kind.asked} wanted: {told}"]
 
 
-def _no_node(host, wish, kind, reasons, found, unfit=None):
-    """`bob wants cg1.xlarge (…): no node.` and why."""
+def _no_node(
+    host: Host, wish: Wish, reasons: list[str], found: int, unfit: dict[str, list[str]] | None = None
+) -> NoneFree:
+    """Return the error `bob wants cg1.xlarge (…): no node.`, with the reasons.
+
+    :param found: how many of the instances were claimed.
+    :param unfit: {name of the host: why it never fits}.
+    """
     rejected = {host.name: reasons}
     lines = summary(rejected)
     head = f"{wish.wants}: {f'{found} of {len(wish.instances)} nodes' if found else 'no node'}."
@@ -284,21 +243,21 @@ class Containers:
     #: What its devices are called in answers.
     devices = "gpus"
 
-    def __init__(self, host, wish):
+    def __init__(self, host: Host, wish: Wish) -> None:
         self.host = host
         self.flavor = wish.flavor
         self.free = free_gpus(host)
 
     @property
-    def wanted(self):
+    def wanted(self) -> Wanted | None:
         return wanted_of(self.host, self.flavor)
 
     @property
-    def asked(self):
+    def asked(self) -> str:
         return str(self.wanted)
 
     @property
-    def was_free(self):
+    def was_free(self) -> str:
         wanted = self.wanted
         if wanted is None:
             return ""
@@ -306,14 +265,14 @@ class Containers:
         having = sum(gpu in kind for gpu in self.free)
         return f"{having} of {len(kind)} {f'{wanted.arch} GPUs' if wanted.arch else 'GPUs'} free, "
 
-    def taken(self, instance):
-        """Why no container of that name can be made, or None."""
+    def taken(self, instance: str) -> str | None:
+        """Return why no container of that name can be made, or None."""
         if instance in liblxc.containers(self.host.config["lxc"]["lxcpath"]):
             return f"there is a container {instance} already that is no instance: rename it, or choose another name"
         return None
 
-    def allocate(self, claim):
-        """Ids for its users; GPUs are the store's to give, which has done it."""
+    def allocate(self, claim: Claim) -> None:
+        """Give the container's users ids. The store has given it its GPUs."""
         if self.host.config["lxc"]["unprivileged"]:
             self.host.store.put(claim.instance, first_id=free_ids(self.host))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, Mapping, Sequence
 
 from ..claims.host.allocation import short
 from ..claims.host.config import disk_gb
@@ -18,14 +19,22 @@ from ..scheduling.fit import AMOUNTS
 from ..site.kinds import OF_HOSTS
 from .unclaimed_instances import unclaimed
 
+if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
+    from ..claims.host.store import Claim
+    from ..devices.gpus.discovery import Gpu
+    from .host import Host
+
+#: A part of what a module returns.
+Fields = Dict[str, Any]
 #: Events of an instance that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
 
 
-def information(host, instance=None, events=0):
-    """What host_info returns.
+def information(host: Host, instance: str | None = None, events: int = 0) -> Fields:
+    """Return what host_info returns.
 
-    :param instance: only of this instance or request; its GPUs are shown, capacity and all else are the host's.
+    :param instance: show only this instance or request; then only its GPUs are listed, and all else is the host's.
     :param events: how many of its newest events each instance comes with.
     """
     if not 0 <= events <= MOST_EVENTS:
@@ -58,14 +67,14 @@ def information(host, instance=None, events=0):
     )
 
 
-def _of(things, instance, claims):
-    """Those that the claims which are asked for have; all of them where none is asked for."""
+def _of(things: list[Fields], instance: str | None, claims: Iterable[Claim]) -> list[Fields]:
+    """Return the things that the claims in question have, or all things if no instance is asked for."""
     names = {claim.instance for claim in claims}
     return things if instance is None else [thing for thing in things if thing["instance"] in names]
 
 
-def claim_fields(host, claim):
-    """A claim in the words of a board's."""
+def claim_fields(host: Host, claim: Claim) -> Fields:
+    """Return a claim in the words of a board's claim."""
     return dict(
         instance=claim.instance,
         request=claim.request,
@@ -84,8 +93,8 @@ def claim_fields(host, claim):
     )
 
 
-def instance_fields(host, claim, allocations, now):
-    """An instance: its claim, how long it has been in its state, what is left of its lease, its GPUs."""
+def instance_fields(host: Host, claim: Claim, allocations: Iterable[Allocation], now: float) -> Fields:
+    """Return an instance: its claim, the seconds in its state, the seconds that are left of its lease, its GPUs."""
     return dict(
         claim_fields(host, claim),
         note=claim.note,
@@ -98,8 +107,8 @@ def instance_fields(host, claim, allocations, now):
     )
 
 
-def gpu_fields(gpu, allocations, claims):
-    """A GPU and who has it; `holder` is for people, `instance` is none where a holder is no instance of ours."""
+def gpu_fields(gpu: Gpu, allocations: Iterable[Allocation], claims: Iterable[Claim]) -> Fields:
+    """Return a GPU and who has it. `holder` is for people; `instance` is None for a holder that is no instance."""
     return dict(
         address=gpu.address,
         uuid=gpu.uuid,
@@ -117,8 +126,10 @@ def gpu_fields(gpu, allocations, claims):
     )
 
 
-def device_fields(host, allocations, claims):
-    """PCI devices that the host's aliases name, and who has each; `unsupported` says why a guest cannot get it now."""
+def device_fields(host: Host, allocations: Sequence[Allocation], claims: Collection[Claim]) -> list[Fields]:
+    """Return the PCI devices that the host's aliases name, and who has each. `unsupported` says why a guest cannot get
+    a device now.
+    """
     aliases = known_aliases(host.config["kvm"]["aliases"], host.name)
     if not aliases:
         return []
@@ -145,7 +156,7 @@ def device_fields(host, allocations, claims):
     return shown
 
 
-def _holder(address, allocations, claims):
+def _holder(address: str, allocations: Iterable[Allocation], claims: Iterable[Claim]) -> Fields:
     rows = [row for row in allocations if row.address == address]
     named = {claim.holder: claim.instance for claim in claims}
     return dict(
@@ -155,8 +166,8 @@ def _holder(address, allocations, claims):
     )
 
 
-def capacity_fields(capacity, claims):
-    """{"memory_mb": {"total": …, "free": …}, …}"""
+def capacity_fields(capacity: Mapping[str, int], claims: Collection[Claim]) -> dict[str, dict[str, int]]:
+    """Return {"memory_mb": {"total": …, "free": …}, …}."""
     return {
         key: dict(total=total, free=max(0, total - sum(getattr(claim, key) for claim in claims)))
         for key, total in capacity.items()

@@ -14,9 +14,10 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict
 
 from ..core.deadline import Deadline
-from ..core.errors import HeteroError, Refused, TimedOut, naming
+from ..core.errors import BadInput, HeteroError, Refused, TimedOut, naming
 from ..core.locks import lock
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
@@ -34,20 +35,28 @@ from .guest import GuestWork
 from .host_claims import REAPER, line, shown
 from .unclaimed_instances import refuse_unclaimed
 
+if TYPE_CHECKING:
+    from ..claims.host.store import Claim
+    from ..core.changes import Change
+    from .host import Host
+    from .work import Report, Work
+
+#: A module's result.
+Result = Dict[str, Any]
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 #: What an instance runs in → what is done with one.
-KINDS = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
+KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to do it.
+    """How a verb is to do its work.
 
-    :param owner: where given, another owner's instance is refused.
-    :param created: where given, an instance that was claimed at another time is refused.
+    :param owner: if given, another owner's instance is refused.
+    :param created: if given, an instance that was claimed at another time (unix seconds) is refused.
     :param timeout: seconds for each instance.
-    :param how: a reboot by its own init ("soft"), by force ("hard"), or the second where the first fails.
+    :param how: a reboot by its own init ("soft"), by force ("hard"), or the second if the first fails.
     :param soft_timeout: seconds that its init has to end.
     :param image: what it is to run from now on (rebuilt); None for what it has.
     :param ssh_public_key: likewise.
@@ -60,7 +69,7 @@ class Options:
     """
 
     owner: str | None = None
-    created: tuple = ()
+    created: tuple[float, ...] = ()
     timeout: float = 300.0
     how: str = AUTO
     soft_timeout: float = 30.0
@@ -69,20 +78,20 @@ class Options:
     fresh: bool = False
     lease_hours: float | None = None
     over: float | None = None
-    numbers: tuple = ()
-    names: tuple = ()
+    numbers: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
     never_ran: bool = False
 
 
-def running(host, request, options, change):
-    """Made, started, with their devices, answering ssh with the host key that was put into them."""
+def running(host: Host, request: str, options: Options, change: Change) -> Result:
+    """Have the instances made and started, with their devices, and answering ssh with the host key they were given."""
     return _each(host, request, "start", options, change, _up)
 
 
-def rebooted(host, request, options, change):
-    """Ended and started; the claim, the data and the devices stay."""
+def rebooted(host: Host, request: str, options: Options, change: Change) -> Result:
+    """End the instances and start them. Claims, data and devices stay."""
 
-    def one(work):
+    def one(work: Work) -> None:
         if work.is_made and work.container.running:
             _down(work, options)
         _up(work)
@@ -90,10 +99,10 @@ def rebooted(host, request, options, change):
     return _each(host, request, "reboot", options, change, one)
 
 
-def stopped(host, request, options, change):
-    """Ended; all that is claimed stays."""
+def stopped(host: Host, request: str, options: Options, change: Change) -> Result:
+    """End the instances. All that is claimed stays."""
 
-    def one(work):
+    def one(work: Work) -> None:
         work.must_not_be_lost()
         work.autostart = False
         if work.is_made:
@@ -105,14 +114,16 @@ def stopped(host, request, options, change):
     return _each(host, request, "stop", options, change, one)
 
 
-def rebuilt(host, request, options, change):
-    """Made anew, of another image or with another key where one was given; address, flavor, GPUs and lease stay."""
+def rebuilt(host: Host, request: str, options: Options, change: Change) -> Result:
+    """Make the instances anew, of another image or with another key if one was given. Address, flavor, GPUs and lease
+    stay.
+    """
     if options.image is not None:
         valid_image(options.image)
     if options.ssh_public_key:
         must_be_keys(options.ssh_public_key)
 
-    def one(work):
+    def one(work: Work) -> None:
         old = work.claim
         new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
         hash = work.image(new["image"]).hash
@@ -134,16 +145,19 @@ def rebuilt(host, request, options, change):
     return _each(host, request, "rebuild", options, change, one)
 
 
-def extended(host, request, options, change):
-    """The end of the lease is so many hours from now, or there is none."""
-    must_be_hours(options.lease_hours, "lease_hours", endless=True)
-    late = extend_lease(host.store, REAPER, change.check) if options.lease_hours else ""
+def extended(host: Host, request: str, options: Options, change: Change) -> Result:
+    """Let the leases end so many hours from now, or never."""
+    hours = options.lease_hours
+    if hours is None:
+        raise BadInput("is missing", "lease_hours", "give hours from now, 0 for no end")
+    must_be_hours(hours, "lease_hours", endless=True)
+    late = extend_lease(host.store, REAPER, change.check) if hours else ""
 
-    def one(work):
+    def one(work: Work) -> None:
         if work.claim.state == instance_states.STOPPING and not work.is_made:
             raise Refused(ENDS, work.claim.instance, END)
         now, old = time.time(), work.claim.expires
-        expires = end(options.lease_hours, old, now)
+        expires = end(hours, old, now)
         if change.note(work.claim.instance, {"expires": as_date(old)}, {"expires": as_date(expires)}):
             work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){late}")
             if not change.check:
@@ -153,10 +167,10 @@ def extended(host, request, options, change):
     return _each(host, request, "extend", options, change, one)
 
 
-def absent(host, request, options, change):
-    """Ended, its root gone, its devices closed and free, its claim over; each is read back."""
+def absent(host: Host, request: str, options: Options, change: Change) -> Result:
+    """End the instances, remove their roots, close and free their devices, and end their claims; each is read back."""
 
-    def one(work):
+    def one(work: Work) -> None:
         if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
             return
         if options.never_ran and (work.is_made or work.is_lost) and work.claim.state not in instance_states.NEVER_RAN:
@@ -180,8 +194,8 @@ def absent(host, request, options, change):
 # ---- one instance
 
 
-def _up(work):
-    """Each step looks first; what never ran and cannot be brought up is taken back."""
+def _up(work: Work) -> None:
+    """Bring an instance up; each step looks first. What never ran and cannot be brought up is taken back."""
     new = work.claim.state in instance_states.NEVER_RAN
     try:
         work.make()
@@ -207,8 +221,8 @@ def _up(work):
     work.move(instance_states.RUNNING)
 
 
-def _down(work, options):
-    """By its init, or by force."""
+def _down(work: Work, options: Options) -> None:
+    """End an instance by its init, or by force."""
     start = time.monotonic()
     work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
     if work.change.check:
@@ -232,18 +246,30 @@ def _down(work, options):
 # ---- all instances of a request
 
 
-def _each(host, request, verb, options, change, one, must_be=True):
-    """`one(work)` for each instance of a request; the module's result."""
+def _each(
+    host: Host,
+    request: str,
+    verb: str,
+    options: Options,
+    change: Change,
+    one: Callable[[Work], None],
+    must_be: bool = True,
+) -> Result:
+    """Call `one` for each instance of a request, each under its lock; return the module's result.
+
+    :param must_be: raise Refused if there is no such instance.
+    """
     refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
     claims = [claim for claim in claims if not options.names or claim.instance in options.names]
     if not claims and must_be:
         raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
-    lines, results = [], []
+    lines: list[Result] = []
+    results: list[Result] = []
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)
         work = work_of(host, claim, change, Deadline(options.timeout), report)
-        failure: dict = dict(failed=False)
+        failure: Result = dict(failed=False)
         try:
             if options.owner not in (None, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
@@ -260,26 +286,26 @@ def _each(host, request, verb, options, change, one, must_be=True):
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
 
 
-def work_of(host, claim, change, deadline, report):
-    """An instance, by what it runs in."""
+def work_of(host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> Work:
+    """Return the work on an instance, by what the instance runs in."""
     return KINDS[claim.kind](host, claim, change, deadline, report)
 
 
-def held(work, verb, deadline):
-    """The lock of an instance. Check mode changes nothing, and needs no turn."""
+def held(work: Work, verb: str, deadline: Deadline) -> ContextManager[object]:
+    """Return the lock of an instance. Check mode changes nothing and needs no turn."""
     if work.change.check:
         return ExitStack()
     waiting = partial(work.report, "wait")
     return lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting)
 
 
-def lock_name(work):
-    """What the lock of an instance is called."""
+def lock_name(work: Work) -> str:
+    """Return the name of an instance's lock."""
     return f"instance-{work.claim.instance}"
 
 
-def _reporter(host, instance, change, lines):
-    def report(phase, text, seconds=None, event=True):
+def _reporter(host: Host, instance: str, change: Change, lines: list[Result]) -> Report:
+    def report(phase: str, text: str, seconds: float | None = None, event: bool = True) -> None:
         seconds = None if seconds is None else round(seconds, 3)
         if event and not change.check:
             host.store.event(instance, phase, text, seconds)

@@ -12,7 +12,7 @@ in it; as long as it is there, the database counts as lost.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..claims import lost_database
 from ..claims.host.config import CONFIG, DEFAULTS, MACHINE, read_config, state_db
@@ -31,18 +31,18 @@ UNFINISHED = "was lost, and not all that containers and guests have is written d
 
 
 class _Folder(NamedTuple):
-    """A container's folder, without LXC: a host of guests has none."""
+    """A container's folder, without LXC, which a host of guests does not have."""
 
     folder: str
 
     @property
-    def config_file(self):
+    def config_file(self) -> str:
         return os.path.join(self.folder, "config")
 
 
-def must_not_be_lost(config, lxcpath=None):
-    """HeteroError where the database of a host is missing, or has no tables, and somebody has something there; or where
-    the one in its place does not have all of that yet.
+def must_not_be_lost(config: Mapping[str, Any], lxcpath: str | None = None) -> None:
+    """Raise HeteroError if a host's database is missing, or has no tables, and somebody has something on the host; or
+    if the database in its place does not have all of that yet.
 
     :param config: as read_config returns it.
     :param lxcpath: a folder of containers that is looked at beside the host's, and those in which one runs.
@@ -52,11 +52,11 @@ def must_not_be_lost(config, lxcpath=None):
         raise HeteroError(_unfinished(config), state_db(config), f"run {RECONCILE} again")
 
 
-def must_not_be_lost_here(path=CONFIG, database=None, lxcpath=None):
-    """The same of this host, also where no role has set it up.
+def must_not_be_lost_here(path: str = CONFIG, database: str | None = None, lxcpath: str | None = None) -> None:
+    """Do the same for this host, even if no role set it up.
 
     :param path: the host's configuration.
-    :param database: the one that is asked for, where a caller names one: others than the host's are not looked at.
+    :param database: the database that is asked for, if a caller names one. Only the host's own is looked at.
     :param lxcpath: as of must_not_be_lost.
     """
     config = config_here(path)
@@ -64,14 +64,16 @@ def must_not_be_lost_here(path=CONFIG, database=None, lxcpath=None):
         must_not_be_lost(config, lxcpath)
 
 
-def said_if_lost(path=CONFIG, database=None, lxcpath=None, check=False):
-    """What reconcile says of a database that it makes anew; None where it is there.
+def said_if_lost(
+    path: str = CONFIG, database: str | None = None, lxcpath: str | None = None, check: bool = False
+) -> str | None:
+    """Return what reconcile says of a database that it makes anew, or None if it is not lost.
 
     :param path: the host's configuration.
     :param database: as of must_not_be_lost_here.
     :param lxcpath: as of must_not_be_lost.
-    :param check: nothing is made in this run.
-    :raises HeteroError: it is lost, and a copy is there, which knows whose the instances are.
+    :param check: whether this run makes nothing.
+    :raises HeteroError: it is lost and there is a copy, which knows whose the instances are.
     """
     config = config_here(path)
     if not _is_the_hosts(database, config):
@@ -82,7 +84,7 @@ def said_if_lost(path=CONFIG, database=None, lxcpath=None, check=False):
     return said
 
 
-def begin(config):
+def begin(config: Mapping[str, Any]) -> None:
     """Set the mark, before a new database is made."""
     mark = mark_of(config)
     with naming(mark):
@@ -91,11 +93,11 @@ def begin(config):
             write_whole(mark, "", 0o600)
 
 
-def end(config, left):
-    """Take the mark away, where nothing is left to be written down; else have it say what is.
+def end(config: Mapping[str, Any], left: Sequence[str]) -> list[str]:
+    """Remove the mark if nothing is left to be written down; otherwise write into it what is left.
 
-    :param left: texts of what could not be.
-    :returns: what reconcile says of it, a list of texts.
+    :param left: texts of what could not be written down.
+    :returns: what reconcile says of it.
     """
     mark = mark_of(config)
     with naming(mark):
@@ -107,34 +109,34 @@ def end(config, left):
     return []
 
 
-def mark_of(config):
-    """Path of the mark."""
+def mark_of(config: Mapping[str, Any]) -> str:
+    """Return the path of the mark."""
     return mark_beside(state_db(config))
 
 
-def config_here(path=CONFIG):
-    """The host's configuration; what the machine has by default where no role has set it up."""
+def config_here(path: str = CONFIG) -> dict[str, Any]:
+    """Return the host's configuration, or the machine's defaults if no role set it up."""
     return read_config(path) if os.path.exists(path) else dict(MACHINE, lxc=DEFAULTS, kvm=DEFAULTS)
 
 
-def _must_be_there(config, lxcpath=None):
+def _must_be_there(config: Mapping[str, Any], lxcpath: str | None = None) -> None:
     lost_database.must_not_be_lost(state_db(config), lambda: (_signs(config, lxcpath), ""), mark_of(config))
 
 
-def _unfinished(config):
-    """What is wrong, with what was left at the last attempt."""
+def _unfinished(config: Mapping[str, Any]) -> str:
+    """Return what is wrong, with what was left at the last attempt."""
     mark = mark_of(config)
     with naming(mark), open(mark, encoding="utf-8", errors="replace") as file:
         left = file.read().strip()
     return f"{UNFINISHED} ({left})" if left else UNFINISHED
 
 
-def _is_the_hosts(database, config):
+def _is_the_hosts(database: str | None, config: Mapping[str, Any]) -> bool:
     return not database or os.path.realpath(database) == os.path.realpath(state_db(config))
 
 
-def made_here(config, also=()):
-    """[("container" or "guest", path)] of all that were made on this host, whoever has them.
+def made_here(config: Mapping[str, Any], also: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Return [("container" or "guest", path)] of all that were made on this host, whoever has them.
 
     :param also: folders of containers beside the host's.
     """
@@ -144,11 +146,11 @@ def made_here(config, also=()):
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
 
 
-def _signs(config, lxcpath):
-    """What was made in the host's folder, the caller's, and each in which a container runs."""
+def _signs(config: Mapping[str, Any], lxcpath: str | None) -> list[str]:
+    """Return what was made in the host's folder, in the caller's, and in each in which a container runs."""
     also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
     return [f"{kind} {path}" for kind, path in made_here(config, also)]
 
 
-def _folders(parent):
+def _folders(parent: str) -> list[str]:
     return [os.path.join(parent, name) for name in sorted(os.listdir(parent))] if os.path.isdir(parent) else []

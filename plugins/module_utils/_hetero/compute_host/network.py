@@ -12,8 +12,12 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+from typing import TYPE_CHECKING, Any, Protocol, Sequence
 
 from ..core.command import command
+
+if TYPE_CHECKING:
+    from ..core.findings import Findings
 
 SYS = "/sys/class/net"
 #: Below it are addresses that people give to machines of their own.
@@ -23,10 +27,25 @@ MOST = 4096
 IFF_UP = 1  # linux/if.h
 
 
-def look(plan, found):
-    """What the configuration says of the network (network, prefix_length, gateway, addresses), or defects, as Findings.
+class Plan(Protocol):
+    """What a role is about to set up, as far as it concerns the network (nodes/compute_host/preflight.py)."""
 
-    :param plan: with bridge, make_bridge, network, gateway, addresses.
+    @property
+    def bridge(self) -> str: ...
+    @property
+    def make_bridge(self) -> bool: ...
+    @property
+    def network(self) -> str: ...
+    @property
+    def gateway(self) -> str: ...
+    @property
+    def addresses(self) -> Sequence[str]: ...
+
+
+def look(plan: Plan, found: Findings) -> dict[str, Any]:
+    """Return what the configuration says of the network: network, prefix_length, gateway and addresses.
+
+    :param found: gets the plan's defects, and then the result is empty.
     """
     try:
         network = ipaddress.IPv4Network(plan.network)
@@ -49,14 +68,14 @@ def look(plan, found):
     return dict(network=str(network), prefix_length=network.prefixlen, gateway=gateway, addresses=addresses)
 
 
-def _within(address, network):
+def _within(address: str, network: ipaddress.IPv4Network) -> bool:
     try:
         return network.network_address < ipaddress.IPv4Address(address) < network.broadcast_address
     except ValueError:
         return False
 
 
-def _bridge(plan, network, gateway, found):
+def _bridge(plan: Plan, network: ipaddress.IPv4Network, gateway: str, found: Findings) -> None:
     there = os.path.exists(os.path.join(SYS, plan.bridge))
     if there and not os.path.isdir(os.path.join(SYS, plan.bridge, "bridge")):
         found.defect(plan.bridge, "is an interface, and no bridge", "name another one in gpu_lxc_bridge")
@@ -75,8 +94,8 @@ def _bridge(plan, network, gateway, found):
             found.defect("gpu_lxc_network", what, "choose another network")
 
 
-def stands(bridge, gateway):
-    """Whether the bridge is there, up, and has the containers' way out as an address."""
+def stands(bridge: str, gateway: str) -> bool:
+    """Return whether the bridge is there, up, and has the containers' way out as an address."""
     try:
         with open(os.path.join(SYS, bridge, "flags"), encoding="ascii") as file:
             up = int(file.read(), 16) & IFF_UP
@@ -85,8 +104,8 @@ def stands(bridge, gateway):
     return bool(up) and (bridge, gateway) in [(name, str(interface.ip)) for name, interface in interfaces()]
 
 
-def interfaces():
-    """[(name, address with its network)] of this machine."""
+def interfaces() -> list[tuple[str, ipaddress.IPv4Interface]]:
+    """Return [(name, address with its network)] of this machine."""
     links = json.loads(command(["ip", "-j", "-4", "addr", "show"], "interfaces", "install iproute2"))
     return [
         (link["ifname"], ipaddress.IPv4Interface(f"{entry['local']}/{entry['prefixlen']}"))

@@ -11,6 +11,7 @@ hypervisors/lxc_gpus/gpu_reconciliation.py's, and which domain has which device 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
@@ -24,6 +25,13 @@ from ..site import instance_states
 from .domains import audit
 from .lifecycle import held, lock_name, work_of
 
+if TYPE_CHECKING:
+    from ..core.changes import Change
+    from .host import Host
+    from .work import Work
+
+#: What is found of an instance, as the module returns it.
+Look = Dict[str, Any]
 PHASE = "reconcile"
 #: How long a container that runs may take to prove its key (seconds): it is on this very machine.
 PATIENCE = 6.0
@@ -39,8 +47,8 @@ LOOK_OR_REBOOT = (
 OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
 
 
-def reconcile(host, change, timeout, anew=False):
-    """Look at all instances, and mend what is safe; the module's result.
+def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) -> dict[str, Any]:
+    """Look at all instances, and mend what is safe; return the module's result.
 
     :param timeout: seconds to wait until another verb lets go of an instance.
     :param anew: the database was lost, and an empty one begins.
@@ -48,11 +56,12 @@ def reconcile(host, change, timeout, anew=False):
     host.store.must_be_whole()
     places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
-    looks, unseen = [], []
+    looks: list[Look] = []
+    unseen: list[str] = []
     for claim in host.store.claims():
-        look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
+        look: Look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
         look.update(power=None, ssh=None, found=[])
-        work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None: None)
+        work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None, event=True: None)
         try:
             with held(work, PHASE, Deadline(timeout)):
                 who = _at_work(work)
@@ -72,26 +81,32 @@ def reconcile(host, change, timeout, anew=False):
     return dict(change.result, instances=looks, unseen=unseen, domains=found, others=_others(host), left=left)
 
 
-def _at_work(work):
-    """Who works on an instance while a dry run looks at it, which takes no lock: what it sees says nothing then."""
+def _at_work(work: Work) -> str | None:
+    """Return who works on an instance while a dry run looks at it, or None.
+
+    A dry run takes no lock, so what it sees then says nothing.
+    """
     run_folder, instance = work.host.config["run_folder"], work.claim.instance
     return held_by(run_folder, lock_name(work), instance) if work.change.check else None
 
 
-def _begin(host, change):
-    """Write down in a new database what containers have; why that may not be all, in words."""
+def _begin(host: Host, change: Change) -> list[str]:
+    """Write down in a new database what containers have; return in words why that may not be all."""
     begun = begin_anew(host.site, dry=change.check)
     for address, names in begun.written.items():
         change.note(address, {"holder": None}, {"holder": ", ".join(names)})
     return begun.left
 
 
-def _note(look, found, done=None):
-    """`done` says what was mended, or would be; None: it is only reported."""
+def _note(look: Look, found: str, done: str | None = None) -> None:
+    """Add a finding.
+
+    :param done: what was mended, or would be; None if it is only reported.
+    """
     look["found"].append(dict(found=found, done=done))
 
 
-def _judge(work, look):
+def _judge(work: Work, look: Look) -> None:
     if work.claim.container is None:
         _note(look, f"claimed, and its {work.word} not made yet: provision it again, or terminate it")
         return
@@ -105,7 +120,7 @@ def _judge(work, look):
         return
     look["power"] = "on" if work.container.running else "off"
     if look["power"] == "on":
-        look["ssh"] = _whose_key(work.claim)
+        look["ssh"] = _whose_key(work)
     mend = partial(_mend, work, look)
     state = work.claim.state
     if look["power"] == "off" and state not in (instance_states.STOPPED, instance_states.ERROR):
@@ -127,26 +142,28 @@ def _judge(work, look):
         _note(look, f"{work.harm}: not touched")
 
 
-def _mend(work, look, state, found, more=""):
+def _mend(work: Work, look: Look, state: str, found: str, more: str = "") -> None:
     _note(look, found, f"recorded as {state}{f' ({more})' if more else ''}")
     work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": state})
     work.move(state, "found so")
 
 
-def _put_back(work, look, what):
+def _put_back(work: Work, look: Look, what: Sequence[str]) -> None:
     done = "would be put back" if work.change.check else "put back"
     _note(look, f"missing or another: {', '.join(what)}", done)
 
 
-def _whose_key(claim):
+def _whose_key(work: Work) -> str:
     try:
-        return OWN_KEY if ssh.answers(claim.address, claim.host_key, Deadline(PATIENCE)) else SILENT
+        return OWN_KEY if ssh.answers(work.address, work.claim.host_key, Deadline(PATIENCE)) else SILENT
     except ssh.WrongHostKey:
         return OTHER_KEY
 
 
-def _others(host):
-    """What lies here with an id of ours and of no instance; whoever attached GPUs to it by hand may know."""
+def _others(host: Host) -> list[str]:
+    """Return in words what lies here with an id of ours and of no instance. Whoever gave it GPUs by hand may know whose
+    it is.
+    """
     lxcpath = host.config["lxc"]["lxcpath"]
     known = {claim.container for claim in host.store.claims()}
     folders = {claim.instance for claim in host.store.claims()}

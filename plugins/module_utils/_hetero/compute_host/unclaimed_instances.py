@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from ..claims.host.tables import mark_beside
 from ..core.backups import copies, folder_of, how_to_restore
@@ -19,6 +20,9 @@ from ..core.this_node import THIS_NODE
 from ..site.owners import number_of
 from .lost_database import made_here
 
+if TYPE_CHECKING:
+    from .host import Host
+
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
@@ -26,15 +30,15 @@ WAY = (
 )
 
 
-def refuse_unclaimed(host, request):
-    """Refused where something of an instance, or of instances of a request, is here of which no claim is known."""
+def refuse_unclaimed(host: Host, request: str) -> None:
+    """Raise Refused if something of an instance, or of instances of a request, is here of which no claim is known."""
     found = unclaimed(host, request)
     if found:
         raise Refused("; ".join(one["text"] for one in found), request)
 
 
-def unclaimed(host, request):
-    """[dict(instance, name, text)] of containers and guests that no claim has.
+def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
+    """Return dicts of instance, name (the host's) and text for the containers and guests that no claim has.
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
@@ -49,7 +53,7 @@ def unclaimed(host, request):
     return found
 
 
-def _told(host, instance, what):
+def _told(host: Host, instance: str, what: str) -> str:
     database = host.pci.state_db
     knows = next((path for path in reversed(copies(database)) if _knows(path, instance)), None)
     way = WAY.format(folder=folder_of(database))
@@ -58,8 +62,8 @@ def _told(host, instance, what):
     return f"{NO_CLAIM}, and {what} is there: {way}"
 
 
-def _knows(copy, instance):
-    """Whether a copy of a database has an instance; not where it cannot be read."""
+def _knows(copy: str, instance: str) -> bool:
+    """Return whether a copy of a database has an instance. One that cannot be read has none."""
     try:
         with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
             return bool(db.execute("SELECT 1 FROM instances WHERE instance = ?", (instance,)).fetchall())

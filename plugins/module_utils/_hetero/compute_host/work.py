@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Callable, Collection, Protocol, Sequence
 
 from ..core.deadline import Deadline
 from ..core.errors import Refused, TimedOut
@@ -18,6 +19,12 @@ from ..drivers.boot import ssh
 from ..site import instance_states
 from .host_claims import wrong_arch
 from .info import claim_fields
+
+if TYPE_CHECKING:
+    from ..claims.host.store import Claim
+    from ..core.changes import Change
+    from ..images.store import Image
+    from .host import Host
 
 #: Seconds to take an instance back, also where all the time that there was is spent on its start.
 BACK = 60.0
@@ -30,21 +37,40 @@ KEEP = (
     f"nothing of it is touched: put a newer copy of the database back, then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
-#: Where its sign is gone (a file, or what holds it is not mounted).
+#: If its sign is gone (a file, or what holds it is not mounted).
 LOST = "is gone, and {name} has run: nothing is made in its place"
 LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
+NO_ADDRESS = "put a newer copy of the database back"
+
+
+class Report(Protocol):
+    """Is called for each thing that was done.
+
+    :param text: what was done, for people.
+    :param seconds: how long it took, or None.
+    :param event: whether it is written down as an event of the instance.
+    """
+
+    def __call__(self, phase: str, text: str, seconds: float | None = None, event: bool = True) -> None: ...
+
+
+class Endable(Protocol):
+    """What an instance runs in, as far as it is ended: by its own init, or by force."""
+
+    @property
+    def running(self) -> bool: ...
+    def shutdown(self, timeout: float) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Work(ABC):
-    """One instance under its lock.
-
-    :param report: called with (phase, text, seconds) for each thing that was done.
-    """
+    """One instance under its lock."""
 
     #: How people call what it runs in, and that with all that was made for it.
     word, whole = "container", "container and root"
+    container: Endable
 
-    def __init__(self, host, claim, change, deadline, report):
+    def __init__(self, host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> None:
         self.host = host
         self.claim = claim
         self.change = change
@@ -53,46 +79,53 @@ class Work(ABC):
         #: Whether it is to start with the host.
         self.autostart = True
         #: Fields of the result besides the claim's.
-        self.more = {}
+        self.more: dict[str, Any] = {}
 
-    def read(self):
-        """The claim as it is now; somebody else may have had the lock before."""
+    def read(self) -> None:
+        """Read the claim as it is now. Somebody else may have had the lock before."""
         claim = self.host.store.claim_of(self.claim.instance)
         if claim is None or claim.created != self.claim.created:
             raise Refused("was given back meanwhile", self.claim.instance, "run this again")
         self.claim = claim
 
-    def put(self, **fields):
+    def put(self, **fields: Any) -> None:
         self.claim = self.host.store.put(self.claim.instance, **fields)
 
-    def move(self, state, note=""):
+    def move(self, state: str, note: str = "") -> None:
         if (self.claim.state, self.claim.note) != (state, note) and not self.change.check:
             self.put(state=state, note=note)
 
-    def image(self, name):
-        """The image of that name, of an architecture that runs here."""
+    def image(self, name: str) -> Image:
+        """Return the image of that name; raise Refused if its architecture does not run here."""
         image = self.host.images.get(name)
         if image.arch != self.host.cpu_arch:
             raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
         return image
 
-    def _refuse_what_ran(self, thing, ran):
-        """Refused where somebody's is there, and was never made by what the database knows of the claim.
+    def _refuse_what_ran(self, thing: str, ran: Callable[[], bool]) -> None:
+        """Raise Refused if something of somebody's is there that was not made by what the database knows of the claim.
 
-        :param ran: called to see whether what is there has run.
+        :param ran: is called to see whether what is there has run.
         """
         if self.claim.container is None and ran():
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     @property
-    def is_lost(self):
+    def address(self) -> str:
+        """Its IPv4 address, which was claimed with it; Refused is raised if the database has lost that."""
+        if self.claim.address is None:
+            raise Refused("has no address in the host's database", self.claim.instance, NO_ADDRESS)
+        return self.claim.address
+
+    @property
+    def is_lost(self) -> bool:
         """Whether what ran is not there, or not whole, and nobody asked for that."""
         return (
             self.claim.container is not None and self.claim.state not in instance_states.MADE_ANEW and not self.is_made
         )
 
-    def must_not_be_lost(self):
-        """Refused where it is: what is left may be all that somebody has."""
+    def must_not_be_lost(self) -> None:
+        """Raise Refused if it is lost: what is left may be all that somebody has."""
         self._refuse_stranger()
         if self.is_lost:
             anew = play("rebuild_instance", instance=self.claim.instance, fresh="true")
@@ -100,46 +133,77 @@ class Work(ABC):
 
     @property
     @abstractmethod
-    def is_made(self):
+    def is_made(self) -> bool:
         """Whether what was made for this claim is there."""
 
     @property
     @abstractmethod
-    def sign(self):
-        """The file by which it is there."""
+    def sign(self) -> str:
+        """The file that shows that it is there."""
+
+    @property
+    @abstractmethod
+    def inside(self) -> str:
+        """What shows on its host what it does, for people."""
 
     @abstractmethod
-    def _refuse_stranger(self):
-        """Refused where what is there was not made for this claim."""
+    def _refuse_stranger(self) -> None:
+        """Raise Refused if what is there was not made for this claim."""
 
-    def _say_put_back(self, missing):
+    @abstractmethod
+    def make(self) -> None:
+        """Make what it runs in. What is there and as it was asked for is left alone."""
+
+    @abstractmethod
+    def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
+        """Put back these parts of what was made if they are not as its claim says.
+
+        :param say: is called with the parts that are put back, or would be.
+        """
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start it if it does not run."""
+
+    @abstractmethod
+    def give_devices(self) -> None:
+        """Give it its devices, and prove what it has."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove what was made for it."""
+
+    @abstractmethod
+    def give_back(self) -> None:
+        """Have its devices ready for others, after it was removed."""
+
+    def _say_put_back(self, missing: Sequence[str]) -> None:
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     @property
-    def harm(self):
-        """What is wrong with its disk and cannot be mended while it runs; None where nothing is known."""
+    def harm(self) -> str | None:
+        """What is wrong with its disk and cannot be mended while it runs; None if nothing is known."""
         return None
 
     @property
-    def time_to_remove(self):
-        """A Deadline; what is not removed by then is by the next try."""
+    def time_to_remove(self) -> Deadline:
+        """The time for its removal. The next try removes what is left then."""
         return Deadline(max(BACK, self.deadline.left))
 
-    def answer(self):
-        """Its ssh server shows the host key that was put into it."""
+    def answer(self) -> None:
+        """Wait until its ssh server shows the host key that was put into it; raise TimedOut if it does not."""
         if self.change.check:
             return
         start = time.monotonic()
-        claim = self.claim
-        if not ssh.answers(claim.address, claim.host_key, self.deadline):
-            what = f"ssh did not answer at {claim.address} within {self.deadline.seconds:g} s"
+        if not ssh.answers(self.address, self.claim.host_key, self.deadline):
+            what = f"ssh did not answer at {self.address} within {self.deadline.seconds:g} s"
             log = "see its console log, and whether its image starts sshd"
-            raise TimedOut(what, claim.instance, log)
-        if claim.state != instance_states.RUNNING:
+            raise TimedOut(what, self.claim.instance, log)
+        if self.claim.state != instance_states.RUNNING:
             self.report("ssh", "ssh answers", time.monotonic() - start)
 
     @property
-    def result(self):
+    def result(self) -> dict[str, Any]:
         claim = self.claim
-        known = ssh.known_hosts_line(claim.address, claim.host_key) if claim.host_key else None
+        known = ssh.known_hosts_line(claim.address, claim.host_key) if claim.address and claim.host_key else None
         return dict(claim_fields(self.host, claim), known_hosts=known, **self.more)

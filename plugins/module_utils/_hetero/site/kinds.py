@@ -43,5 +43,7 @@ GUEST = Kind("guest", "guests", "KVM hosts", "kvm", "devices", "KVM", "kvm", "gu
 KINDS = {kind.name: kind for kind in (BOARD, CONTAINER, GUEST)}
 #: The kinds of compute hosts by their section.
 OF_HOSTS = {kind.section: kind for kind in KINDS.values() if kind.section}
+#: The sections of compute hosts by the names of their kinds in requests.
+SECTIONS = {kind.name: section for section, kind in OF_HOSTS.items()}
 #: The kinds of compute hosts by their word in a flavor.
 BY_HYPERVISOR = {kind.hypervisor: kind for kind in OF_HOSTS.values() if kind.hypervisor}

@@ -290,8 +290,8 @@ class Store(ClaimsStore[Claim]):
         """
         return self._events(after, instance, address, "ASC", limit)
 
-    def newest_events(self, instance: str, limit: int) -> list[Event]:
-        """Return the last `limit` events of an instance, the oldest of them first."""
+    def newest_events(self, instance: str | None, limit: int) -> list[Event]:
+        """Return the last `limit` events of an instance, or of all for None, the oldest of them first."""
         return self._events(0, instance, None, "DESC", limit)[::-1]
 
     def _events(self, after: int, instance: str | None, address: str | None, order: str, limit: int) -> list[Event]:

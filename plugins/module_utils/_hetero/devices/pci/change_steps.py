@@ -84,7 +84,7 @@ def carry_out(operation: Operation, journal: Journal, paths: Paths, deadline: De
 
 
 def settle(
-    operation: Operation, journal: Journal, paths: Paths, deadline: Deadline, say: Callable[[str], None]
+    operation: Operation, journal: Journal, paths: Paths, deadline: Deadline, say: Callable[[str], object]
 ) -> bool:
     """Finish what an earlier run left; return whether it is finished.
 

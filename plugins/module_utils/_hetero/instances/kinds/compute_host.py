@@ -14,13 +14,14 @@ from dataclasses import fields, replace
 from ...claims.host.config import SET_UP, state_db
 from ...compute_host import lifecycle
 from ...compute_host.host import Host
-from ...compute_host.host_claims import MOST, Wish, line, present
+from ...compute_host.host_claims import line, present
+from ...compute_host.wish import MOST, Wish
 from ...core import job
 from ...core.changes import Change
 from ...core.errors import BadInput
 from ...site.image_names import is_source
 from ...site.instance import must_be_soft_timeout
-from ...site.kinds import CONTAINER, GUEST, KINDS
+from ...site.kinds import CONTAINER, GUEST, SECTIONS
 from ...site.owners import names_of
 
 #: Kind → what check mode says of one that is not there yet; {image} is its image.
@@ -42,7 +43,7 @@ VERBS = {
 
 def work(params, check):
     """Claim where that is asked for, then do what `state` says; returns the module's result."""
-    kind, planned = KINDS[params["kind"]].section, PLANNED[params["kind"]]
+    kind, planned = SECTIONS[params["kind"]], PLANNED[params["kind"]]
     change = Change(check)
     actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
     with Host(params["config"], actor, create=not check) as host:

@@ -9,6 +9,7 @@ A database that this release cannot read is refused rather than copied.
 from __future__ import annotations
 
 import argparse
+from typing import Sequence
 
 from ...claims.host.config import CONFIG, read_config, state_db
 from ...claims.host.store import Store
@@ -18,7 +19,7 @@ from ...core import backups
 VERB = "gpu-backup"
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
     config = read_config(parser.parse_args(arguments).config)

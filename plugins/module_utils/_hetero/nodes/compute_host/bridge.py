@@ -13,7 +13,7 @@ import ipaddress
 import os
 import re
 import shutil
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, Sequence, Tuple
 
 from ...claims.host.config import state_db
 from ...claims.host.store import Store
@@ -22,27 +22,34 @@ from ...core.errors import BadInput
 from ...core.machine import text_of
 from ...hypervisors import pinning
 
+if TYPE_CHECKING:
+    from .preflight import Plan
+
+#: [(name, address with its network)] of a machine.
+Interfaces = Sequence[Tuple[str, ipaddress.IPv4Interface]]
+
 #: Link-local addresses (RFC 3927): the metadata services of clouds, with the credentials of the machine, are there.
 LINK_LOCAL = "169.254.0.0/16"
 PORT = re.compile(r"(tcp|udp)/([1-9][0-9]{0,4})")
 ROLES = {"lxc": "gpu_lxc", "kvm": "kvm_guests"}
 
 
-def look(plan) -> dict[str, Any]:
-    """{rules: the text of the file, rules_loaded: whether they are in the kernel, notes}; BadInput for a wrong option.
+def look(plan: Plan) -> dict[str, Any]:
+    """Return {rules: the text of the file, rules_loaded: whether they are in the kernel, notes}.
 
-    :param plan: a preflight.Plan, with the addresses that were found.
+    :param plan: has the addresses that were found.
+    :raises BadInput: an option is wrong.
     """
     bridge = bridge_of(plan, taken(plan), interfaces())
     there = shutil.which("nft") is not None and pinning.loaded(bridge)
     return dict(rules=pinning.rules(bridge), rules_loaded=there, notes=_notes(plan))
 
 
-def bridge_of(plan, taken: Iterable[str], around) -> pinning.Bridge:
-    """The bridge that a plan describes.
+def bridge_of(plan: Plan, taken: Iterable[str], around: Interfaces) -> pinning.Bridge:
+    """Return the bridge that a plan describes.
 
     :param taken: addresses that instances have, whatever the plan says by now.
-    :param around: [(name, address with its network)] of this machine.
+    :param around: the interfaces of this machine.
     """
     role = ROLES[plan.kind]
     network = _networks([plan.network], f"{role}_network")[0]
@@ -61,8 +68,8 @@ def bridge_of(plan, taken: Iterable[str], around) -> pinning.Bridge:
     )
 
 
-def _notes(plan) -> list[str]:
-    """What a bridge lacks that is not the role's to change."""
+def _notes(plan: Plan) -> list[str]:
+    """Return what a bridge lacks that is not the role's to change."""
     option = os.path.join(SYS, plan.bridge, "bridge", "no_linklocal_learn")
     if plan.make_bridge or text_of(option).strip() != "0":
         return []
@@ -70,8 +77,8 @@ def _notes(plan) -> list[str]:
     return [f"{plan.bridge}: {what}: ip link set {plan.bridge} type bridge no_linklocal_learn 1"]
 
 
-def taken(plan) -> list[str]:
-    """Addresses of the instances that there are."""
+def taken(plan: Plan) -> list[str]:
+    """Return the addresses of the instances that there are."""
     path = state_db(dict(state_folder=plan.state_folder))
     if not os.path.exists(path):
         return []
@@ -79,7 +86,7 @@ def taken(plan) -> list[str]:
         return [claim.address for claim in store.claims() if claim.kind == plan.kind and claim.address]
 
 
-def _addresses(span, taken: Iterable[str], option: str) -> tuple[str, ...]:
+def _addresses(span: Sequence[str], taken: Iterable[str], option: str) -> tuple[str, ...]:
     try:
         first, last = (int(ipaddress.IPv4Address(address)) for address in span)
     except ValueError as error:
@@ -99,14 +106,16 @@ def _of_instance(address: str) -> int:
         raise BadInput(what, repr(address), "correct it there, or restore a copy of the database") from error
 
 
-def _of_host(bridge: str, network: str, around) -> list[str]:
-    """The networks that the host itself is in: what is there has often no other guard than that only it gets there."""
+def _of_host(bridge: str, network: str, around: Interfaces) -> list[str]:
+    """Return the networks that the host itself is in. What is there is often guarded only by the fact that nobody else
+    gets there.
+    """
     others = {interface.network for name, interface in around if name not in (bridge, "lo")}
     return [str(other) for other in others if not other.overlaps(ipaddress.IPv4Network(network))]
 
 
 def _networks(texts: Iterable[str], option: str) -> tuple[str, ...]:
-    """Each once, and none within another: nft takes no sets that overlap."""
+    """Return each network once, and none within another, because nft takes no sets that overlap."""
     try:
         networks = [ipaddress.IPv4Network(text, strict=False) for text in texts]
     except ValueError as error:

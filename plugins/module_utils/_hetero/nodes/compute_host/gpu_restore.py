@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Mapping, Sequence
 
 from ...claims.host.config import CONFIG, DEFAULTS, read_config
 from ...compute_host.gpu_site import gpu_site
@@ -24,7 +25,7 @@ from ...hypervisors.lxc_gpus import restoration
 VERB = f"gpu-{restoration.VERB}"
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     does = "Mount containers' disks, and make their GPUs good for this boot."
     parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description=does)
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (default: %(default)s)")
@@ -43,7 +44,8 @@ def main(arguments):
     return 1 if failed or lost or any(done.values()) else 0
 
 
-def _lost(config):
+def _lost(config: str) -> HeteroError | None:
+    """Return the error that the host's database is lost, or None."""
     try:
         must_not_be_lost_here(config)
     except HeteroError as error:
@@ -51,6 +53,6 @@ def _lost(config):
     return None
 
 
-def _say(done):
+def _say(done: Mapping[str, str | None]) -> None:
     for name, why in sorted(done.items()):
         (sys.stderr if why else sys.stdout).write(f"{name}: {why or 'GPUs ready'}\n")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Sequence
 
 from ...core.errors import HeteroError
 from ...hypervisors.lxc import hooks, identity
@@ -17,7 +18,7 @@ from ...hypervisors.lxc import hooks, identity
 VERB = identity.VERB
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     try:
         hooks.started(arguments, os.environ)
     except HeteroError as error:

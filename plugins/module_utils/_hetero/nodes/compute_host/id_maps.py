@@ -21,9 +21,9 @@ LAST = (1 << 32) - 2
 
 
 def wanted(found: Findings, files: tuple[str, ...] = FILES) -> dict[str, str]:
-    """{file: the line that it must have}: a range of root's that both have, or one that nobody has.
+    """Return {file: the line that it must have}: a range of root's that both have, or one that nobody has.
 
-    :param found: Findings; a range of root's that others share is a note, one with room for few containers too.
+    :param found: gets a note for a range of root's that others share, and for one with room for few containers.
     """
     texts = {path: text_of(path) for path in files}
     start, end = max(common(list(texts.values())), key=lambda span: span[1] - span[0], default=(0, 0))
@@ -46,7 +46,7 @@ def wanted(found: Findings, files: tuple[str, ...] = FILES) -> dict[str, str]:
 
 
 def _free(taken: list[tuple[int, int]], found: Findings) -> int:
-    """A range behind FIRST, or behind what lies there already."""
+    """Return the first id of a range behind FIRST, or behind what lies there already."""
     first = FIRST
     for start, count in sorted(taken):
         if _overlap((first, ALL), (start, count)):

@@ -10,20 +10,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import TYPE_CHECKING, Sequence
 
 from ...claims.host.config import CONFIG
 from ...compute_host import gpu_facts
 from ...core.printable import printable_data
 
+if TYPE_CHECKING:
+    from ...devices.gpus.paths import Paths
+
 VERB = "gpu-facts"
 
 
-def local_fact(config=CONFIG, paths=gpu_facts.HERE):
-    """The text of the local fact: the list that module gpu_facts sets as hetero_gpus."""
+def local_fact(config: str = CONFIG, paths: Paths = gpu_facts.HERE) -> str:
+    """Return the text of the local fact: the list that module gpu_facts sets as hetero_gpus."""
     return json.dumps(printable_data(gpu_facts.look(config, paths=paths)["gpus"]), sort_keys=True)
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hetero gpu-facts", description="Print this machine's GPUs as JSON.")
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
     sys.stdout.write(f"{local_fact(parser.parse_args(arguments).config)}\n")

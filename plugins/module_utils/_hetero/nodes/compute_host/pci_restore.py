@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ...claims.host.config import state_db_here
 from ...core.deadline import Deadline
@@ -24,15 +25,21 @@ from ...devices.pci.journal import Journal
 from ...devices.pci.paths import LOCK, Paths
 from ...devices.pci.persistence import read
 
+if TYPE_CHECKING:
+    from ...devices.pci.persistence import Binding
+    from ...devices.pci.sysfs import Device
+
+#: {(IOMMU group, or the address of a device without one, and driver): addresses that are still to be bound}.
+Fitting = Dict[Tuple["int | str", str], List[str]]
 VERB = "pci-restore"
 #: Seconds that an unbind may take; a driver at boot lets go of a card that nobody uses yet in less than one.
 TIMEOUT = 30.0
 
 
-def restore(paths, deadline, say):
-    """Whether everything is as it is to be.
+def restore(paths: Paths, deadline: Deadline, say: Callable[[str], object]) -> bool:
+    """End earlier changes and bind what is to be bound; return whether everything is as it is to be.
 
-    :param say: called with a text for each thing that was done or could not be.
+    :param say: is called with a text for each thing that was done or could not be.
     """
     with lock(paths.run_folder, LOCK, VERB, VERB, deadline):
         journal, well = Journal(paths), True
@@ -57,12 +64,13 @@ def restore(paths, deadline, say):
     return well
 
 
-def _present(bindings, devices):
-    """({(group, driver): addresses that are still to be bound}, [what is not as it was when it was bound for good]).
+def _present(bindings: Mapping[str, Binding], devices: Mapping[str, Device]) -> tuple[Fitting, list[str]]:
+    """Return (what is still to be bound, texts of what is not as it was when it was bound for good).
 
-    Those of one IOMMU group go together: while one of them is on the host's driver, none can go to a guest.
+    Devices of one IOMMU group go together: while one of them is on the host's driver, none can go to a guest.
     """
-    fitting, others = {}, []
+    fitting: Fitting = {}
+    others: list[str] = []
     for address, binding in sorted(bindings.items()):
         device = devices.get(address)
         if device is None:
@@ -75,8 +83,15 @@ def _present(bindings, devices):
     return fitting, others
 
 
-def _bind(addresses, driver, bindings, journal, paths, deadline):
-    """Bind these, and no other function of their cards; those that wait for their driver."""
+def _bind(
+    addresses: Sequence[str],
+    driver: str,
+    bindings: Mapping[str, Binding],
+    journal: Journal,
+    paths: Paths,
+    deadline: Deadline,
+) -> list[str]:
+    """Bind these, and no other function of their cards; return those that wait for their driver."""
     devices = sysfs.devices(paths)
     planned = Plan(tuple(devices[address] for address in addresses), driver, devices)
     held = holders(planned.moving, paths)[0]
@@ -86,7 +101,7 @@ def _bind(addresses, driver, bindings, journal, paths, deadline):
     return carry_out(begin(planned, bindings, [], journal, paths), journal, paths, deadline)
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"hetero {VERB}", description="Bind PCI devices as they are to be bound at each boot."
     )

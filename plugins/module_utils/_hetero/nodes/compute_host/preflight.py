@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ...claims.host.config import file_system_gb
 from ...compute_host import gpu_nodes, network
@@ -30,6 +31,9 @@ from ...hypervisors.lxc import identity, kernel
 from ...hypervisors.lxc.disks import FILE as DISK
 from . import id_maps
 
+if TYPE_CHECKING:
+    from ...devices.gpus.paths import Paths
+
 #: The first liblxc that limits devices on cgroup v2 (its release notes).
 LIBLXC = (4, 0)
 
@@ -44,20 +48,20 @@ class Plan:
     make_bridge: bool = True
     network: str = "10.0.80.0/24"
     gateway: str = ""
-    addresses: list = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
     local_gb: int | None = None
     unprivileged: bool = True
-    gpu_overrides: dict = field(default_factory=dict)
-    packages: list = field(default_factory=list)
+    gpu_overrides: dict[str, Any] = field(default_factory=dict)
+    packages: list[str] = field(default_factory=list)
     kind: str = "lxc"
     nat: bool = True
-    open_ports: list = field(default_factory=list)
-    closed_networks: list = field(default_factory=list)
-    open_networks: list = field(default_factory=list)
+    open_ports: list[str] = field(default_factory=list)
+    closed_networks: list[str] = field(default_factory=list)
+    open_networks: list[str] = field(default_factory=list)
 
 
-def look(plan, paths=HERE):
-    """Everything there is to say about `plan` on this machine, as Findings."""
+def look(plan: Plan, paths: Paths = HERE) -> Findings:
+    """Return everything that there is to say about `plan` on this machine."""
     found = Findings()
     if not system(found):
         return found
@@ -78,8 +82,8 @@ def look(plan, paths=HERE):
     return found
 
 
-def device_cgroup(found, proc="/proc"):
-    """Something that limits which devices a container opens: cgroup v1's controller, or BPF programs on cgroup v2."""
+def device_cgroup(found: Findings, proc: str = "/proc") -> None:
+    """Look for what limits which devices a container opens: cgroup v1's controller, or BPF programs on cgroup v2."""
     there = mounts.mounts(proc)
     version = "hybrid" if there[mounts.V1] and there[mounts.V2] else "v1" if there[mounts.V1] else "v2"
     found.facts["cgroup"] = version
@@ -96,8 +100,8 @@ def device_cgroup(found, proc="/proc"):
         bpf_programs(found)
 
 
-def bpf_programs(found):
-    """Whether a program that limits devices can be loaded: one is, and let go."""
+def bpf_programs(found: Findings) -> None:
+    """Try whether a program that limits devices can be loaded. It is let go at once."""
     try:
         os.close(bpf.load(compile_rules("forbid", [], mark_of("preflight")), "hetero_try"))
     except OSError as error:
@@ -110,8 +114,8 @@ def bpf_programs(found):
         found.defect("device cgroup", what, remedy)
 
 
-def liblxc(found):
-    """The version that is installed, or would be; where apt knows none, installing it says so."""
+def liblxc(found: Findings) -> None:
+    """Look at the version that is installed, or would be. If apt knows none, installing it says so."""
     said = command(["apt-cache", "policy", "liblxc1"], "liblxc1", "run apt-get update")
     versions = dict(re.findall(r"^  (Installed|Candidate): (\S+)$", said, re.MULTILINE))
     version = versions.get("Installed", "(none)")
@@ -122,14 +126,18 @@ def liblxc(found):
         found.defect("liblxc1", what, "use Debian 11, Ubuntu 20.04, or newer")
 
 
-def profiles(sys="/sys"):
-    """What LXC needs where the kernel has AppArmor: no container starts without a profile, which somebody must load."""
+def profiles(sys: str = "/sys") -> list[str]:
+    """Return the packages that LXC needs on a kernel with AppArmor: no container starts without a profile, which
+    somebody must load.
+    """
     enabled = text_of(sys, "module", "apparmor", "parameters", "enabled") == "Y"
     return ["apparmor"] if enabled else []
 
 
-def unprivileged(found, proc="/proc"):
-    """What unprivileged containers need of the kernel: user namespaces, and mounts by descriptor for their devices."""
+def unprivileged(found: Findings, proc: str = "/proc") -> None:
+    """Look for what unprivileged containers need of the kernel: user namespaces, and mounts by descriptor for their
+    devices.
+    """
     most = text_of(proc, "sys", "user", "max_user_namespaces")
     if most is None or most == "0":
         what = "this kernel has none, or allows none (user.max_user_namespaces is 0)"
@@ -146,8 +154,8 @@ def unprivileged(found, proc="/proc"):
         found.defect(f"Linux {os.uname().release}", what, remedy)
 
 
-def folders(plan, found):
-    """Where containers and the database lie."""
+def folders(plan: Plan, found: Findings) -> None:
+    """Look at the file systems with containers and the database."""
     for folder in (plan.lxcpath, plan.state_folder):
         point, fstype = mount_of(existing(folder))
         if fstype == "overlay":
@@ -157,8 +165,8 @@ def folders(plan, found):
             found.defect(folder, f"{point} is mounted nodev: no device below it opens", "mount it with option dev")
 
 
-def disks(plan, found):
-    """Each container has a file system of its own in a file."""
+def disks(plan: Plan, found: Findings) -> None:
+    """Try whether a container can have a file system of its own in a file."""
     with tempfile.NamedTemporaryFile(prefix="hetero-preflight-") as file:
         file.truncate(1 << 20)
         try:
@@ -173,8 +181,8 @@ def disks(plan, found):
         found.note(plan.lxcpath, what, remedy)
 
 
-def earlier(plan, found):
-    """Containers of an earlier release have neither ids nor a disk of their own."""
+def earlier(plan: Plan, found: Findings) -> None:
+    """Note the containers of an earlier release, which have neither ids nor a disk of their own."""
     for name in sorted(os.listdir(plan.lxcpath)) if os.path.isdir(plan.lxcpath) else []:
         folder = os.path.join(plan.lxcpath, name)
         ours = identity.ID.search(text_of(folder, "config") or "")
@@ -183,8 +191,8 @@ def earlier(plan, found):
             found.note(f"container {name}", what, "rebuild it when its owner can spare what is in it")
 
 
-def gpus(plan, found, paths=HERE):
-    """What there is to give; a machine without any is set up all the same, for its driver may come later."""
+def gpus(plan: Plan, found: Findings, paths: Paths = HERE) -> None:
+    """Look at the GPUs. A machine without any is set up all the same, because its driver may come later."""
     found.facts.update(gpus=[], absent_nodes=[])
     try:
         seen = discovery.find(plan.gpu_overrides, paths)
@@ -200,15 +208,15 @@ def gpus(plan, found, paths=HERE):
     for gpu in nvidia:
         if gpu.unsupported and seen.driver_version:
             found.note(gpu.address, gpu.unsupported, "it is not given to containers")
-        if not gpu.healthy:
+        if gpu.why_unhealthy:
             found.note(gpu.address, gpu.why_unhealthy, "it is not given to containers")
         if gpu.note:
             found.note(gpu.address, gpu.note, "it is given by address until then")
     for name in seen.unused_overrides:
         found.note(f"gpu_lxc_overrides, {name}", "no GPU here has that name", "correct it, or remove it")
     found.facts["gpus"] = [dict(address=gpu.address, uuid=gpu.uuid, arch=gpu.arch, model=gpu.model) for gpu in nvidia]
-    found.facts["absent_nodes"] = [node.path for node in gpu_nodes.wrong(paths)]
+    found.facts["absent_nodes"] = [node.path for node, _why in gpu_nodes.wrong(paths)]
 
 
-def _writable(folder):
+def _writable(folder: str) -> bool:
     return not os.statvfs(folder).f_flag & os.ST_RDONLY

@@ -13,16 +13,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Callable, Collection, Sequence
 
 from ...claims.host.config import CONFIG
 from ...compute_host.host import Host
-from ...compute_host.lifecycle import KINDS, Options, absent
+from ...compute_host.lifecycle import Options, absent
 from ...core.changes import Change
 from ...core.child import in_child
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
 from ...site import node_clock
 from ...site.instance import left
+from ...site.kinds import OF_HOSTS
+
+if TYPE_CHECKING:
+    from ...claims.host.store import Claim
 
 VERB = "gpu-reap"
 #: Seconds for each instance: others' work on it, and its end by force.
@@ -34,23 +39,28 @@ HOLD = node_clock.HOLD.format(verb=VERB)
 UNFORESEEN = "see the traceback in the journal: systemctl status hetero-gpu-reap (or hetero-guests-reap)"
 
 
-def over(host, kinds, now):
-    """Claims of these kinds whose lease is over at that time."""
+def over(host: Host, kinds: Collection[str], now: float) -> list[tuple[Claim, float]]:
+    """Return [(claim, end of its lease)] of the claims of these kinds whose lease is over at that time."""
     return [
-        claim
+        (claim, claim.expires)
         for claim in host.store.claims()
         if claim.kind in kinds and claim.expires is not None and claim.expires <= now
     ]
 
 
-def reap(host, say, kinds=tuple(KINDS), only=None):
-    """End each instance of these kinds, or this one, whose lease is over; True where all of them could be ended."""
+def reap(
+    host: Host, say: Callable[[str], object], kinds: Collection[str] = tuple(OF_HOSTS), only: str | None = None
+) -> bool:
+    """End each instance of these kinds whose lease is over; return whether all of them could be ended.
+
+    :param only: end only this instance.
+    """
     ended, now = True, node_clock.look(host.store, VERB).sure
-    for claim in over(host, kinds, now):
+    for claim, end in over(host, kinds, now):
         if only not in (None, claim.instance):
             continue
         result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
-        lease = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}"
+        lease = f"{claim.instance} of {claim.owner}: its lease is {left(end - now)}"
         there = host.store.claim_of(claim.instance)
         gone = there is None or there.created != claim.created
         if gone and result.get("failed"):
@@ -64,21 +74,21 @@ def reap(host, say, kinds=tuple(KINDS), only=None):
     return ended
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"hetero {VERB}", description="End the instances whose lease is over, and free what they had."
     )
     parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    parser.add_argument("--kind", choices=sorted(KINDS), help="only containers (lxc) or guests (kvm)")
+    parser.add_argument("--kind", choices=sorted(OF_HOSTS), help="only containers (lxc) or guests (kvm)")
     parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
     options = parser.parse_args(arguments)
-    kinds = [options.kind] if options.kind else list(KINDS)
+    kinds = [options.kind] if options.kind else list(OF_HOSTS)
     with Host(options.config, VERB, create=False) as host:
         if options.clock_is_right:
             node_clock.set_right(host.store.path)
         clock = node_clock.look(host.store, VERB)
-        claims = over(host, kinds, clock.sure)
-        held = [claim for claim in over(host, kinds, clock.now) if claim not in claims]
+        claims = [claim for claim, _end in over(host, kinds, clock.sure)]
+        held = [claim for claim, _end in over(host, kinds, clock.now) if claim not in claims]
         late = clock.behind and any(claim.expires is not None for claim in host.store.claims())
     for claim in held:
         _say(f"{claim.instance} of {claim.owner}: its lease is over, but {clock.fault}: {HOLD}")
@@ -89,10 +99,10 @@ def main(arguments):
     return 0 if all(ended) and not held and not late else 1
 
 
-def _apart(config, claim):
-    """End one in a process of its own; True where it could be ended."""
+def _apart(config: str, claim: Claim) -> bool:
+    """End an instance in a process of its own; return whether it could be ended."""
 
-    def one():
+    def one() -> bool:
         with Host(config, VERB, create=False, write=True) as host:
             return reap(host, _say, only=claim.instance)
 
@@ -106,6 +116,6 @@ def _apart(config, claim):
         return False
 
 
-def _say(text):
+def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

@@ -12,14 +12,14 @@ from ...core.errors import HeteroError
 from ...hypervisors.lxc.liblxc_calls import Library
 
 
-def check(bridge, gateway):
-    """Facts of the host as it stands; the first thing that is not as it should be is raised."""
+def check(bridge: str, gateway: str) -> dict[str, str]:
+    """Return facts of the host as it stands; raise HeteroError for the first thing that is not as it should be."""
     version = Library.get().version
     if not os.path.isdir(os.path.join(network.SYS, bridge, "bridge")):
         raise HeteroError("there is no such bridge", bridge, "see: systemctl status hetero-bridge")
     if gateway and not network.stands(bridge, gateway):
         what = f"is not up with address {gateway}, the containers' way out"
         raise HeteroError(what, bridge, "see: systemctl status hetero-bridge")
-    for node in gpu_nodes.wrong():
-        raise HeteroError(node.why_absent, node.path, "see: systemctl status hetero-gpu-nodes")
+    for node, why in gpu_nodes.wrong():
+        raise HeteroError(why, node.path, "see: systemctl status hetero-gpu-nodes")
     return dict(liblxc=version)

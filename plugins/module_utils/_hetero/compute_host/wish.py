@@ -1,0 +1,77 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What somebody asks of an accelerator host: instances by flavor, and whether any host could serve that.
+
+host_claims.py makes claims of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import BadInput
+from ..roots.machine_identity import must_be_keys
+from ..scheduling.compute_hosts import gpu_count
+from ..scheduling.fit import describe
+from ..scheduling.flavor_check import validate
+from ..site.image_names import valid_image
+from ..site.instance import must_be_free_word, valid_instance
+from ..site.leases import must_be_hours
+from ..site.owners import must_be_numbers, names_of
+
+#: More instances of one request are a slip of the pen.
+MOST = 500
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for; `count` of them are the instances NAME-1 … NAME-N, one is NAME.
+
+    :param kind: what they are to run in, a section of the configuration: "lxc" or "kvm".
+    :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
+    :param numbers: which of NAME-1 … NAME-N this host is asked for, if others have the rest; none for all.
+    """
+
+    request: str
+    owner: str
+    flavor: dict[str, Any]
+    image: str
+    ssh_public_key: str
+    count: int = 1
+    partial: bool = False
+    lease_hours: float | None = None
+    kind: str = "lxc"
+    devices: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def instances(self) -> list[str]:
+        return names_of(self.request, min(self.count, MOST), self.numbers)
+
+    @property
+    def wants(self) -> str:
+        """`ml-8 wants 2 cg1.xlarge (…)`"""
+        many = "" if self.count == 1 else f"{len(self.instances)} "
+        return f"{self.request} wants {many}{describe(self.flavor['name'], self.flavor)}"
+
+    def check(self) -> None:
+        """Raise BadInput for what no host could serve."""
+        for instance in [self.request, *self.instances]:
+            must_be_free_word(valid_instance(instance))
+        if not self.owner.strip():
+            raise BadInput("is empty", "owner", "say who asks")
+        if not self.image.strip():
+            raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
+        valid_image(self.image)
+        validate(self.flavor)
+        if not self.flavor.get("name"):
+            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
+        gpu_count(self.flavor)
+        must_be_keys(self.ssh_public_key)
+        if not 1 <= self.count <= MOST:
+            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
+        must_be_numbers(self.numbers, self.count)
+        if self.lease_hours is not None:
+            must_be_hours(self.lease_hours, "lease_hours")
