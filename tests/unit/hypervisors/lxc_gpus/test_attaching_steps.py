@@ -141,7 +141,8 @@ def test_what_it_keeps_stays_its_own_though_its_file_is_written_anew(host):
     host.attach(box, 2)
     first, second = host.store.allocations()
     host.keys.pop("ml")
-    attachment.take_back(host.site, box, "/lxc/ml#id", [first], host.site.gpus_of([first]), "fail", Change(), None)
+    meant = attachment.Meant([first], host.site.gpus_of([first]))
+    attachment.take_back(host.site, box, "/lxc/ml#id", meant, "fail", Change(), None)
     assert [gpu["address"] for gpu in host.files["ml"].gpus] == [second.address]
     assert host.store.allocations() == [second]
     assert SHARED.path in host.open["ml"]
@@ -165,7 +166,7 @@ def test_a_container_that_is_restarted_is_served_three_times(host, verb, pids, t
     def ask():
         if verb == "attach":
             return attachment.bring_up(host.site, box, rows, rows, change)
-        return attachment.take_back(host.site, box, "/lxc/ml#id", rows, [ONE], "fail", change, None)
+        return attachment.take_back(host.site, box, "/lxc/ml#id", attachment.Meant(rows, [ONE]), "fail", change, None)
 
     if times:
         assert ask()["pid"] == last

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ContextManager, Dict, Iterable, List, Sequence, Tuple, cast
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, Iterable, NamedTuple, Sequence, cast
 
 from ...claims.host.allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone, gpu_of
 from ...core.errors import BadInput, HeteroError, Refused
@@ -36,14 +36,21 @@ if TYPE_CHECKING:
     from ..lxc.liblxc import Container
 
 Rows = Sequence["Allocation"]
-#: Allocations and GPUs that are to be taken back.
-Meant = Tuple[List["Allocation"], List["Gpu"]]
 #: What a module returns, or a part of it.
 Result = Dict[str, Any]
 
 RUN_FOLDER = "/run/hetero"
 #: Number of times that a container may restart while one GPU is given to it.
 RESTARTS = 3
+
+
+class Meant(NamedTuple):
+    """What is to be taken back: allocations, and the GPUs that are to be closed, of which some may be nobody's by the
+    table.
+    """
+
+    rows: Sequence[Allocation]
+    gpus: Sequence[Gpu]
 
 
 @dataclass
@@ -152,16 +159,16 @@ def detach(
     with site.locked(container, "detach", change, deadline):
         holder = open_rights.key_or_path(container)
         before = site.rows(holder)
-        rows, gpus = _meant(site, container, names, before)
+        meant = _meant(site, container, names, before)
         if names:
-            must_be_written_down(site, container, {gpu.address for gpu in gpus})
+            must_be_written_down(site, container, {gpu.address for gpu in meant.gpus})
         pid = container.init_pid
         if on_holders == gpu_users.FAIL and pid:
-            kept = site.gpus_of([row for row in site.kept(holder) if row not in rows])
-            nodes = closing_nodes(site.found, gpus, rows, kept)
+            kept = site.gpus_of([row for row in site.kept(holder) if row not in meant.rows])
+            nodes = closing_nodes(site.found, meant.gpus, meant.rows, kept)
             gpu_users.refuse_users(container, of_container(pid, container.name), nodes, site.paths)
-        done = take_back(site, container, holder, rows, gpus, on_holders, change, deadline)
-        left = [row for row in before if row not in rows]
+        done = take_back(site, container, holder, meant, on_holders, change, deadline)
+        left = [row for row in before if row not in meant.rows]
         _note_gpus(container, change, before, left)
         return _result(site, container, holder, left, done, change)
 
@@ -204,7 +211,7 @@ def _give_up(
     if change.check or not fresh:
         return
     try:
-        take_back(site, container, holder, fresh, site.gpus_of(fresh), gpu_users.FAIL, change, deadline)
+        take_back(site, container, holder, Meant(fresh, site.gpus_of(fresh)), gpu_users.FAIL, change, deadline)
     except HeteroError as second:
         remedy = "have module hetero.compute.gpu_reconcile mend it (repair: true)"
         raise HeteroError(f"{error}; taking that back: {second}", container.thing, remedy) from error
@@ -226,7 +233,7 @@ def _isolation(site: Site, container: Container, own: set[str], pid: int | None)
 
 
 def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Allocation]) -> Meant:
-    """Return (allocations, GPUs) that are to be taken back."""
+    """Return what is to be taken back: what is named, or all that the container has or can open."""
     if names:
         return _named(site, names, rows)
     gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
@@ -235,7 +242,7 @@ def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Al
         seen = open_rights.reach_of(container, pid, site.found.gpus)
         open_to_it = {far.address for far in seen if far.state == open_rights.OPEN}
         gpus.update((gpu.address, gpu) for gpu in site.found.gpus if gpu.address in open_to_it)
-    return rows, list(gpus.values())
+    return Meant(rows, list(gpus.values()))
 
 
 def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
@@ -249,29 +256,23 @@ def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
             gpus.append(gpu)
             named = [row for row in rows if row.address == gpu.address]
         chosen += [row for row in named if row not in chosen]
-    return chosen, gpus
+    return Meant(chosen, gpus)
 
 
 def take_back(
-    site: Site,
-    container: Container,
-    holder: str,
-    rows: Rows,
-    gpus: Sequence[Gpu],
-    how: str,
-    change: Change,
-    deadline: Deadline,
+    site: Site, container: Container, holder: str, meant: Meant, how: str, change: Change, deadline: Deadline
 ) -> Result:
     """Close GPUs, persist that, wait for processes and free; return a dict of `proofs`, `holders` and `pid`.
 
     :param holder: the container's key as the caller found it. Its file may be written anew meanwhile and name another.
+    :param how: what is done about processes that have one open: gpu_users.FAIL, WAIT or KILL.
     """
     store = site.store
     with store.transaction(dry=change.check):
-        for row in rows:
+        for row in meant.rows:
             store.grant(replace(row, state=DETACHING))
-        keep = [row for row in site.rows(holder) if row not in rows and row.state != DETACHING]
-    nodes = closing_nodes(site.found, gpus, rows, site.gpus_of(keep))
+        keep = [row for row in site.rows(holder) if row not in meant.rows and row.state != DETACHING]
+    nodes = closing_nodes(site.found, meant.gpus, meant.rows, site.gpus_of(keep))
     done: Result = dict(proofs=[], holders=[], isolation=None, others=[])
     for _start in range(RESTARTS):
         with change.step("persist"):
@@ -289,7 +290,7 @@ def take_back(
     else:
         raise HeteroError(f"was restarted {RESTARTS} times meanwhile", container.thing, "run this again")
     with store.transaction(dry=change.check):
-        for row in rows:
+        for row in meant.rows:
             instance = store.instance_of(holder)
             store.free(row)
             store.event(instance, PHASE, f"taken back from {container.name}", address=row.address)

@@ -23,7 +23,7 @@ from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
 from ..lxc import device_nodes, identity, liblxc, persistence
 from . import open_rights, restoration
 from .access import ACCESS, rule_for
-from .attachment import bring_up, finish, take_back
+from .attachment import Meant, bring_up, finish, take_back
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation
@@ -184,8 +184,8 @@ def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
     for row in rows:
 
         def mend(row: Allocation = row) -> None:
-            gpus = site.gpus_of([row])
-            take_back(site, container, holder, [row], gpus, gpu_users.FAIL, look.change, look.deadline)
+            meant = Meant([row], site.gpus_of([row]))
+            take_back(site, container, holder, meant, gpu_users.FAIL, look.change, look.deadline)
 
         text = "its detaching was cut short, or waits for its processes"
         look.note("being taken back", text, container, row.address, "taken back", mend)
