@@ -36,6 +36,9 @@ class Work:
     def note(self, *change):
         self.did.append(("note", *change))
 
+    def shows(self, words):
+        self.power_proof = dict(self.power_proof, board=words)
+
     def move(self, state):
         self.did.append(("→", state))
         self.state = state

@@ -63,6 +63,11 @@ def test_a_board_of_which_nothing_was_read_is_nobodys(work):
         evidence={},
     )
     assert (one.claim, one.ran, one.stays_on, one.image_name) == (None, False, False, "no image")
+    assert (one.is_read, one.pdu, one.outlet) == (False, "", "")
+    with pytest.raises(RuntimeError, match="the record of board1 was not read"):
+        _ = one.state
+    with pytest.raises(RuntimeError, match="board1 has no boot driver yet"):
+        _ = one.driver
     assert (one.over, one.off_by_all, one.wiring_seen, one.only_from_off, one.as_rebuilt) == (False,) * 5
     assert (one.doubt, one.unproven, one.began, one.key_proof, one.lines) == (None, None, None, None, [])
     assert one.up == ("running", "ssh answers")
@@ -246,7 +251,7 @@ def test_locks_are_taken_from_the_lowest_on_and_held(work, monkeypatch):
         assert works[1].lines[0]["instance"] == "jackie", "whose board it is, for who waits"
         (late,) = [work(1, read=False)]
         with locked([late, other := work(3, read=False)], "stop", Deadline(0.05)):
-            assert (late.failed, late.blame, late.pdu) == (True, None, None)
+            assert (late.failed, late.blame, late.pdu) == (True, None, "")
             assert (other.failed, other.pdu) == (False, "pdu-a")
     again = work(1, read=False)
     with locked([again], "stop", Deadline(10)):

@@ -172,15 +172,15 @@ class Stopping(PduLoop):
         """Off twice, by the PDU's word and by the board's silence; one that lives on is not off."""
         silence, seconds = self.silences[work.board.id], work.phases.get("power")
         if signs:
-            work.power_proof["board"] = " and ".join(signs)
+            work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)
             work.say("power", note, seconds)
             work.quarantine(note, power_proof=work.power_proof)
             return
         if seconds is None:
-            work.power_proof["board"] = "silent"  # nothing was switched, so there is nothing to say
+            work.shows("silent")  # nothing was switched, so there is nothing to say
         else:
-            work.power_proof["board"] = silence.words or silence.unproven
+            work.shows(silence.words or silence.unproven)
             work.say("power", f"{work.outlet_name}: on → off, read back; {silence.words or silence.unproven}", seconds)
         self._off(work)
 
@@ -191,8 +191,9 @@ class Stopping(PduLoop):
 
     def _on_stuck(self, work: BoardWork, signs: list[str], error: HeteroError) -> None:
         """Its relay sticks or the PDU reads it wrongly: the board's own word is evidence for whoever looks after it."""
-        work.power_proof["board"] = " and ".join(signs) or "silent"
-        work.say("power", f"{error}; the board: {work.power_proof['board']}")
+        shown = " and ".join(signs) or "silent"
+        work.shows(shown)
+        work.say("power", f"{error}; the board: {shown}")
         work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:

@@ -374,8 +374,8 @@ def _shown(finding: Finding) -> dict[str, Any]:
     return dict(
         board=work.board.id,
         name=work.board.name,
-        pdu=work.pdu,
-        outlet=work.outlet,
+        pdu=work.pdu or None,
+        outlet=work.outlet or None,
         verdict=finding.verdict,
         found=finding.found,
         text=finding.text,
