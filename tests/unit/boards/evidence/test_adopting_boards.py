@@ -235,7 +235,7 @@ def proposed(node, proxy, power="off", ssh=None, check=False, made=True, state="
 def test_what_bears_itself_out_is_adopted(node, proxy, check, power, ssh, state, proof):
     """Lost: a tenant, of whom the database does not know any more."""
     look, mine = proposed(node, proxy, power, ssh, check)
-    adoption.decide(proxy, look, [])
+    adoption.decide(proxy, look, look.kept, [])
     found = f"is jackie's of ann by its root and the record of its claim, {proof}"
     assert look.found == [dict(found=found, done="would be adopted" if check else "adopted")]
     assert look.settled == check
@@ -260,7 +260,7 @@ def test_what_bears_itself_out_is_adopted(node, proxy, check, power, ssh, state,
 def test_what_contradicts_itself_is_adopted_by_a_word_only(node, proxy, power, ssh, word, why):
     """Lost: another's board, taken for jackie's; or the way in where no proof is to be had."""
     look, mine = proposed(node, proxy, power, ssh)
-    adoption.decide(proxy, look, word)
+    adoption.decide(proxy, look, look.kept, word)
     if why:
         assert said(look) == [
             f"is jackie's by the record of its claim, but {why}: {adoption.ASK.format(name='jackie')}"

@@ -40,9 +40,9 @@ def test_all_that_is_said_of_a_claim():
         boot_source="disk",
         state="running",
     )
-    assert info.claim_fields(BOARD, record) == said
+    assert info.claim_fields(BOARD, record, EVE) == said
     assert info.claim_fields(None, Record(2, "running"), EVE, ran=False) == dict(said, ip=None, mac=None, ran=False)
-    assert info.claim_fields(BOARD, record, ran=True) == dict(said, ran=True)
+    assert info.claim_fields(BOARD, record, EVE, ran=True) == dict(said, ran=True)
 
 
 def test_all_that_is_said_of_a_board():

@@ -15,7 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 
 def test_a_board_that_was_not_looked_at_has_an_answer_too():
     """Lost: what reconcile found of all boards, to a traceback for one that a verb works on."""
-    work = SimpleNamespace(board=SimpleNamespace(id=0, name="board0"), instance=None, record=None, over=True)
+    work = SimpleNamespace(board=SimpleNamespace(id=0, name="board0"), instance=None, is_read=False, over=True)
     work.error, work.changed, work.change = "busy with start of jackie", False, SimpleNamespace(check=False)
     look = looks.Look(work)
     look.begin()
@@ -34,6 +34,6 @@ def test_a_record_that_cannot_be_taken_over_is_said_and_its_board_is_left(monkey
 
     monkeypatch.setattr(adoption, "decide", full)
     look = looks.Look(SimpleNamespace())
-    reconciliation._adopt(None, look, ())
+    reconciliation._adopt(None, look, None, ())
     assert look.found == [dict(found="/state/claims/board0.json: no space is left: free some", done=None)]
     assert look.settled

@@ -204,7 +204,7 @@ def test_status_says_that_the_database_is_older(node, proxy):
 
 def test_a_busy_board_is_unseen():
     """Lost: that a board could not be looked at, among those that are as they should be."""
-    work = SimpleNamespace(record=None, over=True, error="busy", change=Change())
+    work = SimpleNamespace(is_read=False, over=True, error="busy", change=Change())
     look = looks.Look(work)
     assert not look.unseen
     look.begin()

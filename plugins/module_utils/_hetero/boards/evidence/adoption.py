@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Collection
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
@@ -37,6 +38,12 @@ from ..power.power_proof import PLUGS
 from ..power.presence import OTHER_KEY, OWN_KEY
 from ..records.lost_database import way_by_copy
 from ..records.misfiled_records import ADOPT, WORD, astray, said_of
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim, Kept
+    from ..records.proxy import Proxy
+    from .looked_board import LookedBoard, LookedWork
 
 #: States that an adopted board keeps, whatever its outlet says: who is to look after it was told there.
 KEEPS = (ERROR, MAINTENANCE)
@@ -69,7 +76,7 @@ LOST = (
 LOST_ENDLESS = f"the record of {{name}}'s claim is lost: {play('reconcile')} writes it anew"
 
 
-def unknown_lease(proxy, claim):
+def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
     """(what, remedy) where the record of a claim is lost, or cannot be read, and may have known of a later end of its
     lease; None where the end of the lease is known, or there is none.
     """
@@ -85,7 +92,7 @@ def unknown_lease(proxy, claim):
     return what, remedy
 
 
-def must_know_the_lease(proxy, claim):
+def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
     """Refused where the lease of a claim is not known: its record would be written anew, with the one of the database.
 
     :raises Refused: as unknown_lease.
@@ -96,12 +103,12 @@ def must_know_the_lease(proxy, claim):
         raise Refused(what, f"board{claim.board}", remedy)
 
 
-def is_record_lost(proxy, claim):
+def is_record_lost(proxy: Proxy, claim: Claim) -> bool:
     """Whether a claim had a record that is gone."""
     return any(lost.is_same(claim) for lost in proxy.store.lost())
 
 
-def contradiction_of(proxy, board, claim):
+def contradiction_of(proxy: Proxy, board: Board, claim: Claim | None) -> Refused | None:
     """What any verb refuses a board for (ownership.refuse_anothers); None where nothing contradicts its claim."""
     try:
         refuse_anothers(proxy, board, claim)
@@ -110,7 +117,7 @@ def contradiction_of(proxy, board, claim):
     return None
 
 
-def is_of_nobody_else(proxy, board, claim):
+def is_of_nobody_else(proxy: Proxy, board: Board, claim: Claim) -> bool:
     """Whether the record of a claim cannot be read, and what was made for the board is proven to be that claim's.
 
     Whoever ends the claim then ends that record, too. One that may be the only one of another board is not touched.
@@ -123,7 +130,7 @@ def is_of_nobody_else(proxy, board, claim):
     return False
 
 
-def doubt_of(proxy, board, claim, power):
+def doubt_of(proxy: Proxy, board: Board, claim: Claim, power: str | None) -> Refused | None:
     """The error of a claim that only the database has, and that may be older than who has the board; None for none.
 
     :param power: what its outlet is, None where nobody knows.
@@ -132,7 +139,7 @@ def doubt_of(proxy, board, claim, power):
     return unproven(board, claim) if doubtful else None
 
 
-def end_by_word(proxy, look, names):
+def end_by_word(proxy: Proxy, look: LookedBoard, names: Collection[str]) -> str | None:
     """End the claim of the database against which there is another's root, disk or record, or that nothing else bears
     out, by an operator's word.
 
@@ -165,7 +172,7 @@ def end_by_word(proxy, look, names):
     return row.instance
 
 
-def propose(proxy, look, wanted):
+def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
     """Find the claim that a board is to be asked for, where its own record gives it another than the database does.
 
     The claim is put into the board's record for the time it is asked. What cannot be adopted is said.
@@ -179,13 +186,8 @@ def propose(proxy, look, wanted):
         _unreadable(proxy, look, error, wanted)
         return
     if kept is None or kept.claim == row:
-        if work.contradiction:
-            way = way_by_copy(proxy, work.board.id)
-            _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}{way}")
-        elif row is not None and kept is None and forgotten_of(proxy, work.board, row):
-            _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
-        elif row is not None and kept is None and (row.instance in wanted or not _is_left_over(proxy, look)):
-            _lost(proxy, look, wanted)
+        if row is not None:
+            _as_in_database(proxy, look, row, wanted, recorded=kept is not None)
         return
     if row is not None and is_stale(proxy, work.board, row, work.contradiction, kept.claim):
         _keep_anew(
@@ -196,9 +198,8 @@ def propose(proxy, look, wanted):
     if why is None and not kept.is_somebodys and not kept.claim.is_same(row):
         _forget(proxy, look, kept)
     elif why and row is not None and not is_of_claim(proxy, work.board, kept.claim):
-        _by_word(
-            proxy, look, f"is {kept.claim.instance}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}", wanted
-        )
+        found = f"is {kept.claim.instance}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}"
+        _by_word(proxy, look, row.instance, found, wanted)
     elif why:
         name = kept.claim.instance
         _leave(look, f"is {name}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}: {NOT}: {PUT_BACK}")
@@ -207,13 +208,28 @@ def propose(proxy, look, wanted):
         work.record = replace(work.record, claim=kept.claim)
 
 
-def _is_left_over(proxy, look):
-    return look.power == "off" and is_lost(proxy, look.work.board, look.work.claim)
+def _as_in_database(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str], recorded: bool) -> None:
+    """Say what is wrong with a claim of the database to which the board's own record adds nothing.
+
+    :param recorded: whether there is a record, which says the same.
+    """
+    work = look.work
+    if work.contradiction:
+        way = way_by_copy(proxy, work.board.id)
+        _leave(look, f"{work.contradiction.what}: {FORGET.format(name=row.instance)}{way}")
+    elif not recorded and forgotten_of(proxy, work.board, row):
+        _leave(look, f"{forgotten_of(proxy, work.board, row)}: {FORGOTTEN}")
+    elif not recorded and (row.instance in wanted or not _is_left_over(proxy, look, row)):
+        _lost(proxy, look, row, wanted)
 
 
-def _lost(proxy, look, wanted):
+def _is_left_over(proxy: Proxy, look: LookedBoard, row: Claim) -> bool:
+    return look.power == "off" and is_lost(proxy, look.work.board, row)
+
+
+def _lost(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str]) -> None:
     """A claim is in the database only; one without an end of its lease has none that may be too early."""
-    row, doubt = look.work.claim, doubt_of(proxy, look.work.board, look.work.claim, look.power)
+    doubt = doubt_of(proxy, look.work.board, row, look.power)
     there = astray(proxy, row)
     if (there or doubt) and row.instance not in wanted:
         _leave(look, there or str(doubt))
@@ -225,31 +241,34 @@ def _lost(proxy, look, wanted):
         _leave(look, LOST.format(name=row.instance))
 
 
-def _by_word(proxy, look, found, wanted):
-    """A record whose root is not here, beside a claim of the database: an operator says which of them is right."""
-    name = look.work.claim.instance
+def _by_word(proxy: Proxy, look: LookedBoard, name: str, found: str, wanted: Collection[str]) -> None:
+    """Let an operator say which is right: a record whose root is not here, or the claim of the database.
+
+    :param name: the instance that has the board by the database.
+    """
     if name in wanted:
         _keep_anew(proxy, look, found, ANEW)
     else:
         _leave(look, f"{found}: {NOT}: {PUT_BACK}; or {ADOPT.format(name=name)} says that the database is right")
 
 
-def _unreadable(proxy, look, error, wanted):
-    """A board's record says nothing of it: it cannot be read, or is another board's."""
+def _unreadable(proxy: Proxy, look: LookedBoard, error: HeteroError, wanted: Collection[str]) -> None:
+    """Say of a board that its record says nothing of it: it cannot be read, or is another board's."""
     work, row = look.work, look.work.claim
     text, by_word = said_of(proxy, work.board, row, work.contradiction, error)
-    if by_word and row.instance in wanted:
+    if by_word and row is not None and row.instance in wanted:
         _keep_anew(proxy, look, f"{error.thing}: {error.what}", ANEW)
     else:
         _leave(look, text)
 
 
-def decide(proxy, look, wanted):
+def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str]) -> None:
     """Adopt what was proposed, where what was seen of the board bears it out.
 
+    :param kept: the claim that was proposed.
     :param wanted: names whose records are believed whatever the board answers.
     """
-    work, kept = look.work, look.kept
+    work = look.work
     name = kept.claim.instance
     work.record = proxy.store.record(work.board.id)
     why = "its outlet is not known" if look.power is None else _contradicted(look)
@@ -270,8 +289,8 @@ def decide(proxy, look, wanted):
         look.settled = True
 
 
-def catch_up(proxy, claim):
-    """A claim as its own record has it, where the database does not know, or not any more, of the root made for it.
+def catch_up(proxy: Proxy, claim: Claim) -> Claim:
+    """Return a claim as its own record has it, where the database does not know, or no more, of the root made for it.
 
     The record is written first: a writer that was killed, and a backup from just after the claim, leave the database
     behind it. What was made would else be made anew. The caller holds the board's lock, or is in a transaction.
@@ -288,26 +307,26 @@ def catch_up(proxy, claim):
         return kept.claim
 
 
-def _other_lease(row, claim):
-    """What is said of a lease that the database has otherwise."""
-    if not claim.is_same(row) or claim.expires == row.expires:
+def _other_lease(row: Claim | None, claim: Claim) -> str:
+    """Return what is said of a lease that the database has otherwise."""
+    if row is None or not claim.is_same(row) or claim.expires == row.expires:
         return ""
     now = time.time()
     return f"; its lease, by the database {until(row.expires, now)}, is {until(claim.expires, now)}"
 
 
-def _leave(look, text):
+def _leave(look: LookedBoard, text: str) -> None:
     look.note(text)
     look.settled = look.left = True
 
 
-def _keep_anew(proxy, look, found, done):
+def _keep_anew(proxy: Proxy, look: LookedBoard, found: str, done: str) -> None:
     if not look.work.change.check:
         proxy.store.keep_anew(look.work.board.id)
     look.mend(found, f"would be {done}" if look.work.change.check else done)
 
 
-def _forget(proxy, look, kept):
+def _forget(proxy: Proxy, look: LookedBoard, kept: Kept) -> None:
     """A claim for which nothing was made yet holds nothing of anybody: who asked asks again."""
     work, name = look.work, kept.claim.instance
     if look.power != "off" or made_ready(proxy, work.board):
@@ -316,7 +335,7 @@ def _forget(proxy, look, kept):
     _keep_anew(proxy, look, f"was claimed for {name}, for whom nothing was made yet", "given back")
 
 
-def is_stale(proxy, board, row, contradiction, claim):
+def is_stale(proxy: Proxy, board: Board, row: Claim, contradiction: Refused | None, claim: Claim) -> bool:
     """Whether the database knows better than a record: of its claim there is the root, or nothing at all.
 
     :param row: the claim that the database has.
@@ -332,7 +351,7 @@ def is_stale(proxy, board, row, contradiction, claim):
     return is_of_claim(proxy, board, row) or (claim.created < row.created and not made_ready(proxy, board))
 
 
-def _objection(proxy, work, kept):
+def _objection(proxy: Proxy, work: LookedWork, kept: Kept) -> str | None:
     """Why a claim cannot be adopted whatever its board answers; None where it can."""
     claim, row = kept.claim, work.claim
     elsewhere = proxy.store.claim_of(claim.instance)
@@ -348,14 +367,14 @@ def _objection(proxy, work, kept):
     return why_not_of(proxy, work.board, claim, work.change.check) if claim.image_hash else None
 
 
-def _moved_here(proxy, claim, elsewhere):
+def _moved_here(proxy: Proxy, claim: Claim, elsewhere: Claim) -> bool:
     """Whether a claim has moved since the database was copied, which has it on another board: its root is only here."""
     board = proxy.boards.get(elsewhere.board)
     left = board is None or made_ready(proxy, board)
     return claim.is_same(elsewhere) and not elsewhere.image_hash and not left
 
 
-def _contradicted(look):
+def _contradicted(look: LookedBoard) -> str | None:
     """What of power and answer contradicts a claim; None where they bear it out."""
     if look.ssh == OWN_KEY:
         return None  # whatever its outlet says
@@ -366,7 +385,7 @@ def _contradicted(look):
     return None if look.ssh is None else f"its outlet is off, and something answers at {look.work.board.ip}"
 
 
-def _state(look, kept):
+def _state(look: LookedBoard, kept: Kept) -> tuple[str, str]:
     """(state, note) of a board whose claim is adopted."""
     if kept.state in KEEPS:
         return kept.state, kept.note
@@ -377,5 +396,5 @@ def _state(look, kept):
     return POWER_OFF, kept.note if kept.state == POWER_OFF else board_states.FOUND_OFF
 
 
-def _shown(claim):
+def _shown(claim: Claim | None) -> dict[str, Any]:
     return dict(vars(claim), flavor=claim.flavor.get("name")) if claim else {}

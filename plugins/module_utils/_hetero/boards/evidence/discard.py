@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING, Collection, Container
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
@@ -23,12 +24,17 @@ from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
 from .unnamed_boards import told
 
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...nfs.exporter import Export
+    from ..records.proxy import Proxy
+
 VERB = "reconcile"
 NAME = re.compile(r"board(0|[1-9][0-9]{0,8})")
 AGAIN = "run this again"
 
 
-def must_be_gone(proxy, names):
+def must_be_gone(proxy: Proxy, names: Collection[str]) -> None:
     """Refused before anything is done where one of these is no name of a board that is gone.
 
     :param names: such as board7.
@@ -44,7 +50,9 @@ def must_be_gone(proxy, names):
             raise Refused("is in the boards file: nothing is removed", name, remedy)
 
 
-def discard(proxy, names, ended, change, deadline):
+def discard(
+    proxy: Proxy, names: Collection[str], ended: Container[str], change: Change, deadline: Deadline
+) -> dict[str, list[str]]:
     """Remove what lies here of these boards, which must_be_gone has passed.
 
     :param ended: instances whose claims the same call ended, or would end.
@@ -55,21 +63,23 @@ def discard(proxy, names, ended, change, deadline):
     return {name: there for name, there in found.items() if there}
 
 
-def _number(name):
+def _number(name: str) -> int:
     found = NAME.fullmatch(name)
     if found is None:
         raise BadInput("is no name of a board", f"remove={brief(name)}", "give names such as board7")
     return int(found[1])
 
 
-def _discard(proxy, name, board, ended, change, deadline):
+def _discard(
+    proxy: Proxy, name: str, board: int, ended: Container[str], change: Change, deadline: Deadline
+) -> list[str]:
     if change.check:
         return _remove(proxy, board, ended, change, deadline)
     with lock(proxy.config["run_folder"], name, VERB, proxy.actor, deadline):
         return _remove(proxy, board, ended, change, deadline)
 
 
-def _remove(proxy, board, ended, change, deadline):
+def _remove(proxy: Proxy, board: int, ended: Container[str], change: Change, deadline: Deadline) -> list[str]:
     _must_be_nobodys(proxy, board, ended)
     parts = _Parts(proxy, board)
     there = parts.there()
@@ -87,7 +97,7 @@ def _remove(proxy, board, ended, change, deadline):
     return there
 
 
-def _must_be_nobodys(proxy, board, ended):
+def _must_be_nobodys(proxy: Proxy, board: int, ended: Container[str]) -> None:
     name, claim = f"board{board}", proxy.store.record(board).claim
     if claim and claim.instance not in ended:
         remedy = f"{play('reconcile', forget=claim.instance)} ends its claim; then {AGAIN}"
@@ -103,16 +113,16 @@ def _must_be_nobodys(proxy, board, ended):
         raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
 
 
-def _is_ended(proxy, board, ended):
+def _is_ended(proxy: Proxy, board: int, ended: Container[str]) -> bool:
     """Whether the record in a board's place is of a claim that the same call ends."""
     try:
         kept = proxy.store.kept(board)
     except HeteroError:
         return False
-    return bool(kept) and kept.claim.instance in ended
+    return kept is not None and kept.claim.instance in ended
 
 
-def _must_not_be_its(proxy, board, other):
+def _must_not_be_its(proxy: Proxy, board: int, other: int) -> None:
     """Refused where the record in another board's place is this one's, or may be: it cannot be read."""
     try:
         proxy.store.kept(other)
@@ -123,7 +133,7 @@ def _must_not_be_its(proxy, board, other):
             raise Refused(what, f"board{board}", remedy) from error
 
 
-def _must_serve_nobody(proxy, board, clients):
+def _must_serve_nobody(proxy: Proxy, board: int, clients: Container[str]) -> None:
     """Refused where a root is exported to a board that the boards file names, by another number."""
     for other in proxy.boards.values():
         if other.ip in clients:
@@ -133,7 +143,7 @@ def _must_serve_nobody(proxy, board, clients):
             )
 
 
-def _must_have_no_power(proxy, board, deadline):
+def _must_have_no_power(proxy: Proxy, board: int, deadline: Deadline) -> None:
     sign = sign_of_life(proxy, board, deadline)
     if sign:
         what, remedy = sign
@@ -143,28 +153,28 @@ def _must_have_no_power(proxy, board, deadline):
 class _Parts:
     """What lies here of one board."""
 
-    def __init__(self, proxy, board):
+    def __init__(self, proxy: Proxy, board: int) -> None:
         self._proxy, self._board = proxy, board
         self.server = exporter(proxy.config["exports"], proxy.folder("exports"))
         self.root = Root(proxy.config["state_folder"], board)
         self.disk = DiskFiles(proxy.folder("disks"), board)
         self.pseudo = self.server.mounted_as(board, self.root.path)
 
-    def exports(self):
+    def exports(self) -> list[Export]:
         return exports_of(self._proxy, self._board)
 
-    def clients(self):
+    def clients(self) -> set[str]:
         """Addresses to which its root is exported."""
         return {client for export in self.exports() for client in export.clients}
 
-    def there(self):
-        """In words."""
+    def there(self) -> list[str]:
+        """Return what is there, in words."""
         found = [f"export {export.id} {export.pseudo}" for export in self.exports()]
         found += [told(part) for part in (self.root, self.disk) if part.exists()]
         restore = self.server.restore_file(self.pseudo)
         return found + ([f"file {restore}"] if os.path.lexists(restore) else [])
 
-    def remove(self):
+    def remove(self) -> None:
         for export in self.exports():
             self.server.remove(export.id)
         self.root.unmount(Deadline(UNMOUNT_TIME))

@@ -8,6 +8,8 @@ Looks only at what was written down and at what is left of it here; switching of
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...roots.ownership import whose_archive, whose_root
@@ -16,12 +18,18 @@ from ...site import board_states
 from ..power.presence import NOBODYS
 from ..records.disk_records import unwiped, used
 
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
 RECONCILE = f"({play('reconcile')})"
 #: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
 WIPE = f"({play('repair', node='{board}')} wipes it)"
 
 
-def left_by(proxy, board, record):
+def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
     """Why a board that nobody claims is somebody's all the same, by what lies here; None where it is not.
 
     No record of claims is the only one.
@@ -40,7 +48,7 @@ def left_by(proxy, board, record):
     return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
 
 
-def somebodys(proxy, board, record):
+def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
     """The same, also by what its outlet was last seen as; one in error or maintenance says more by itself."""
     why = left_by(proxy, board, record)
     if why or record.claim is not None or record.state != board_states.POWER_OFF:
@@ -51,10 +59,10 @@ def somebodys(proxy, board, record):
     return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else None
 
 
-def in_the_way(proxy, board):
+def in_the_way(proxy: Proxy, board: Board) -> list[str]:
     """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
     record = proxy.store.record(board.id)
-    texts = []
+    texts: list[str] = []
     if record.state not in (board_states.POWER_OFF, board_states.SHUTTING_DOWN):
         texts.append(f"it is in state {record.state!r}")
     if record.power is None:
@@ -64,7 +72,7 @@ def in_the_way(proxy, board):
     return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
-def give_back(proxy, board, claim, thing, remedy, on=False):
+def give_back(proxy: Proxy, board: Board, claim: Claim | None, thing: str, remedy: str, on: bool = False) -> None:
     """Make a board free whose lock the caller holds.
 
     :param claim: the claim that ends, None for a board that nobody has.
@@ -73,15 +81,15 @@ def give_back(proxy, board, claim, thing, remedy, on=False):
         (boot/stops.py).
     :raises Refused: it is not off, or not clean, or another's meanwhile.
     """
-    left_on = on and is_left_on(proxy, board, claim)
+    left_on = claim if on and claim is not None and is_left_on(proxy, board, claim) else None
     texts = leftovers(proxy, board) if left_on else in_the_way(proxy, board)
     if texts:
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
-    proxy.store.release(board.id, claim, NOBODYS.format(name=claim.instance) if left_on else None)
+    proxy.store.release(board.id, claim, NOBODYS.format(name=left_on.instance) if left_on else None)
 
 
-def is_left_on(proxy, board, claim):
+def is_left_on(proxy: Proxy, board: Board, claim: Claim | None) -> bool:
     """Whether a board was seen on for whose claim nobody ever switched it on: it is not off, and somebody may be there.
 
     Nothing of the claim was ever on its disks, so they are left alone as well.

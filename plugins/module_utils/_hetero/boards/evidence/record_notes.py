@@ -9,6 +9,7 @@ What is done about it is adoption.py's.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Container
 
 from ...core.errors import HeteroError
 from ...core.plays import play
@@ -16,19 +17,26 @@ from ...site.leases import until
 from ..records.misfiled_records import ADOPT, astray, said_of
 from .adoption import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale
 
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
 NEWER = f"the database is older than it: run {play('reconcile')}"
 
 
-def told_of_record(proxy, board, record, lost):
+def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[int]) -> str | None:
     """What status says of the record of a board's claim; None for one that says what the database says, and where
     nobody has the board.
 
     :param record: recorded.Record of the board.
     :param lost: ids of boards whose claims' records are gone.
     """
-    claim, name = record.claim, record.claim and record.claim.instance
+    claim = record.claim
     if claim is None:
         return None
+    name = claim.instance
     try:
         kept = proxy.store.kept(board.id)
     except HeteroError as error:
@@ -48,7 +56,7 @@ def told_of_record(proxy, board, record, lost):
     return LOST.format(name=name) if claim.expires is not None else LOST_ENDLESS.format(name=name)
 
 
-def _told_of_newer(proxy, board, claim):
+def _told_of_newer(proxy: Proxy, board: Board, claim: Claim) -> str | None:
     """The same of a claim that its record has otherwise than a database which is older.
 
     The database is read once more, after the record: each change of a claim is written there first.

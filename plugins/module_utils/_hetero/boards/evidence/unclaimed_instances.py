@@ -10,6 +10,7 @@ What is taken over is adoption.py's; what lies here of boards that the boards fi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Collection, Container, Mapping, Optional, Tuple
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
@@ -27,6 +28,19 @@ from ..records.misfiled_records import way_of
 from ..records.record_order import rank
 from .adoption import PUT_BACK
 from .unnamed_boards import LEFT, MOVED
+
+if TYPE_CHECKING:
+    from ...roots.ownership import AnyMade
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim, Kept
+    from ..records.proxy import Proxy
+
+    #: Claims of the database, by instance.
+    Claims = Mapping[str, Claim]
+    #: What roots_there returns: board id, folder, and what its made.json says.
+    There = Collection[Tuple[int, str, Optional[AnyMade]]]
+    #: A record of a claim: its path and what it says.
+    Stored = Tuple[str, Kept]
 
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 ADOPT = (
@@ -52,7 +66,7 @@ class Unclaimed:
     harmless: bool = False
 
 
-def refuse_unclaimed(proxy, request, only=None):
+def refuse_unclaimed(proxy: Proxy, request: str, only: Container[str] | None = None) -> list[dict[str, Any]]:
     """Refused where something of an instance, or of instances of a request, lies here of which no claim is known.
 
     :param only: names of instances; what is another's, and what nobody can tell whose it is, counts for nothing then.
@@ -65,7 +79,7 @@ def refuse_unclaimed(proxy, request, only=None):
     return [dict(instance=request, node=one.name, phase="claim", text=one.text, seconds=None) for one in found]
 
 
-def unclaimed(proxy, request, sure=False):
+def unclaimed(proxy: Proxy, request: str, sure: bool = False) -> list[Unclaimed]:
     """The Unclaimed of an instance, or of all instances of a request; one of which a claim is known is none.
 
     :param sure: without what nobody can tell whose it is.
@@ -75,7 +89,9 @@ def unclaimed(proxy, request, sure=False):
     there = roots_there(proxy.config["state_folder"])
     records, roots = _records(proxy, request, claims), _roots(proxy, request, claims, there)
     found = [
-        _told(proxy, instance, records.get(instance), roots.get(instance))
+        _of_record(proxy, instance, records[instance], roots.get(instance))
+        if instance in records
+        else _of_root(proxy, instance, roots[instance])
         for instance in sorted({*records, *roots})
         if proxy.store.claim_of(instance) == claims.get(instance)
     ]
@@ -83,9 +99,9 @@ def unclaimed(proxy, request, sure=False):
     return found if found or known else _doubtful(proxy, request, {claim.board for claim in claims.values()}, there)
 
 
-def _records(proxy, request, claims):
+def _records(proxy: Proxy, request: str, claims: Claims) -> dict[str, Stored]:
     """{instance: (path, Kept)} of records of claims that are not known and have not ended, the one to be believed."""
-    found: dict = {}
+    found: dict[str, list[Stored]] = {}
     for path, kept in proxy.store.kept_anywhere():
         claim = kept.claim
         asked = (is_of(vars(claim), request) or _is_asked(claim.instance, request)) and kept.is_somebodys
@@ -96,9 +112,9 @@ def _records(proxy, request, claims):
     return {name: max(there, key=lambda one: rank(proxy, *one)) for name, there in found.items()}
 
 
-def _roots(proxy, request, claims, there):
+def _roots(proxy: Proxy, request: str, claims: Claims, there: There) -> dict[str, tuple[int, str]]:
     """{instance: (board id, folder)} of roots that were made for claims that are not known."""
-    found: dict = {}
+    found: dict[str, tuple[int, str]] = {}
     for board, folder, made in there:
         instance, created = of_token(made.claim) if made else ("", None)
         if _is_asked(instance, request) and board in proxy.boards and _is_newer(created, claims.get(instance)):
@@ -106,33 +122,36 @@ def _roots(proxy, request, claims, there):
     return found
 
 
-def _is_asked(instance, request):
+def _is_asked(instance: str, request: str) -> bool:
     return instance == request or number_of(instance, request) is not None
 
 
-def _is_newer(created, known):
+def _is_newer(created: float | None, known: Claim | None) -> bool:
     """Whether a claim that was made then is not known, but perhaps an older one of its name."""
     return known is None or (created is not None and created > known.created)
 
 
-def _told(proxy, instance, record, root):
-    number = record[1].claim.board if record else root[0]
-    seen = [f"its root {root[1]}"] if root else []
+def _of_root(proxy: Proxy, instance: str, root: tuple[int, str]) -> Unclaimed:
+    number, folder = root
     way = f"nothing is touched: {PUT_BACK}{way_by_copy(proxy, number)}"
-    if record:
-        path, kept = record
-        own = proxy.store.path_of_kept(number)
-        seen.append(f"the record of its claim {path} (by it {kept.state})")
-        way = ADOPT.format(name=instance)
-        if path != own:
-            way = f"{MOVED.format(way=way_of(proxy, path, number), number=number)}; then {way}"
-        elif number not in proxy.boards:
-            way = LEFT.format(name=instance)
+    return Unclaimed(instance, f"board{number}", f"{NO_CLAIM}, and board{number} has its root {folder}: {way}")
+
+
+def _of_record(proxy: Proxy, instance: str, record: Stored, root: tuple[int, str] | None) -> Unclaimed:
+    path, kept = record
+    number = kept.claim.board
+    seen = [f"its root {root[1]}"] if root else []
+    seen.append(f"the record of its claim {path} (by it {kept.state})")
+    way = ADOPT.format(name=instance)
+    if path != proxy.store.path_of_kept(number):
+        way = f"{MOVED.format(way=way_of(proxy, path, number), number=number)}; then {way}"
+    elif number not in proxy.boards:
+        way = LEFT.format(name=instance)
     text = f"{NO_CLAIM}, and board{number} has {' and '.join(seen)}: {way}"
     return Unclaimed(instance, f"board{number}", text)
 
 
-def _doubtful(proxy, request, claimed, there):
+def _doubtful(proxy: Proxy, request: str, claimed: Container[int], there: There) -> list[Unclaimed]:
     """What nobody can tell whose it is, on boards that nobody has by the database."""
     roots = {board: Root(proxy.config["state_folder"], board) for board, _folder, _made in there}
     untold = [board for board, folder, made in there if not made and (has_word(folder) or is_unread(roots[board]))]
@@ -156,7 +175,7 @@ def _doubtful(proxy, request, claimed, there):
     ]
 
 
-def _is_bare(proxy, board):
+def _is_bare(proxy: Proxy, board: Board) -> bool:
     """Whether nothing of an instance can be on a board: nothing to boot from is there, no disk holds what somebody
     wrote, and its outlet was seen off.
     """

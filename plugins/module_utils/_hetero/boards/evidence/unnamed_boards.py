@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from typing import TYPE_CHECKING, Collection, Iterable, Mapping, NamedTuple, Pattern
 
 from ...core.errors import HeteroError
 from ...core.plays import play
@@ -23,6 +24,13 @@ from ...site.state_folder import OLDER, ROOTS
 from ..power.gone_boards import sign_of_life
 from ..records import misfiled_records
 from ..records.board_records import RELEASE_PHASE
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...nfs.exporter import Export
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
 COPY = "its own is there: remove this one once nobody wants it"
@@ -43,20 +51,38 @@ BOARDS_PATH = re.compile(r"/fs_(\d+)/root$")
 FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
 
-def let_go(proxy, names, change, deadline):
+class Left(NamedTuple):
+    """What is known of a board that the boards file does not name.
+
+    :param name: its instance; None if its record cannot be read.
+    :param claim: the claim of the database; None for what only a record says.
+    :param unread: what is said of a record that cannot be read.
+    """
+
+    board: int
+    name: str | None
+    claim: Claim | None
+    unread: str = ""
+
+
+def let_go(
+    proxy: Proxy, names: Collection[str], change: Change, deadline: Deadline
+) -> tuple[list[str], dict[str, str]]:
     """End the claims of these instances on boards that the boards file does not name, and that are not at work all the
     same; ([names of those ended], {name: why it was not ended}).
 
     What else is said of such a board, by a record that is another's or cannot be read, stays.
     """
-    ended, kept = [], {}
-    for board, name, claim, _error in _left(proxy):
-        sign = None
-        if name in names and not _is_anothers(proxy, board, claim):
-            sign = sign_of_life(proxy, board, deadline)
+    ended: list[str] = []
+    kept: dict[str, str] = {}
+    for left in _left(proxy):
+        board, name, claim = left.board, left.name, left.claim
+        if name is None or name not in names:
+            continue
+        sign = None if _is_anothers(proxy, board, claim) else sign_of_life(proxy, board, deadline)
         if sign:
             kept[name] = ALIVE.format(what=sign[0], remedy=sign[1], name=name)
-        elif name in names and change.note(name, {"board": f"board{board}"}, {}):
+        elif change.note(name, {"board": f"board{board}"}, {}):
             ended.append(name)
             if claim and not change.check:
                 proxy.store.forget(claim, f"board{board} is not in the boards file")
@@ -66,19 +92,23 @@ def let_go(proxy, names, change, deadline):
     return ended, kept
 
 
-def _is_anothers(proxy, board, claim):
+def _is_anothers(proxy: Proxy, board: int, claim: Claim | None) -> bool:
     """Whether what lies here of a board was made for another claim: whatever has power there is not this one's.
 
     :param claim: None for the one that its record has.
     """
-    claim = claim or proxy.store.kept(board).claim
+    if claim is None:
+        kept = proxy.store.kept(board)
+        if kept is None:
+            return False
+        claim = kept.claim
     words = [
         part.made() for part in (Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board))
     ]
     return any(made and made.claim != token_of(claim) for made in words)
 
 
-def not_ended(proxy, names, ended):
+def not_ended(proxy: Proxy, names: Collection[str], ended: Collection[str]) -> dict[str, list[str]]:
     """Of instances whose claims were to be ended by a word, and were not: `kept`, of which there is a claim or a record
     here, and `gone`, of which there is none any more. One of which there never was any is in neither.
     """
@@ -92,24 +122,22 @@ def not_ended(proxy, names, ended):
     return dict(kept=[name for name in left if name in known], gone=gone)
 
 
-def _left(proxy):
-    """[(board id, instance, Claim, None)] of boards that the boards file does not name; without the Claim what only a
-    record says, without the instance the error of a record that cannot be read.
-    """
+def _left(proxy: Proxy) -> list[Left]:
+    """Return what is known of boards that the boards file does not name, in their order."""
     claims = {claim.board: claim for claim in proxy.store.claims()}
-    found: list[tuple] = [(board, claim.instance, claim, None) for board, claim in claims.items()]
+    found = [Left(board, claim.instance, claim) for board, claim in claims.items()]
     for board in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(board)
         except HeteroError as error:
-            found.append((board, None, None, error))
+            found.append(Left(board, None, None, _unread(proxy, board, error)))
         else:
             if kept and not (board in claims and kept.claim.is_same(claims[board])):
-                found.append((board, kept.claim.instance, None, None))
-    return sorted([one for one in found if one[0] not in proxy.boards], key=lambda one: one[0])
+                found.append(Left(board, kept.claim.instance, None))
+    return sorted([one for one in found if one.board not in proxy.boards], key=lambda one: one.board)
 
 
-def others(proxy, said):
+def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
     """What lies here for boards that the boards file does not name, as texts; only a person can say what it is.
 
     :param said: {instance: what is said of its claim in place of how it is ended}.
@@ -117,7 +145,7 @@ def others(proxy, said):
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
     roots = [proxy.folder(folder) for folder in (ROOTS, OLDER)]
-    found = [_told(proxy, said, *left) for left in _left(proxy)]
+    found = [_told(said, left) for left in _left(proxy)]
     records = dict(proxy.store.kept_anywhere())
     strays = [(path, records.get(path)) for path in proxy.store.strays()]
     found += [f"file {path}: {misfiled_records.stray(proxy, path, kept) if kept else STRAY}" for path, kept in strays]
@@ -142,27 +170,32 @@ def others(proxy, said):
     return found + sorted(f"export {export.id} {export.pseudo}: {_way_of(export)}" for export in left)
 
 
-def told(root):
-    """A root's folder, or that of what is kept of one on a disk, with whom it was made for."""
+def told(root: Root | DiskFiles) -> str:
+    """Return a root's folder, or that of what is kept of one on a disk, with whom it was made for."""
     whose = made_for(root)
     return f"folder {root.folder}, made for {whose}" if whose else f"folder {root.folder}"
 
 
-def _numbers(folders):
-    """Of boards that have a folder in one of these, in order."""
+def _numbers(folders: Iterable[str]) -> list[int]:
+    """Return the ids of boards that have a folder in one of these, in order."""
     return sorted({int(name[len(SOURCE) :]) for folder in folders for name in _names(folder, ROOT_NAME)})
 
 
-def _way_of(export):
+def _way_of(export: Export) -> str:
     number = BOARDS_PATH.search(export.path)
     return UNWANTED.format(number=number[1]) if number else "look who made it"
 
 
-def _told(proxy, said, board, name, claim, error):
-    if claim:
-        return f"claim of {name} ({claim.owner}) on board{board}: {said.get(name) or LEFT.format(name=name)}"
-    if name:
-        return f"record of the claim of {name} on board{board}: {said.get(name) or LEFT.format(name=name)}"
+def _told(said: Mapping[str, str], left: Left) -> str:
+    name, claim = left.name, left.claim
+    if name is None:
+        return left.unread
+    whose = f"claim of {name} ({claim.owner})" if claim else f"record of the claim of {name}"
+    return f"{whose} on board{left.board}: {said.get(name) or LEFT.format(name=name)}"
+
+
+def _unread(proxy: Proxy, board: int, error: HeteroError) -> str:
+    """Return what is said of a record that cannot be read."""
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
         moved = MOVED.format(way=misfiled_records.way_of(proxy, error.thing, other), number=other)
@@ -170,5 +203,5 @@ def _told(proxy, said, board, name, claim, error):
     return f"record on board{board}: {error.thing}: {error.what}: {way}"
 
 
-def _names(folder, pattern):
+def _names(folder: str, pattern: Pattern[str]) -> list[str]:
     return sorted(name for name in os.listdir(folder) if pattern.fullmatch(name)) if os.path.isdir(folder) else []

@@ -9,7 +9,7 @@ How a board's root, export and files are made is for roots/provision.py.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ...core.errors import BadInput, Refused
 from ...core.plays import play
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
     from ...images.store import Image
+    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
-
-#: Tells of a step of the work on a board: (phase, text[, seconds]).
-Report = Callable[..., None]
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"

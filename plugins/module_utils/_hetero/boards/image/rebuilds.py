@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Collection, cast
+from typing import TYPE_CHECKING, Any, Collection, cast
 
 from ...core.errors import BadInput, Refused
 from ...core.plays import rebuild as rebuild_play
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
     from ...images.store import Image
+    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.board_records import Record
     from ..records.claim_records import Claim
@@ -71,7 +72,7 @@ def rebuild(
     feeds = last_outlet.Feeds(proxy)
     lines: list[dict[str, Any]] = []
 
-    def one(board: Board, claim: Claim | None, report: Callable[..., None]) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
         must_own(claim, owner)

@@ -40,6 +40,7 @@ from .release import release
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...site.boards_file import Board
+    from ..records.claim_records import Kept
     from ..records.proxy import Proxy
 
 #: Of boards, None for all; and of instances or boards, by a word.
@@ -96,7 +97,7 @@ def reconcile(
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
         _ask_boards(proxy, [look for look in looked if look.work.claim and look.work.instance in forget])
-        ended = [adoption.end_by_word(proxy, look, forget) for look in looked]
+        by_word = [adoption.end_by_word(proxy, look, forget) for look in looked]
         for look in looked:
             if not look.settled:
                 adoption.propose(proxy, look, adopt)
@@ -105,7 +106,7 @@ def reconcile(
         with change.step("mend"):
             for look in looked:
                 if look.kept:
-                    _adopt(proxy, look, adopt)
+                    _adopt(proxy, look, look.kept, adopt)
             somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
             last_outlet.compare(proxy, somebodys, adopt)
             crossed = _crossed(proxy, looked)
@@ -120,7 +121,7 @@ def reconcile(
     gone, said = unnamed_boards.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
     said.update(dict.fromkeys(gone, unnamed_boards.WOULD_BE_ENDED))  # in a dry run: others are not there any more
     removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
-    ended = [*filter(None, ended), *gone]
+    ended = [name for name in by_word if name] + gone
     return dict(
         boards=[look.result for look in looks],
         others=unnamed_boards.others(proxy, said) if ids is None else [],
@@ -143,17 +144,17 @@ def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, A
     return [dict(instance=None, node=name, phase=PHASE, text=text, seconds=None) for name, text in texts.items()]
 
 
-def _adopt(proxy: Proxy, look: Look, names: Names) -> None:
+def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
     """One record that cannot be taken over keeps no other from it."""
     try:
-        adoption.decide(proxy, look, names)
+        adoption.decide(proxy, look, kept, names)
     except HeteroError as error:
         look.note(str(error))
         look.settled = look.left = True
 
 
 def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> None:
-    seen = {look.work.board.id: {"id": look.work.board.id} for look in looks}
+    seen: dict[int, dict[str, Any]] = {look.work.board.id: {"id": look.work.board.id} for look in looks}
     errors = outlet_power(proxy, list(seen.values()), deadline)
     for look in looks:
         look.power = seen[look.work.board.id]["power"]
@@ -255,9 +256,10 @@ def _is_mended(proxy: Proxy, look: Look) -> bool:
     """Whether a board in error runs as it should: by its own key, from its claim's root, by an outlet that no doubt is
     about (feeding.compare notes one).
     """
-    work = look.work
+    work, claim = look.work, look.work.claim
     proven = work.state == board_states.ERROR and look.power == "on" and look.ssh == OWN_KEY
-    return proven and all(found["done"] for found in look.found) and is_of_claim(proxy, work.board, work.claim)
+    settled = proven and all(found["done"] for found in look.found)
+    return settled and claim is not None and is_of_claim(proxy, work.board, claim)
 
 
 def _in_use_again(look: Look) -> None:
@@ -367,15 +369,17 @@ def _put_back(proxy: Proxy, look: Look) -> bool:
 
     :returns: whether something was put back.
     """
-    work = look.work
-    if not work.claim.image_hash:
+    work, claim = look.work, look.work.claim
+    if claim is None:
+        return False
+    if not claim.image_hash:
         look.note(f"claimed for {work.instance}, not made ready yet")
     try:
-        missing = put_back(proxy, work.board, work.claim, work.change) if _is_made(work) else []
+        missing = put_back(proxy, work.board, claim, work.change) if _is_made(work) else []
     except Refused:
         look.left = True  # whose its root is
         raise
-    going = about_to_go(proxy, work.board, work.claim)
+    going = about_to_go(proxy, work.board, claim)
     if going:
         look.note(going)
     if missing:

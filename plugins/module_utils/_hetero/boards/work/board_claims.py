@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Sequence
 
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
@@ -40,6 +40,15 @@ from .board_leases import REAPER
 from .each_board import board_of, must_own
 from .info import claim_fields
 
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...images.capacity import Promises
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+    from ..records.store import Store
+
 #: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
 MOST = 10000
 #: Letters of an owner, of a flavor: what a claim's record holds beside keys (claim_records.LARGEST), many times over.
@@ -63,7 +72,7 @@ class Wish:
 
     request: str
     owner: str
-    flavor: dict
+    flavor: dict[str, Any]
     image: str
     ssh_public_key: str
     board: int | None = None
@@ -73,18 +82,18 @@ class Wish:
     move: bool = False
     tolerance: float = TOLERANCE
     boot_source: str = NFS_ROOT
-    numbers: tuple = ()
+    numbers: tuple[int, ...] = ()
 
     @property
-    def instances(self):
+    def instances(self) -> list[str]:
         return names_of(self.request, self.count, self.numbers)
 
     @property
-    def many(self):
+    def many(self) -> str:
         """`3 ` before a flavor, nothing for one."""
         return "" if self.count == 1 else f"{len(self.instances)} "
 
-    def check(self):
+    def check(self) -> None:
         """BadInput for what no node could serve."""
         must_be_free_word(valid_instance(self.request))
         if not self.owner.strip():
@@ -110,12 +119,12 @@ class Wish:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
 
 
-def line(instance, node, phase, text, seconds=None):
+def line(instance: str, node: str, phase: str, text: str, seconds: float | None = None) -> dict[str, Any]:
     """One line for people, as the progress display shows them."""
     return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
 
 
-def present(proxy, wish, change):
+def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
     """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
 
     :returns: boards (the claims), rejected, rejected_lines, lines.
@@ -162,13 +171,14 @@ def present(proxy, wish, change):
             change.note(claim.instance, _shown(old) if old else {}, _shown(claim))
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
+        boards_of = {claim.instance: claim.board for claim in after}
         lines = [line(wish.request, "", "", _headline(wish, pool, fit, free, before, after))]
         for instance, why in moved.items():
-            old, new = before[instance].board, store.claim_of(instance).board
+            old, new = before[instance].board, boards_of[instance]
             lines.append(line(instance, f"board{old}", "claim", f"{why}; {instance} moves to board{new}"))
         return {
             "boards": [
-                claim_fields(proxy.boards.get(claim.board), store.record(claim.board), ran=store.has_run(claim))
+                claim_fields(proxy.boards.get(claim.board), store.record(claim.board), claim, store.has_run(claim))
                 for claim in after
             ],
             "rejected": rejected,
@@ -177,7 +187,18 @@ def present(proxy, wish, change):
         }
 
 
-def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(), left=(), on=False):
+def absent(
+    proxy: Proxy,
+    request: str | None,
+    owner: str | None,
+    board: int | None,
+    deadline: Deadline,
+    change: Change,
+    numbers: Collection[int] = (),
+    created: Collection[float] = (),
+    left: Collection[int] = (),
+    on: bool = False,
+) -> dict[str, Any]:
     """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
 
     :param request: None gives back `board`, which was in error and which nobody claims any more.
@@ -209,9 +230,9 @@ def absent(proxy, request, owner, board, deadline, change, numbers=(), created=(
     return result
 
 
-def _fed(feeds, boards, count):
+def _fed(feeds: Feeds, boards: Iterable[Board], count: int) -> dict[str, str]:
     """{board name: why nobody gets it} of those whose outlet feeds another's, until so many are found that do not."""
-    found: dict = {}
+    found: dict[str, str] = {}
     for board in boards:
         try:
             why = feeds.feeds_another(board)
@@ -226,7 +247,7 @@ def _fed(feeds, boards, count):
     return found
 
 
-def _refuse_moved(proxy, claims):
+def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
     """Refused where an instance has another board by the record of its claim than by the database: it moved since."""
     for number in proxy.store.kept_boards():
         try:
@@ -242,14 +263,17 @@ def _refuse_moved(proxy, claims):
             raise Refused(what, claim.instance, remedy)
 
 
-def _root_sizes(proxy, wish, pool):
+def _root_sizes(proxy: Proxy, wish: Wish, pool: Iterable[Board]) -> dict[str, int]:
     """{board name: bytes that its root takes on the proxy}."""
     return {board.name: 0 if wish.boot_source == DISK_ROOT else size_of(proxy, board, wish.flavor) for board in pool}
 
 
-def _unfit(proxy, wish, pool, promises, sizes):
+def _unfit(
+    proxy: Proxy, wish: Wish, pool: Iterable[Board], promises: Promises, sizes: Mapping[str, int]
+) -> dict[str, list[str]]:
     """{board name: why it cannot serve the wish whoever has what}; what comes last is said only where all else fits."""
-    images, found = images_of(proxy), {}
+    images = images_of(proxy)
+    found: dict[str, list[str]] = {}
     for board in pool:
         why = rejections(wish.flavor, board, wish.tolerance)
         if wish.boot_source == DISK_ROOT and not proxy.disks(board):
@@ -260,9 +284,9 @@ def _unfit(proxy, wish, pool, promises, sizes):
     return found
 
 
-def _claim_and_move(store, wish, fit):
+def _claim_and_move(store: Store, wish: Wish, fit: Sequence[int]) -> dict[str, str | None]:
     """Claim all instances; where asked, move those on a board in error. Returns {moved instance: why}."""
-    moved = {}
+    moved: dict[str, str | None] = {}
     claims = store.claim(
         wish.request,
         wish.instances,
@@ -282,7 +306,7 @@ def _claim_and_move(store, wish, fit):
     return moved
 
 
-def _release(proxy, claim, deadline, change, result, on):
+def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, result: dict[str, Any], on: bool) -> None:
     """Give one board back, under its lock."""
     start = time.monotonic()
     board = board_of(proxy, claim)
@@ -305,7 +329,7 @@ def _release(proxy, claim, deadline, change, result, on):
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
 
 
-def _given_back(proxy, board):
+def _given_back(proxy: Proxy, board: Board) -> str:
     """How a board is whose claim was ended, in words."""
     record = proxy.store.record(board.id)
     if record.state == board_states.ERROR:
@@ -320,7 +344,7 @@ def _nothing_yet() -> dict[str, Any]:
     return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
 
 
-def _unclaimed(proxy, board, deadline, change):
+def _unclaimed(proxy: Proxy, board: Board, deadline: Deadline, change: Change) -> dict[str, Any]:
     """Make a board free that left the state error: switched off and cleaned, but without a claim to end."""
     result = _nothing_yet()
     with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
@@ -341,7 +365,7 @@ def _unclaimed(proxy, board, deadline, change):
     return result
 
 
-def _shown(claim):
+def _shown(claim: Claim) -> dict[str, Any]:
     """The fields of a claim that a diff shows."""
     expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(claim.expires)) if claim.expires else None
     return {
@@ -356,7 +380,14 @@ def _shown(claim):
     }
 
 
-def _headline(wish, pool, fit, free, before, after):
+def _headline(
+    wish: Wish,
+    pool: Sequence[Board],
+    fit: Sequence[Board],
+    free: int,
+    before: Mapping[str, Claim],
+    after: Sequence[Claim],
+) -> str:
     """`wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
     wants = f"wants {wish.many}{wish.flavor['name']}"
     old = {claim.board for claim in before.values()}
@@ -369,7 +400,9 @@ def _headline(wish, pool, fit, free, before, after):
     return f"{wants}: {fitting}, {', '.join(chosen)} chosen{short}"
 
 
-def _no_node(wish, missing, free, rejected, unfit):
+def _no_node(
+    wish: Wish, missing: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
+) -> NoneFree:
     """`bob wants tgx.8x8 (…): no node.` and why for each board, as tour section 3 shows it."""
     wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]

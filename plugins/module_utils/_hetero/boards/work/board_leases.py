@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Collection
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
@@ -19,13 +20,30 @@ from ...site.node_clock import extend_lease
 from ..evidence.adoption import unknown_lease
 from .each_board import each, ids_of, must_own
 
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...roots.proxy_node import Report
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
 PHASE = "lease"
 NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
 #: Verb of `hetero` that ends leases.
 REAPER = "reap"
 
 
-def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
+def extend(
+    proxy: Proxy,
+    request: str,
+    owner: str | None,
+    hours: float,
+    created: Collection[float],
+    change: Change,
+    deadline: Deadline,
+    numbers: Collection[int] = (),
+) -> dict[str, Any]:
     """Let the lease of an instance, or of all instances of a request, end `hours` from now; the module's result.
 
     :param owner: where given, another owner's lease is refused.
@@ -36,7 +54,7 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
     must_be_hours(hours, "hours", endless=True)
     late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
 
-    def one(board, claim, report):
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
         must_own(claim, owner)
@@ -57,7 +75,7 @@ def extend(proxy, request, owner, hours, created, change, deadline, numbers=()):
     return each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, [], request, created)
 
 
-def _put(proxy, claim, expires):
+def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:
     """Write the end of a lease down; what is read back is what holds."""
     proxy.store.put(claim.instance, expires=expires)
     found = proxy.store.claim_of(claim.instance)

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadInput, Refused
 from ...drivers.boot.blame import console_tail
 from ..records.store import must_be_of
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.proxy import Proxy
 
 #: Lines that can be asked for at once; more is what the file is for.
 MOST_LINES = 10000
@@ -27,7 +31,7 @@ NONE_YET = "its part of the log begins when the board gets power for it the next
 OPERATORS = "an operator reads all of the log: -e all=true"
 
 
-def begin(proxy, board):
+def begin(proxy: Proxy, board: Board) -> None:
     """Write down, before a claim's board gets power, where its part of the log begins; once a claim."""
     claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).get("console")
     if claim and file and proxy.store.first_since_claim(claim, PHASE) is None:
@@ -35,7 +39,7 @@ def begin(proxy, board):
         proxy.store.event(board.id, PHASE, BEGINS.format(file=file, inode=inode, size=size))
 
 
-def begins(proxy, board):
+def begins(proxy: Proxy, board: Board) -> int:
     """The byte of a board's log at which the part of its claim begins; the end where nobody wrote that down.
 
     A log that was rotated since, which is another file or a shorter one, is all of the claim.
@@ -49,7 +53,7 @@ def begins(proxy, board):
     return int(begun[2]) if (inode, True) == (int(begun[1]), int(begun[2]) <= size) else 0
 
 
-def _look(file):
+def _look(file: str | None) -> tuple[int, int]:
     """(inode, size) of a log; zeros for one that is not there."""
     try:
         seen = os.stat(file) if file else None
@@ -58,7 +62,9 @@ def _look(file):
     return (seen.st_ino, seen.st_size) if seen else (0, 0)
 
 
-def console(proxy, board_id, lines, instance, owner, everything):
+def console(
+    proxy: Proxy, board_id: int, lines: int, instance: str | None, owner: str | None, everything: bool
+) -> dict[str, Any]:
     """What board_console_info returns: `file`, `console` (its last lines), `command` (to attach), and lines for people.
 
     :param instance: the instance or request that the board is to be of; None asks for nothing.

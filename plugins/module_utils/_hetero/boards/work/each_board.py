@@ -9,6 +9,7 @@ What the work is, its caller says.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import lock
@@ -19,8 +20,29 @@ from ...site.owners import is_of
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..records.store import must_be_of
 
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...roots.proxy_node import Report
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
 
-def each(proxy, ids, verb, one, change, deadline, lines, instance=None, created=()):
+    #: What is done with one board, by its claim: the fields that it adds to the board's result.
+    Step = Callable[[Board, Claim | None, Report], dict[str, Any]]
+
+
+def each(
+    proxy: Proxy,
+    ids: Iterable[int],
+    verb: str,
+    one: Step,
+    change: Change,
+    deadline: Deadline,
+    lines: list[dict[str, Any]],
+    instance: str | None = None,
+    created: Collection[float] = (),
+) -> dict[str, Any]:
     """`one(board, claim, report)` for each board; the module's result, with what each `one` returned.
 
     :param verb: what the lock, the events and the lines are named by.
@@ -28,9 +50,9 @@ def each(proxy, ids, verb, one, change, deadline, lines, instance=None, created=
     :param instance: the instance or request that the boards are to be of; None does not ask.
     :param created: when the claims were made that they are to be of; none does not ask.
     """
-    results = []
+    results: list[dict[str, Any]] = []
     for board in [proxy.board(board_id) for board_id in ids]:
-        result = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
+        result: dict[str, Any] = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
         try:
             with _lock(proxy, board, verb, change, deadline):
                 claim = proxy.store.record(board.id).claim
@@ -45,13 +67,13 @@ def each(proxy, ids, verb, one, change, deadline, lines, instance=None, created=
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
 
 
-def must_own(claim, owner):
+def must_own(claim: Claim, owner: str | None) -> None:
     """Refused where a claim is another owner's; None asks nobody."""
     if owner is not None and owner != claim.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
-def claims_of(proxy, request, numbers=()):
+def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[Claim]:
     """Claims of an instance, or of the instances of a request.
 
     :param numbers: which of NAME-1 … NAME-N are meant; none for all.
@@ -66,12 +88,12 @@ def claims_of(proxy, request, numbers=()):
     return claims
 
 
-def ids_of(proxy, request, numbers=()):
+def ids_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[int]:
     """The boards' ids of the same; refused, too, where the boards file does not name one of them."""
     return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers)]
 
 
-def board_of(proxy, claim):
+def board_of(proxy: Proxy, claim: Claim) -> Board:
     """The board of a claim; refused where the boards file does not name it."""
     board = proxy.boards.get(claim.board)
     if board is None:
@@ -81,15 +103,15 @@ def board_of(proxy, claim):
     return board
 
 
-def _lock(proxy, board, verb, change, deadline):
+def _lock(proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadline) -> ContextManager[Any]:
     """The board's lock; none in check mode, which changes nothing."""
     if change.check:
         return ExitStack()
     return lock(proxy.config["run_folder"], board.name, verb, proxy.actor, deadline)
 
 
-def _reporter(proxy, board, instance, change, lines):
-    def report(phase, text, seconds=None):
+def _reporter(proxy: Proxy, board: Board, instance: str | None, change: Change, lines: list[dict[str, Any]]) -> Report:
+    def report(phase: str, text: str, seconds: float | None = None) -> None:
         seconds = None if seconds is None else round(seconds, 3)
         if not change.check:
             proxy.store.event(board.id, phase, text, seconds, instance)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
 from ...core.errors import BadInput, HeteroError
 from ...images.choice import images_of
@@ -20,18 +21,23 @@ from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
 
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
 #: Events of a board that can be asked for at once; more is a slip of the pen.
 MOST_EVENTS = 10000
 
 
-def claim_fields(board, record, claim=None, ran=None):
+def claim_fields(board: Board | None, record: Record, claim: Claim, ran: bool | None = None) -> dict[str, Any]:
     """A claim and the board it has.
 
     :param board: None where the boards file does not name it any more.
-    :param claim: one that has just ended, or was read by itself (default: the record's).
+    :param claim: the record's, or one that has just ended.
     :param ran: whether it ever ran there; None where nobody looked.
     """
-    claim = claim or record.claim
     return {
         **({} if ran is None else {"ran": ran}),
         "instance": claim.instance,
@@ -52,7 +58,7 @@ def claim_fields(board, record, claim=None, ran=None):
     }
 
 
-def board_fields(board, record, now, wiring):
+def board_fields(board: Board, record: Record, now: float, wiring: Mapping[str, Any]) -> dict[str, Any]:
     """A board with its columns, its record, its claim's main fields and what feeds it; None for what is not known."""
     claim = record.claim
     disks = wiring.get("disk") or []
@@ -85,10 +91,11 @@ def board_fields(board, record, now, wiring):
     )
 
 
-def _told(proxy, boards, records):
+def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) -> dict[int, Record]:
     """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has
     is not switched, and which record of a claim is lost or cannot be read.
     """
+    feeds: Feeds | None
     try:
         feeds = Feeds(proxy)
     except HeteroError:
@@ -102,14 +109,16 @@ def _told(proxy, boards, records):
     return told
 
 
-def _doubt(feeds, board, claim):
+def _doubt(feeds: Feeds | None, board: Board, claim: Claim | None) -> str:
     try:
         return str((feeds.doubt(board, claim) if feeds and claim else None) or "")
     except HeteroError:
         return ""  # it has no outlet: whoever switches it is told
 
 
-def information(proxy, ids=None, instance=None, events=0):
+def information(
+    proxy: Proxy, ids: Collection[int] | None = None, instance: str | None = None, events: int = 0
+) -> dict[str, Any]:
     """What board_info returns: boards and claims, what roots are promised, which images there are.
 
     :param ids: only these boards; BadInput for one that does not exist.

@@ -5,19 +5,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
+
 from ...core import job
 from ..records.proxy import Proxy
 
+if TYPE_CHECKING:
+    from ...core.module import Module
 
-def in_background(module, params, boards, limit, work):
-    """As job.in_background.
 
-    :param boards: ids whose events tell of the work; a callable gets the Proxy.
-    :param limit: the longest the work can take, by the number of boards.
+def in_background(
+    module: Module,
+    params: dict[str, Any],
+    boards: Callable[[Proxy], Sequence[int]],
+    limit: Callable[[int], float],
+    work: Callable[[dict[str, Any]], dict[str, Any]],
+) -> NoReturn:
+    """Do the work in the background, as core/job.py's in_background does it.
+
+    :param boards: returns the ids of the boards whose events tell of the work.
+    :param limit: returns the longest that the work can take (seconds), by the number of boards.
     :param work: takes the parameters; returns the module's result.
     """
 
-    def prepare():
+    def prepare() -> tuple[str, dict[str, Any]]:
         with Proxy(params) as proxy:
             ids = [proxy.board(board).id for board in boards(proxy)]
             newest = [event.id for board in ids for event in proxy.store.newest_events(board, 1)]

@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Collection, Iterable
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import BUSY, held_by
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY
 from .board_work import BoardWork
+
+if TYPE_CHECKING:
+    from ..records.claim_records import Kept
 
 PHASE = "reconcile"
 
@@ -21,9 +25,9 @@ class Seen(BoardWork):
     `contradiction` is what any other verb refuses it for.
     """
 
-    contradiction = None
+    contradiction: Refused | None = None
 
-    def read(self):
+    def read(self) -> None:
         try:
             super().read()
         except Refused as error:
@@ -38,44 +42,45 @@ class Look:
     could not be looked at.
     """
 
-    def __init__(self, work):
+    def __init__(self, work: Seen) -> None:
         self.work = work
-        self.kept = None
+        self.kept: Kept | None = None
         self.settled = self.left = False
-        self.power = None
-        self.ssh = None
-        self.found = []
+        self.recorded: str | None = None
+        self.power: str | None = None
+        self.ssh: str | None = None
+        self.found: list[dict[str, str | None]] = []
         self.nobodys = False
         self.unseen = False
 
-    def begin(self):
-        """Its lock is held, or was not got."""
-        self.recorded = self.work.record.state if self.work.record else None
+    def begin(self) -> None:
+        """Note what is recorded of the board; its lock is held, or was not got."""
+        self.recorded = self.work.state if self.work.is_read else None
         if self.work.over:
             self.unseen = True
             self.note(f"not looked at: {self.work.error}")
         elif self.work.change.check:
             self.yield_to_a_verb()
 
-    def yield_to_a_verb(self):
+    def yield_to_a_verb(self) -> None:
         """A dry run takes no lock: what it sees of a board that a verb works on says nothing of the board."""
         who = held_by(self.work.proxy.config["run_folder"], self.work.board.name, self.work.instance)
         if who:
             self.found, self.work.over, self.work.changed = [], True, False
             self.note(BUSY.format(who=who))
 
-    def note(self, found, done=None):
+    def note(self, found: str, done: str | None = None) -> None:
         """`done` says what was mended, or would be; None: it is only reported."""
         self.found.append(dict(found=found, done=done))
 
-    def mend(self, found, done):
+    def mend(self, found: str, done: str) -> None:
         """Note what is mended, with an event."""
         self.note(found, done)
         self.work.changed = True
         self.work.say(PHASE, f"{found}: {done}")
 
     @property
-    def names(self):
+    def names(self) -> set[str | None]:
         """Whose it is by the database, and by the record of a claim."""
         names = {self.work.instance}
         with suppress(HeteroError):
@@ -84,19 +89,19 @@ class Look:
         return names
 
     @property
-    def lives_without_power(self):
+    def lives_without_power(self) -> bool:
         """Whether another outlet feeds it than its wiring names."""
         return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
 
     @property
-    def result(self):
+    def result(self) -> dict[str, Any]:
         work = self.work
         return dict(
             board=work.board.id,
             name=work.board.name,
             instance=work.instance,
             recorded=self.recorded,
-            state=work.record.state if work.record else None,
+            state=work.state if work.is_read else None,
             power=self.power,
             ssh=self.ssh,
             found=self.found,
@@ -104,7 +109,7 @@ class Look:
         )
 
 
-def not_adopted(looks, names):
+def not_adopted(looks: Iterable[Look], names: Collection[str]) -> list[str]:
     """Those of the names for whom an operator gave his word in vain: their boards are not as he says, or not asked.
 
     One that nobody here has, by database or record, is not among them: it may be another node's.

@@ -8,6 +8,8 @@ A board comes back only when its outlet is read as off and nothing is left on it
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from ...core.errors import Refused
 from ...roots.provision import leftovers
 from ...site import board_states
@@ -16,13 +18,22 @@ from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
 from .each_board import each
 
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...roots.proxy_node import Report
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
 PHASE = "maintenance"
 
 
-def begin(proxy, ids, reason, change, deadline):
+def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadline: Deadline) -> dict[str, Any]:
     """Take boards out of use; the module's result. Only a board that nobody has goes."""
 
-    def one(board, claim, report):
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)
         if claim:
             what = f"is {record.state}, and {claim.instance} of {claim.owner} has it"
@@ -39,10 +50,10 @@ def begin(proxy, ids, reason, change, deadline):
     return each(proxy, ids, PHASE, one, change, deadline, [])
 
 
-def end(proxy, ids, change, deadline):
+def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) -> dict[str, Any]:
     """Put boards back to the free ones; the module's result. One that is on, or not clean, stays out of use."""
 
-    def one(board, claim, report):
+    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)
         changed = record.state == board_states.MAINTENANCE
         if changed:
@@ -65,14 +76,14 @@ def end(proxy, ids, change, deadline):
     return each(proxy, ids, PHASE, one, change, deadline, [])
 
 
-def _left(proxy, board, deadline):
+def _left(proxy: Proxy, board: Board, deadline: Deadline) -> list[str]:
     """What keeps a board from being free, as texts: its outlet as the PDU says now, and what lies here for it."""
     proxy.outlet(board)
-    seen = {"id": board.id}
+    seen: dict[str, Any] = {"id": board.id}
     errors = outlet_power(proxy, [seen], deadline)
     outlet = [] if seen["power"] == "off" else [f"its outlet is {seen['power'] or 'not known'}"]
     return [*outlet, *errors.values(), *leftovers(proxy, board), *used(proxy, board)]
 
 
-def _note(change, board, record, state, note):
+def _note(change: Change, board: Board, record: Record, state: str, note: str) -> bool:
     return change.note(board.name, {"state": record.state, "note": record.note}, {"state": state, "note": note})

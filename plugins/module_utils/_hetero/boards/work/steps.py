@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Mapping
+
+if TYPE_CHECKING:
+    from ...core.errors import HeteroError
 
 #: What of a step that failed is told by the verb, beside its message.
 TOLD = ("failure", "errors", "rejected", "rejected_lines")
@@ -19,16 +22,16 @@ class Steps:
     :ivar failure: what the result says of the step that failed; empty where none did.
     """
 
-    def __init__(self):
-        self.boards: list[dict] = []
-        self.blame = None
+    def __init__(self) -> None:
+        self.boards: list[dict[str, Any]] = []
+        self.blame: str | None = None
         self.failure: dict[str, Any] = {}
-        self._lines: list[dict] = []
-        self._diff: list[dict] = []
+        self._lines: list[dict[str, Any]] = []
+        self._diff: list[dict[str, Any]] = []
         self._seconds: dict[str, float] = {}
         self._changed = False
 
-    def took(self, result, name):
+    def took(self, result: Mapping[str, Any], name: str) -> bool:
         """Add a step's result; True where it did not fail.
 
         :param name: the step's, which a failure tells.
@@ -44,7 +47,7 @@ class Steps:
             return self.fail(dict(told, failed=True, msg=result["msg"], blame=self.blame, step=name))
         return True
 
-    def fail(self, failure):
+    def fail(self, failure: dict[str, Any]) -> bool:
         """The verb fails by this, or by this as well: what went wrong first is told first. Always False."""
         first = self.failure
         if first:
@@ -52,20 +55,20 @@ class Steps:
         self.failure = failure
         return False
 
-    def broke_off(self, error):
+    def broke_off(self, error: HeteroError) -> None:
         """The verb fails by an error of the proxy or the request as a whole; what was done until then stays told."""
         self.fail(dict(failed=True, msg=str(error), failure=error.failure, blame=None))
 
-    def add(self, text):
+    def add(self, text: str) -> None:
         """Say this, too, of what failed."""
         self.failure = dict(self.failure, msg=f"{self.failure['msg']}; {text}")
 
-    def mend(self):
+    def mend(self) -> None:
         """What failed is tried in another way, and is no failure of the verb any more."""
         self.failure = {}
 
     @property
-    def result(self):
+    def result(self) -> dict[str, Any]:
         """The module's result."""
         done = dict(changed=self._changed, diff=self._diff, seconds=self._seconds, lines=self._lines, blame=self.blame)
         return dict(done, instances=self.boards, **self.failure)

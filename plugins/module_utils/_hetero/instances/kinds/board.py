@@ -104,7 +104,7 @@ class Request:
         for claim in claims:
             must_be_made(claim, self.created)
         boards = self.proxy.boards
-        return [claim_fields(boards.get(one.board), store.record(one.board), ran=store.has_run(one)) for one in claims]
+        return [claim_fields(boards.get(one.board), store.record(one.board), one, store.has_run(one)) for one in claims]
 
     def ids(self):
         """The boards of its claims, which no step takes for others of the name from now on.

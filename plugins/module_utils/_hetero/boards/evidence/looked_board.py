@@ -1,0 +1,56 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What adoption sees of a board that reconcile looks at; the look itself is work/looks.py's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Protocol
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.errors import Refused
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim, Kept
+
+
+class LookedWork(Protocol):
+    """The board, what is recorded of it, and what contradicts that."""
+
+    record: Record
+    contradiction: Refused | None
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def change(self) -> Change: ...
+    @property
+    def claim(self) -> Claim | None: ...
+
+    def read(self) -> None:
+        """Read what is recorded of the board."""
+
+    def note(self, thing: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Note a change; True if it is to be done now."""
+
+
+class LookedBoard(Protocol):
+    """What was seen of a board, and found out of it."""
+
+    kept: Kept | None
+    settled: bool
+    left: bool
+
+    @property
+    def work(self) -> LookedWork: ...
+    @property
+    def power(self) -> str | None: ...
+    @property
+    def ssh(self) -> str | None: ...
+
+    def note(self, found: str, done: str | None = None) -> None:
+        """Note what was found, and what was done about it."""
+
+    def mend(self, found: str, done: str) -> None:
+        """Note what was mended, with an event."""
