@@ -24,10 +24,10 @@ class Findings:
         self.notes: list[HeteroError] = []
         self.facts: dict[str, Any] = {}
 
-    def defect(self, thing: str, what: str, remedy: str | None) -> None:
+    def defect(self, thing: str | None, what: str, remedy: str | None) -> None:
         self.defects.append(HeteroError(what, thing, remedy))
 
-    def note(self, thing: str, what: str, remedy: str) -> None:
+    def note(self, thing: str | None, what: str, remedy: str | None) -> None:
         self.notes.append(HeteroError(what, thing, remedy))
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 BEGUN = "hetero.compute: begun"
 
 
-def main():
+def main() -> None:
     """Run what standard input asks for: a `module`, its `arguments` as JSON text, the `profile` of that JSON.
 
     The module prints its result and ends the process. It is imported first, with all that it imports: of a copy that
@@ -42,8 +42,8 @@ def main():
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _load_words(profile):
-    """What Ansible imports only when a module ends: a set-up by another release may have removed this copy by then."""
+def _load_words(profile: str) -> None:
+    """Import what Ansible imports only when a module ends: another release's set-up may have removed this copy then."""
     with suppress(ImportError):  # ansible-core before 2.19 has none of it
         from ansible.module_utils.common.json import Direction, get_module_encoder
 

@@ -17,16 +17,31 @@ import shlex
 import stat
 import tempfile
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, Collection, Mapping, Sequence, TypedDict
 
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import read_object
 from ..files.whole_file import write_whole
 
+if TYPE_CHECKING:
+    from ..core.changes import Change
 
-def keep_folder(path, mode, change):
-    """A folder of one's own with that mode."""
+
+class ToDo(TypedDict):
+    """What is to be done with systemd units: names of those to restart, to start and to stop.
+
+    :ivar reload: whether systemd must read its unit files again first.
+    """
+
+    restart: list[str]
+    start: list[str]
+    stop: list[str]
+    reload: bool
+
+
+def keep_folder(path: str, mode: str, change: Change) -> None:
+    """Have a folder of one's own with that mode (octal digits)."""
     wanted = dict(kind="folder", mode=mode, owner=_owner(os.geteuid(), os.getegid()))
     found = _found(path, "folder")
     if change.note(path, found, wanted) and not change.check:
@@ -34,11 +49,12 @@ def keep_folder(path, mode, change):
         _own(path, mode)
 
 
-def check_file(path, data, program, variables=()):
-    """Refused where the program whose file it is to be does not take these bytes. `path` is not touched.
+def check_file(path: str, data: bytes, program: str, variables: Sequence[str] = ()) -> None:
+    """Have the program whose file it is to be check these bytes. `path` is not touched.
 
     :param program: a command whose `%s` becomes the name of a file with them; one that lies there already was taken.
     :param variables: what it is made from, for who must correct it.
+    :raises HeteroError: the program does not take them.
     """
     if not program or _holds(path, data):
         return
@@ -54,8 +70,8 @@ def check_file(path, data, program, variables=()):
             raise HeteroError(error.what.replace(scratch, path), error.thing, error.remedy) from error
 
 
-def keep_file(path, data, mode, change, secret=False):
-    """A regular file with these bytes.
+def keep_file(path: str, data: bytes, mode: str, change: Change, secret: bool = False) -> bool:
+    """Have a regular file with these bytes.
 
     :param secret: the record shows that it changes, never what it holds.
     :returns: whether it was, or in check mode would be, written.
@@ -75,8 +91,8 @@ def keep_file(path, data, mode, change, secret=False):
     return True
 
 
-def source_bytes(path, change):
-    """The bytes of a file on this machine; None where check mode runs before its package is there."""
+def source_bytes(path: str, change: Change) -> bytes | None:
+    """Return the bytes of a file on this machine, or None if check mode runs before its package is there."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -86,8 +102,8 @@ def source_bytes(path, change):
         raise BadInput("no such file to copy from", path, "install its package") from error
 
 
-def with_keys(path, keys):
-    """The bytes of a JSON object's file once these are its keys, and others what they were; None where it has none.
+def with_keys(path: str, keys: Mapping[str, Any]) -> bytes | None:
+    """Return the bytes of a JSON object's file with these keys set and the others kept, or None if no key is left.
 
     :param keys: a key whose value is None is taken away.
     """
@@ -100,14 +116,14 @@ def with_keys(path, keys):
     return (json.dumps(data, indent=4, sort_keys=True) + "\n").encode() if data else None
 
 
-def no_file(path, change):
-    """Nothing at `path`."""
+def no_file(path: str, change: Change) -> None:
+    """Remove the file at `path`, if there is one."""
     if change.note(path, _found(path, "file"), {}) and not change.check:
         os.unlink(path)
 
 
-def units_to_do(on, off, changed):
-    """What is to be done with systemd units so that they run with the files that they read at their start.
+def units_to_do(on: Mapping[str, Sequence[str]], off: Collection[str], changed: Collection[str]) -> ToDo:
+    """Return what is to be done with systemd units so that they run with the files that they read at their start.
 
     A unit that started before one of its files was written is restarted, so that a set-up that was cut off in between
     is made good by the next one.
@@ -115,9 +131,8 @@ def units_to_do(on, off, changed):
     :param on: units that are to run and to be enabled, each with its files.
     :param off: units that are to do neither (masked, disabled or unknown).
     :param changed: paths that were written, or in check mode would be.
-    :returns: `restart`, `start`, `stop` (unit names), and `reload`: systemd must read its unit files again first.
     """
-    todo: dict[str, Any] = dict(restart=[], start=[], stop=[], reload=False)
+    todo = ToDo(restart=[], start=[], stop=[], reload=False)
     for name, unit in _units([*on, *off]).items():
         active = unit["ActiveState"] in ("active", "reloading")
         # static: nothing to enable, another unit starts it
@@ -134,8 +149,8 @@ def units_to_do(on, off, changed):
     return todo
 
 
-def _units(names):
-    """What systemd knows of the units, as {name: {property: value}}."""
+def _units(names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what systemd knows of the units, as {name: {property: value}}."""
     if not names:
         return {}
     wanted = "Id,LoadState,ActiveState,UnitFileState,NeedDaemonReload,ActiveEnterTimestampMonotonic"
@@ -146,7 +161,7 @@ def _units(names):
     }
 
 
-def _older(unit, paths, changed):
+def _older(unit: Mapping[str, str], paths: Collection[str], changed: Collection[str]) -> bool:
     """Whether a running unit started before one of the files was written."""
     now = time.time()
     started = now - (time.monotonic() - int(unit["ActiveEnterTimestampMonotonic"]) / 1e6)
@@ -155,8 +170,8 @@ def _older(unit, paths, changed):
     return bool(set(paths) & set(changed)) or any(started < mtime <= now for mtime in times)
 
 
-def _found(path, wanted):
-    """What is at `path` now, as a record for the diff; another kind of thing in its place is refused."""
+def _found(path: str, wanted: str) -> dict[str, Any]:
+    """Return what is at `path` now, as a record for the diff; another kind of thing in its place is refused."""
     try:
         seen = os.lstat(path)
     except FileNotFoundError:
@@ -167,19 +182,19 @@ def _found(path, wanted):
     return dict(kind=kind, mode=f"{stat.S_IMODE(seen.st_mode):04o}", owner=_owner(seen.st_uid, seen.st_gid))
 
 
-def _owner(uid, gid):
+def _owner(uid: int, gid: int) -> str:
     return "root" if uid == gid == 0 else f"{uid}:{gid}"
 
 
-def _shown(data):
-    """A file's content as the diff shows it: line by line, so that Ansible shows the lines that change."""
+def _shown(data: bytes) -> dict[str, Any]:
+    """Return a file's content as the diff shows it: line by line, so that Ansible shows the lines that change."""
     try:
         return dict(lines=data.decode("utf-8").split("\n"))
     except UnicodeDecodeError:
         return dict(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
-def _holds(path, data):
+def _holds(path: str, data: bytes) -> bool:
     """Whether a file has these bytes."""
     try:
         with open(path, "rb") as file:
@@ -188,6 +203,6 @@ def _holds(path, data):
         return False
 
 
-def _own(path, mode):
+def _own(path: str, mode: str) -> None:
     os.chown(path, os.geteuid(), os.getegid())
     os.chmod(path, int(mode, 8))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Sequence
 
 from ..core.errors import BadInput
 
@@ -34,7 +35,7 @@ ASKS = ("--help", "-h", "help")
 MORE = "hetero VERB --help says what it does"
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     verb = arguments[0] if arguments else ""
     if verb in ASKS:
         sys.stdout.write("\n  ".join([f"hetero VERB …: what a node does by itself; {MORE}:", *sorted(VERBS)]) + "\n")

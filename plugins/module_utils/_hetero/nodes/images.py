@@ -9,7 +9,7 @@ What an image is, and who may not be one's source, is for images/.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..boards.records.claim_records import FOLDER, ClaimRecords
 from ..boards.records.store import Store as BoardStore
@@ -25,6 +25,9 @@ from ..roots.ownership import forgotten
 from ..site import proxy_config as proxy
 from ..site.image_names import valid_image
 
+if TYPE_CHECKING:
+    from ..images.proxy_node import ImageClaim
+
 #: What stands before a line, as other verbs have an instance's name there.
 WHO = "image"
 
@@ -37,13 +40,13 @@ class Node:
     :param defaults: names that the inventory has requests take.
     """
 
-    def __init__(self, kind: str, path: str | None, defaults: list[str]):
+    def __init__(self, kind: str, path: str | None, defaults: list[str]) -> None:
         config: dict[str, Any]
         closed: list[str]
         if kind == "proxy":
             config = proxy.read_config(path or proxy.CONFIG)
             closed = proxy.tenants_paths(config)
-            self.store: Any = BoardStore(f"{config['state_folder']}/state.db", create=False)
+            self.store: BoardStore | HostStore = BoardStore(f"{config['state_folder']}/state.db", create=False)
             self.needed = {name: f"RAM image of {arch}" for arch, name in config["ram_images"].items()}
         else:
             config = host.read_config(path or host.CONFIG)
@@ -55,29 +58,29 @@ class Node:
         self.state_folder = config["state_folder"]
         self.images = ImageStore(f"{config['state_folder']}/images", kind == "proxy", closed)
 
-    def __enter__(self):
+    def __enter__(self) -> Node:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.store.close()
 
-    def users(self) -> list[Any]:
-        """Claims, and on a proxy whose roots or records of claims are there of whom an older database does not know."""
-        claims = self.store.claims()
+    def users(self) -> list[ImageClaim]:
+        """Return the claims, and on a proxy also who has a root or record of which an older database does not know."""
         if not isinstance(self.store, BoardStore):
-            return claims
-        found = claims + forgotten(self.state_folder, claims)
+            return [*self.store.claims()]
+        claims = self.store.claims()
+        found: list[ImageClaim] = [*claims, *forgotten(self.state_folder, claims)]
         known = {(one.instance, one.image_hash) for one in found}
         kept = [kept.claim for _path, kept in ClaimRecords(f"{self.state_folder}/{FOLDER}").readable()]
         return found + [claim for claim in kept if claim.image_hash and (claim.instance, claim.image_hash) not in known]
 
-    def listed(self, name: str | None = None) -> list[dict]:
-        """All images, or that of one name."""
+    def listed(self, name: str | None = None) -> list[dict[str, Any]]:
+        """Return a row for each image, or for that of one name."""
         found = listed(self.images, self.users(), self.needed)
         return [row for row in found if name in (None, row["name"])]
 
-    def take_in(self, asked: dict, change: Change, deadline: Deadline) -> list[str]:
-        """Import an image; what is to be said of it.
+    def take_in(self, asked: dict[str, Any], change: Change, deadline: Deadline) -> list[str]:
+        """Import an image, and return what is to be said of it.
 
         :param asked: name, source, checksum, arch and replace.
         """
@@ -97,7 +100,7 @@ class Node:
         return [f"{name} ({image.arch}) is in the store: sha256:{image.hash}{instead}"]
 
     def remove(self, name: str, change: Change, deadline: Deadline) -> list[str]:
-        """Take an image out of the store; what is to be said of it."""
+        """Take an image out of the store, and return what is to be said of it."""
         with change.step("remove"):
             row = remove(self.images, name, self.users, self.needed, change, deadline)
         if row is None:
@@ -105,8 +108,8 @@ class Node:
         return [f"{name} ({row['arch']}) {'would be removed' if change.check else 'removed'}"]
 
 
-def as_lines(rows: list[dict]) -> list[str]:
-    """A table of images for people; the widths are those of usual names."""
+def as_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a table of images for people; the widths are those of usual names."""
     return [
         f"{row['name'] or 'no name':<24} {row['arch']:<10} {row['bytes'] / 1e6:>7.1f} MB  sha256:{row['hash']}  "
         f"{', '.join(_user(row, by) for by in row['used_by']) or 'used by nobody'}"
@@ -114,13 +117,13 @@ def as_lines(rows: list[dict]) -> list[str]:
     ]
 
 
-def _user(row: dict, by: str) -> str:
-    """Who uses an image, and of a name that was given to another image since, what they run."""
+def _user(row: dict[str, Any], by: str) -> str:
+    """Return who uses an image; if its name was given to another image since, with the one that they run."""
     return f"{by} (runs the older {row['older'][by][:12]})" if by in row["older"] else by
 
 
-def work(params: dict, check: bool) -> dict:
-    """What module image_store does."""
+def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
+    """Do what module image_store is asked for, and return its result."""
     change, deadline = Change(check), Deadline(params["timeout"])
     name = params["name"]
     with Node(params["node"], params["config"], params["defaults"]) as node:

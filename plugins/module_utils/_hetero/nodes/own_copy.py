@@ -15,10 +15,14 @@ import stat
 import tarfile
 import tempfile
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Iterator, Mapping
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, TimedOut, naming
 from .tools import PACKAGE, name_of
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
 
 NAME = re.compile(r"[0-9a-f]{16}(~|\Z)")
 #: Of one that is being written, or that a writer has left which was killed.
@@ -32,8 +36,11 @@ CACHE = "__pycache__"
 
 
 @contextmanager
-def in_turn(folder):
-    """One set-up at a time works in the folder, and has commands start from there."""
+def in_turn(folder: str) -> Iterator[None]:
+    """Hold the folder for the block: one set-up at a time works in it, and has commands start from there.
+
+    :raises TimedOut: another one holds it for longer than PATIENCE.
+    """
     with naming(folder):
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -48,7 +55,7 @@ def in_turn(folder):
         os.close(file)
 
 
-def _taken(file):
+def _taken(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -56,8 +63,8 @@ def _taken(file):
         return False
 
 
-def keep_copy(folder, archive, change):
-    """Have the copy that an archive holds in `folder`; its path.
+def keep_copy(folder: str, archive: str, change: Change) -> str:
+    """Have the copy that an archive holds in `folder`, and return its path.
 
     One whose files are not what its name says is made anew. It is there as a whole or not at all.
 
@@ -73,8 +80,8 @@ def keep_copy(folder, archive, change):
     return path
 
 
-def remove_others(folder, copy, change):
-    """Copies of other releases go; nothing else that may lie in the folder is touched."""
+def remove_others(folder: str, copy: str, change: Change) -> None:
+    """Remove copies of other releases; nothing else that may lie in the folder is touched."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         path = os.path.join(folder, name)
         earlier = name == PACKAGE and os.path.exists(os.path.join(folder, EARLIER))
@@ -85,12 +92,12 @@ def remove_others(folder, copy, change):
                     shutil.rmtree(path)
 
 
-def _is_copy(path):
+def _is_copy(path: str) -> bool:
     """Whether a folder holds what a copy does, whole or in part, and nothing else."""
     return os.path.isdir(path) and not os.path.islink(path) and {*os.listdir(path)} <= {PACKAGE, "ansible"}
 
 
-def _unpacked(archive):
+def _unpacked(archive: str) -> dict[str, bytes]:
     code = {}
     try:
         with tarfile.open(archive) as tar:
@@ -103,8 +110,8 @@ def _unpacked(archive):
     return code
 
 
-def _read(path):
-    """{path below it: bytes} of a copy, None for what is no file; empty where there is none."""
+def _read(path: str) -> dict[str, bytes | None]:
+    """Return {path below it: bytes} of a copy, None for what is no file; it is empty if there is no copy."""
     found = {}
     for base, folders, names in os.walk(path) if not os.path.islink(path) else ():
         folders[:] = [name for name in folders if name != CACHE]
@@ -113,14 +120,14 @@ def _read(path):
     return found
 
 
-def _content(path):
+def _content(path: str) -> bytes | None:
     if not stat.S_ISREG(os.lstat(path).st_mode):
         return None
     with open(path, "rb") as file:
         return file.read()
 
 
-def _write(path, code):
+def _write(path: str, code: Mapping[str, bytes]) -> None:
     folder, own = os.path.split(path)
     for name in os.listdir(folder):
         if SCRATCH.match(name) and _is_copy(os.path.join(folder, name)):
@@ -143,7 +150,7 @@ def _write(path, code):
         os.umask(before)
 
 
-def _make_way(path):
+def _make_way(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import re
 import shutil
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from ..core.command import ended
 from ..core.errors import HeteroError
 from ..core.typed_keys import PATH, read_all, shown
 from ..images import sources
 from ..site.image_names import NAME
+
+if TYPE_CHECKING:
+    from ..core.findings import Findings
+    from ..core.typed_keys import Record
 
 #: Longest text that is asked about, and what systemd prints of a time span; the sign is one of two letters.
 SPAN_LENGTH, MICROSECONDS = 100, re.compile(r"^ *\S+s: (\d+)$", re.MULTILINE)
@@ -25,23 +30,23 @@ CALLED = {"name": "inventory_hostname", "guests_folder": "kvm_guests_folder", "g
 SPANS = "give a time span of systemd of a second or more (30s, 5min)"
 
 
-def of_role(role, params, found):
-    """All of these, by the options that modules have for them; `role` begins the names of its variables."""
+def of_role(role: str, params: Mapping[str, Any], found: Findings) -> None:
+    """Check all of these, by the options that modules have for them; `role` begins the names of its variables."""
     said_before(params["mistakes"], found)
     images(f"{role}_images", params["images"], found)
     interval(f"{role}_reap_interval", params["reap_interval"], found)
 
 
-def settings(role, kind, given, found):
-    """What the role is about to write as its part of host.json, by the reader that verbs have.
+def settings(role: str, kind: Record, given: Mapping[str, Any], found: Findings) -> None:
+    """Check what the role is about to write as its part of host.json, by the reader that verbs have.
 
     :param kind: the Record of such a part.
     """
     wrong: list[HeteroError] = []
     read_all(kind, given, role, wrong)
-    for key, one in kind.keys.items():
+    for key, declared in kind.keys.items():
         # nothing is what a verb has a default for, and no folder that the role could make
-        if one.kind is PATH and key in given and given[key] in (None, ""):
+        if declared.kind is PATH and key in given and given[key] in (None, ""):
             PATH.read(given[key], f"{role}.{key}", wrong)
     said = {str(defect.thing) for defect in found.defects}
     for one in wrong:
@@ -51,14 +56,14 @@ def settings(role, kind, given, found):
             found.defect(f"{variable}{dot}{inner}", one.what, one.remedy)
 
 
-def said_before(mistakes, found):
-    """Mistakes that the controller has found, each with thing, what and remedy."""
+def said_before(mistakes: Iterable[Mapping[str, Any]], found: Findings) -> None:
+    """Take over mistakes that the controller has found, each with thing, what and remedy."""
     for mistake in mistakes:
         found.defect(*(str(mistake.get(key, "")) for key in ("thing", "what", "remedy")))
 
 
-def interval(variable, span, found):
-    """How often a timer is due, as systemd reads it; where its program is not there, nothing is said."""
+def interval(variable: str, span: object, found: Findings) -> None:
+    """Check how often a timer is due, as systemd reads it; if its program is missing, nothing is said."""
     if span is None or not shutil.which("systemd-analyze"):
         return
     text = str(span)
@@ -73,8 +78,8 @@ def interval(variable, span, found):
         found.defect(variable, f"is {shown(text)}, at which nothing could look for leases", SPANS)
 
 
-def images(variable, given, found):
-    """Images to import: each has a name that the store takes, and one place that it comes from, where something is."""
+def images(variable: str, given: Iterable[Mapping[str, Any]], found: Findings) -> None:
+    """Check images to import: each has a name that the store takes, and comes from one place, where something is."""
     for number, image in enumerate(given):
         name = image.get("name")
         thing = f"{variable}, {name}" if name else f"{variable}[{number}]"

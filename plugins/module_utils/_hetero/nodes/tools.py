@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from typing import Callable, Mapping, Sequence
 
 from ..core.errors import HeteroError
 
@@ -34,8 +35,8 @@ sys.exit(start({name!r}, main, sys.argv[1:]))
 """
 
 
-def name_of(code):
-    """The name of a copy: 16 hexadecimal digits of all that is in it.
+def name_of(code: Mapping[str, bytes]) -> str:
+    """Return the name of a copy: 16 hexadecimal digits of a hash over all that is in it.
 
     :param code: {path below the copy: bytes}.
     """
@@ -46,7 +47,7 @@ def name_of(code):
     return whole.hexdigest()[:16]
 
 
-def start(name, main, arguments):
+def start(name: str, main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; an error is one line."""
     try:
         return main(arguments)
@@ -55,8 +56,8 @@ def start(name, main, arguments):
         return 1
 
 
-def script(name, file, folder):
-    """The text of a command, which runs `main` of one of module_utils' files (`nodes.hetero`).
+def script(name: str, file: str, folder: str) -> str:
+    """Return the text of a command, which runs `main` of one of module_utils' files (`nodes.hetero`).
 
     :param folder: the copy that it runs from.
     """
