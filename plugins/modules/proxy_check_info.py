@@ -215,6 +215,7 @@ from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.findings import outcome
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.nodes.proxy import preflight, selftest
+from ..module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ..module_utils._hetero.site.proxy_config import CONFIG, read_config
 
 SPEC = PLANNED + ArgumentSpec(
@@ -246,7 +247,7 @@ SPEC = PLANNED + ArgumentSpec(
 def machine(params, change):
     fields = {name: params[name] for name in params if name not in ("stage", "boards")}
     with change.step("machine"):
-        found = preflight.look(preflight.Plan(wiring=params["boards"], **fields))
+        found = preflight.look(Plan(wiring=params["boards"], **fields))
     return outcome(found, "a proxy node", dict(change.result, check_mode=change.check))
 
 

@@ -12,6 +12,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.registry import DRIVERS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
 from ansible_collections.hetero.compute.tests.unit.documents.pages import GUIDES, ROOT, blocks, guide, named
@@ -39,7 +40,7 @@ def test_the_first_boards_files_are_taken():
     assert [(board.id, board.ip, board.arch) for board in boards] == [(0, "10.0.2.1", "TILEPro64")]
     found = Findings()
     wiring = {str(number): wire for number, wire in host["tftp_proxy_boards"].items()}
-    plan = preflight.Plan(server=host["tftp_proxy_server"], pdus=host["tftp_proxy_pdus"], wiring=wiring)
+    plan = Plan(server=host["tftp_proxy_server"], pdus=host["tftp_proxy_pdus"], wiring=wiring)
     plan.credentials_for = list(host["tftp_proxy_pdu_credentials"])
     preflight.wiring(plan, boards, found)
     assert (found.defects, found.notes) == ([], [])

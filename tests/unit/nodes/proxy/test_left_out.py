@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 ROWS = [
     f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)
@@ -35,7 +36,7 @@ def plan(tmp_path):
     with Store(str(tmp_path / "state.db"), records=str(tmp_path / FOLDER)) as store:
         store.adopt(kept(1, "jackie", image_hash="ab"), "running", "", "a test")
     (tmp_path / "tilera_boards").write_text("".join(ROWS))
-    return preflight.Plan(
+    return Plan(
         server="10.0.2.254",
         state_folder=str(tmp_path),
         tftp_root=str(tmp_path),

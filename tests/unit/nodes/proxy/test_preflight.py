@@ -17,12 +17,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.machin
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import plan_check
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import machine, preflight, words_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = """\
 0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
 1 10.0.2.2 00:1A:CA:00:58:98 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
 """
-GOOD = preflight.Plan(
+GOOD = Plan(
     server="10.0.2.254",
     boards_text=BOARDS,
     boards_source="tilera_boards",

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BELOW = "ansible_collections.hetero.compute.plugins.module_utils._hetero"
 #: Each look at a folder that is yet to be made, in a process of its own: one that never ends is ended.
@@ -33,7 +34,7 @@ def test_a_relative_folder_ends_the_look_for_what_it_lies_on(tmp_path, look):
 @pytest.mark.parametrize("folder", ["rel/state", ""])
 def test_a_relative_folder_is_refused_beside_all_else(folder):
     """Lost: the proxy's state, in whatever folder ssh logs in to."""
-    plan = preflight.Plan(server="10.0.2.254", state_folder=folder, tftp_root="boot", wipe={"method": "zreo"})
+    plan = Plan(server="10.0.2.254", state_folder=folder, tftp_root="boot", wipe={"method": "zreo"})
     defects = list(map(str, preflight.look(plan).defects))
     for wanted in (
         f'tftp_proxy_state_folder: is "{folder}": give an absolute path',

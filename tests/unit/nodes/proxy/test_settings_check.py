@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight, settings_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import read_config
 
 GOOD = {
@@ -53,7 +54,7 @@ OTHERS = (
 
 def said(settings=None, **fields):
     """The defects that the whole look says of this role's variables."""
-    plan = preflight.Plan(server="10.0.2.254", settings={**GOOD, **(settings or {})}, **fields)
+    plan = Plan(server="10.0.2.254", settings={**GOOD, **(settings or {})}, **fields)
     return [str(defect) for defect in preflight.look(plan).defects if str(defect).startswith("tftp_proxy_")]
 
 
@@ -98,7 +99,7 @@ def test_a_ram_image_that_is_nowhere_is_told(tmp_path):
     """Lost: the end of the first lease on a board with a disk, which nobody can wipe."""
     found = Findings()
     images = {"a": "ram-a", "b": "coming", "c": "../x"}
-    plan = preflight.Plan(
+    plan = Plan(
         server="10.0.2.254", state_folder=str(tmp_path), ram_images=images, images=[{"name": "coming", "src": "/"}]
     )
     settings_check.ram_images(plan, found)

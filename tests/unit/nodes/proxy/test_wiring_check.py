@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = "".join(
     f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)
@@ -40,7 +41,7 @@ def plan(tmp_path):
         records.write(board, kept(board, name, Fed("pdu-a", str(board + 5), "10.0.100.1")))
     config = tmp_path / "proxy.json"
     config.write_text(json.dumps(dict(server="10.0.2.254", pdus={"pdu-a": PDU}, boards=WIRING)))
-    return preflight.Plan(
+    return Plan(
         server="10.0.2.254",
         state_folder=str(tmp_path),
         config=str(config),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import Sequence
 
 from ...boards.records.claim_records import FOLDER
 from ...boards.records.lost_database import must_not_be_lost
@@ -20,7 +21,7 @@ from ...site.proxy_config import CONFIG, files_of, read_config
 VERB = "backup"
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="hetero backup", description="Keep a checked copy of the state database beside it."
     )

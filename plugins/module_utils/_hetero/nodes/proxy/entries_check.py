@@ -7,37 +7,47 @@ nothing of the others beside it. What the values mean together is preflight.py's
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Dict, Mapping
+
 from ...core.errors import HeteroError
 from ...core.spelling import meant_by
 from ...core.typed_keys import TableOf, read_all
 from ...site.proxy_config import PDU, WIRE
 
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from ...core.typed_keys import Record
+    from .setup_plan import Plan
 
-class Entry(dict):
-    """What an entry says, without what is wrong. `wrong` are the keys of that, also those that were meant: what is not
-    there because of that has been told already.
+
+class Entry(Dict[str, Any]):
+    """What an entry says, without what is wrong.
+
+    :ivar wrong: the keys that are wrong, and those that were meant by them. That they are missing has been told.
     """
 
-    wrong: frozenset = frozenset()
+    wrong: frozenset[str] = frozenset()
 
 
-def right_types(plan, found):
-    """(wiring, PDUs), by name an Entry; each value that is none that proxy.json may hold is a defect."""
-    right: list[dict] = []
-    for variable, kind, given in (("boards", WIRE, plan.wiring), ("pdus", PDU, plan.pdus)):
-        right.append({})
-        for name, one in given.items():
-            mistakes = _mistakes(kind, name, one, variable)
-            found.defects += mistakes
-            if not isinstance(one, dict):
-                continue
-            wrong = {key for key in one if mistakes and _mistakes(kind, name, {key: one[key]}, variable)}
-            right[-1][name] = entry = Entry({key: value for key, value in one.items() if key not in wrong})
-            entry.wrong = frozenset(wrong | {meant_by(str(key), kind.keys) for key in wrong})
+def right_types(plan: Plan, found: Findings) -> tuple[dict[str, Entry], dict[str, Entry]]:
+    """Return (wiring, PDUs), each by name; each value that proxy.json may not hold is a defect."""
+    return _entries(WIRE, plan.wiring, "boards", found), _entries(PDU, plan.pdus, "pdus", found)
+
+
+def _entries(kind: Record, given: Mapping[str, Any], variable: str, found: Findings) -> dict[str, Entry]:
+    right = {}
+    for name, one in given.items():
+        mistakes = _mistakes(kind, name, one, variable)
+        found.defects += mistakes
+        if not isinstance(one, dict):
+            continue
+        wrong = {key for key in one if mistakes and _mistakes(kind, name, {key: one[key]}, variable)}
+        right[name] = entry = Entry({key: value for key, value in one.items() if key not in wrong})
+        entry.wrong = frozenset([*wrong, *filter(None, (meant_by(str(key), kind.keys) for key in wrong))])
     return right
 
 
-def _mistakes(kind, name, one, variable):
+def _mistakes(kind: Record, name: str, one: object, variable: str) -> list[HeteroError]:
     mistakes: list[HeteroError] = []
     read_all(TableOf(kind), {name: one}, f"tftp_proxy_{variable}", mistakes)
     return mistakes

@@ -9,6 +9,7 @@ No verb reaches a board that the file does not name, so its instance would run o
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Iterable
 
 from ...boards.records.claim_records import FOLDER, ClaimRecords
 from ...boards.records.store import Store
@@ -17,11 +18,16 @@ from ...core.plays import play
 from ...site.boards_file import BoardsFileError
 from ...site.boards_file import read as read_boards
 
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from ...site.boards_file import Board
+    from .setup_plan import Plan
+
 BACK = "put its row back; or, where the board is gone for good,"
 
 
-def claims(plan, boards, found):
-    """A defect for each board that somebody has, by the database or by a claim's own record, and that is left out.
+def claims(plan: Plan, boards: Iterable[Board], found: Findings) -> None:
+    """Report a defect for each board that is left out and that somebody has by the database or a claim's own record.
 
     What cannot be read stops no set-up, which may be what mends it.
     """
@@ -34,8 +40,8 @@ def claims(plan, boards, found):
             found.defect(plan.boards_source, what, f"{BACK} {_way_out(plan, board in before, instance)}")
 
 
-def _way_out(plan, is_known, instance):
-    """How its claim is ended: a word alone ends none of a board that the node still knows."""
+def _way_out(plan: Plan, is_known: bool, instance: str) -> str:
+    """Return how its claim is ended: a word alone ends none of a board that the node still knows."""
     forget = play("reconcile", forget=instance)
     if not is_known:
         return f"{forget} first"
@@ -44,8 +50,8 @@ def _way_out(plan, is_known, instance):
     return f"{terminate} first; where that cannot end it, take the row out of {file} on the node, then {forget}"
 
 
-def _by_database(plan, found):
-    """{board id: instance} of the claims in the database, where there is one."""
+def _by_database(plan: Plan, found: Findings) -> dict[int, str]:
+    """Return {board id: instance} of the claims in the database, if there is one."""
     path = os.path.join(plan.state_folder, "state.db")
     try:
         if not os.path.exists(path):
@@ -60,8 +66,8 @@ def _by_database(plan, found):
         return {}
 
 
-def _by_records(plan, found):
-    """The same by the records of claims for which anything was made, for the database may be older or lost."""
+def _by_records(plan: Plan, found: Findings) -> dict[int, str]:
+    """Return the same by the records of claims for which anything was made, for the database may be older or lost."""
     records, users = ClaimRecords(os.path.join(plan.state_folder, FOLDER)), {}
     try:
         ids = records.boards()
@@ -78,13 +84,13 @@ def _by_records(plan, found):
     return users
 
 
-def _before(plan):
-    """Ids of the boards of the file that the node has; none where it has none, or a wrong one."""
+def _before(plan: Plan) -> set[int]:
+    """Return ids of the boards in the file that the node has; none if it has no such file, or a wrong one."""
     try:
         return {board.id for board in read_boards(_file(plan))}
     except (BoardsFileError, OSError):
         return set()
 
 
-def _file(plan):
+def _file(plan: Plan) -> str:
     return os.path.join(plan.tftp_root, "tilera_boards")

@@ -21,8 +21,8 @@ from ...core.machine import text_of
 KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
 
 
-def listeners(protocol, port, address):
-    """The sockets that listen on `port` of `address` or of all addresses: inode → whose it is (uid)."""
+def listeners(protocol: str, port: int, address: str) -> dict[str, int]:
+    """Return the sockets that listen on `port` of `address` or of all addresses: inode → whose it is (uid)."""
     found = {}
     for family in ("", "6"):
         for line in text_of(f"/proc/net/{protocol}{family}").splitlines()[1:]:
@@ -34,8 +34,8 @@ def listeners(protocol, port, address):
     return found
 
 
-def port_holders(protocol, port, address):
-    """Names of the programs that listen on `port` of `address` or of all addresses."""
+def port_holders(protocol: str, port: int, address: str) -> set[str]:
+    """Return names of the programs that listen on `port` of `address` or of all addresses."""
     inodes = set(listeners(protocol, port, address))
     names = set()
     wanted = {f"socket:[{inode}]" for inode in inodes}
@@ -48,8 +48,8 @@ def port_holders(protocol, port, address):
     return names
 
 
-def _open_files(process):
-    """What a process has open, as the kernel writes it; nothing of one that ended, or is kept from root too."""
+def _open_files(process: str) -> set[str]:
+    """Return what a process has open, as the kernel writes it; nothing of one that ended, or is kept from root too."""
     found = set()
     try:
         for entry in os.scandir(f"/proc/{process}/fd"):
@@ -61,8 +61,11 @@ def _open_files(process):
     return found
 
 
-def may_open_by_handle():
-    """Whether the kernel lets us call open_by_handle_at: a handle of zeros is stale; EPERM says it never got so far."""
+def may_open_by_handle() -> bool:
+    """Return whether the kernel lets us call open_by_handle_at.
+
+    A handle of zeros is stale; EPERM says that the call never got so far.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     handle = (ctypes.c_uint8 * 16)()
     handle[0], handle[4] = 8, 1  # struct file_handle: 8 bytes, of type 1 (inode, generation)
@@ -77,14 +80,14 @@ def may_open_by_handle():
         os.close(root)
 
 
-def has_nfsd():
-    """Whether the kernel's NFS server is there, loaded or to be loaded; in a container it is somebody else's."""
+def has_nfsd() -> bool:
+    """Return whether the kernel's NFS server is there, loaded or to be loaded; in a container it is another's."""
     if command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() not in ("none", ""):
         return False
     modules = text_of(f"/lib/modules/{os.uname().release}/modules.dep")
     return "/nfsd/nfsd.ko" in modules or "\tnfsd\n" in text_of("/proc/filesystems")
 
 
-def _hex_address(local):
-    """An IPv4 address as /proc/net writes it: little-endian hex, in IPv6's table as a mapped address."""
+def _hex_address(local: str) -> str:
+    """Return an IPv4 address as /proc/net writes it: little-endian hex, in IPv6's table as a mapped address."""
     return str(ipaddress.IPv4Address(bytes.fromhex(local[-8:])[::-1]))

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput
 from ...core.printable import one_line
 from ...drivers.power.outlets import session, set_outlets
 from ...site.proxy_config import CONFIG, SET_UP, pdu, read_config
+
+if TYPE_CHECKING:
+    from ...drivers.power.outlets import Session
 
 #: The blueprint's numbers; 3, reboot, is off seen and then on seen, as a PDU's own reboot leaves off what is off.
 MODES = {"1": "on", "2": "off", "3": "cycled", "9": "status"}
@@ -29,11 +33,11 @@ exit code: 0 done, or for mode 9: on; 2 for mode 9: off; 1 any failure"""
 class Words(argparse.ArgumentParser):
     """Wrong arguments end with 1 too: argparse's own 2 would say that the outlet is off."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise BadInput(message, "arguments", self.format_usage().strip())
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = Words(
         prog="pdu_mgr",
         description="Switch an outlet of a PDU and read it back.",
@@ -61,8 +65,11 @@ def main(arguments):
     return 0
 
 
-def named(config, address):
-    """The name of the PDU at an address; BadInput where there is none, or more than one."""
+def named(config: Mapping[str, Any], address: str) -> str:
+    """Return the name of the PDU at an address.
+
+    :raises BadInput: there is none, or more than one.
+    """
     pdus = config["pdus"]
     if address in pdus:
         return address
@@ -75,7 +82,7 @@ def named(config, address):
     return names[0]
 
 
-def _status(opened, outlet):
+def _status(opened: Session, outlet: str) -> str:
     status = opened.status()
     if outlet not in status:
         what = f"no such outlet (it has {', '.join(status)})"

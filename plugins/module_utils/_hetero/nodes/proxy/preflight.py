@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a machine, a boards file or a wiring plan from becoming a proxy node, all of it in one look.
 
-Looks and changes nothing; how a machine is looked at is machine.py's and node/'s.
+It changes nothing. machine.py and core/machine.py look at the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Sequence
 
 from ...boards.power.pdu_names import devices, plug
 from ...boards.records.proxy import KERNEL_SOURCES
@@ -25,16 +25,20 @@ from ...core.machine import missing_packages
 from ...core.spelling import instead
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
-from ...site.proxy_config import CONFIG, DEFAULTS, read_config
+from ...site.proxy_config import DEFAULTS, read_config
 from .. import plan_check
 from . import left_out_boards, settings_check, words_check
-from .entries_check import right_types
+from .entries_check import Entry, right_types
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
 from .wiring_check import contradictions
 
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from .setup_plan import Plan
+
 #: Programs that the role itself puts on these ports; tftpd-hpa's own daemon is among them because the role stops it.
-PORTS = {
+PORTS: dict[tuple[str, int], tuple[str, set[str]]] = {
     ("udp", 69): ("TFTP", {"xinetd", "in.tftpd"}),
     ("tcp", 2049): ("NFS", set()),
     ("udp", 67): ("DHCP", {"dnsmasq"}),
@@ -72,39 +76,8 @@ table arp hetero_preflight {
 """
 
 
-@dataclass
-class Plan:
-    """What the role is about to set up; the fields are the options of module proxy_check_info."""
-
-    server: str
-    interface: str = ""
-    tftp_root: str = "/tftpboot"
-    state_folder: str = "/var/lib/hetero"
-    roots_overcommit: float = 1.0
-    root_gb: int = 8
-    dhcp: bool = False
-    exports: str = "auto"
-    config: str = CONFIG
-    boards_text: str = ""
-    boards_source: str = "boards file"
-    ram_images: dict = field(default_factory=dict)
-    pdus: dict = field(default_factory=dict)
-    credentials_for: list = field(default_factory=list)
-    wiring: dict = field(default_factory=dict)
-    packages: list = field(default_factory=list)
-    credential_keys: dict | None = None
-    wipe: dict = field(default_factory=dict)
-    images: list = field(default_factory=list)
-    reap_interval: str | None = None
-    settings: dict = field(default_factory=dict)
-    dhcp_router: str = ""
-    dhcp_ra_prefix: str = ""
-    timeout: float = 15
-    mistakes: list = field(default_factory=list)
-
-
-def look(plan):
-    """Everything there is to say about `plan` on this machine, as Findings."""
+def look(plan: Plan) -> Findings:
+    """Return everything there is to say about `plan` on this machine."""
     found = Findings()
     plan_check.said_before(plan.mistakes, found)
     boards = boards_of(plan, found)
@@ -142,8 +115,8 @@ def look(plan):
 # --- what the inventory says ---------------------------------------------------------------------------------------
 
 
-def boards_of(plan, found):
-    """The boards of the file; its defects, each with line and column, become one finding each."""
+def boards_of(plan: Plan, found: Findings) -> list[Board]:
+    """Return the boards of the file; its defects, each with line and column, become one finding each."""
     try:
         boards = parse(plan.boards_text, source=plan.boards_source)
     except BoardsFileError as error:
@@ -164,13 +137,15 @@ def boards_of(plan, found):
     return boards
 
 
-def wiring(plan, boards, found):
-    """tftp_proxy_boards against the boards file, tftp_proxy_pdus and what boards in use have power by: unknown names,
-    outlets used twice, outlets that are another's.
+def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
+    """Check tftp_proxy_boards against the boards file, tftp_proxy_pdus and the outlets of boards in use.
+
+    Defects are unknown names, outlets used twice, and outlets that are another's.
     """
     wires, pdus = right_types(plan, found)
     known = {str(board.id) for board in boards}
-    users, names = {}, devices(pdus)
+    users: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    names = devices(pdus)
     for board_id, wire in sorted(wires.items()):
         thing = f"tftp_proxy_boards, board {board_id}"
         if boards and board_id not in known:
@@ -185,7 +160,7 @@ def wiring(plan, boards, found):
             known_pdus = ", ".join(sorted(plan.pdus)) or "none"
             found.defect(thing, f"no such PDU: {pdu} (known: {known_pdus})", "add it to tftp_proxy_pdus")
         if pdu is not None and outlet is not None:
-            words_check.outlet(thing, outlet, pdus.get(pdu, {}).get("driver"), found)
+            words_check.outlet(thing, outlet, pdus.get(pdu, Entry()).get("driver"), found)
             # a PDU that has two names is one
             users.setdefault((names.get(pdu, pdu), plug(outlet)), []).append((board_id, pdu))
         ram_key = wire.get("ram_key")
@@ -209,7 +184,7 @@ def wiring(plan, boards, found):
     words_check.credentials(plan, pdus, found)
     if (wires, pdus) != (plan.wiring, plan.pdus):
         return
-    unwired = [board.name for board in boards if not wires.get(str(board.id), {}).get("pdu")]
+    unwired = [board.name for board in boards if not wires.get(str(board.id), Entry()).get("pdu")]
     if unwired:
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
@@ -217,8 +192,8 @@ def wiring(plan, boards, found):
     contradictions(plan, boards, found)
 
 
-def shared(outlet, fed, found):
-    """An outlet that feeds several boards.
+def shared(outlet: str, fed: Sequence[tuple[str, str]], found: Findings) -> None:
+    """Report an outlet that feeds several boards.
 
     :param fed: (board id, PDU by which its wiring names the outlet) of each.
     """
@@ -229,8 +204,8 @@ def shared(outlet, fed, found):
     found.defect(f"outlet {outlet} of {names}", f"feeds boards {ids}{one}", "give each board an outlet of its own")
 
 
-def disks(plan, thing, disk, arch, found):
-    """The disks of a board, which nobody could wipe without a RAM image."""
+def disks(plan: Plan, thing: str, disk: str | list[str] | None, arch: str | None, found: Findings) -> None:
+    """Check the disks of a board, which nobody could wipe without a RAM image."""
     names = [disk] if isinstance(disk, str) else disk or []
     if not all(DISK.fullmatch(name) for name in names):
         found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, or a list of such")
@@ -242,8 +217,8 @@ def disks(plan, thing, disk, arch, found):
 # --- what the machine is -------------------------------------------------------------------------------------------
 
 
-def address(plan, boards, found):
-    """The interface that holds the server address; facts: interface, network, netmask."""
+def address(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
+    """Check the interface that holds the server address; facts: interface, network, netmask."""
     found.facts.update(interface=plan.interface, network="", netmask="")
     try:
         server = ipaddress.IPv4Address(plan.server)
@@ -283,8 +258,8 @@ def address(plan, boards, found):
     )
 
 
-def ports(plan, found, server="ganesha"):
-    """Ports that another program holds on the server address; the program is named."""
+def ports(plan: Plan, found: Findings, server: str = "ganesha") -> None:
+    """Report ports that another program holds on the server address, with its name."""
     for (protocol, port), (service, ours) in PORTS.items():
         if service == "DHCP" and not plan.dhcp:
             continue
@@ -293,8 +268,8 @@ def ports(plan, found, server="ganesha"):
             found.defect(f"port {port}/{protocol} ({service})", f"is held by {holder}", f"stop and disable {holder}")
 
 
-def nfs_server(plan, found):
-    """The NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
+def nfs_server(plan: Plan, found: Findings) -> str:
+    """Return the NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
     server = plan.exports if plan.exports != "auto" else _kept_server(plan, found)
     if server == "ganesha" and not may_open_by_handle():
         found.defect(
@@ -308,9 +283,10 @@ def nfs_server(plan, found):
     return server
 
 
-def _kept_server(plan, found):
-    """What the configuration that is there names. One that cannot be read is what the role writes anew, so it stops
-    nothing: the server that holds NFS's port says which it is.
+def _kept_server(plan: Plan, found: Findings) -> str:
+    """Return the NFS server that the configuration on this machine names.
+
+    The role writes one anew that cannot be read, so that stops nothing: the server that holds NFS's port is the one.
     """
     if not os.path.exists(plan.config):
         return "ganesha"
@@ -328,8 +304,8 @@ def _kept_server(plan, found):
     return "ganesha"
 
 
-def kernel(found):
-    """Overlay mounts as board roots need them."""
+def kernel(found: Findings) -> None:
+    """Check overlay mounts as board roots need them."""
     with tempfile.TemporaryDirectory(prefix="hetero-preflight-") as folder:
         # index and nfs_export: without them an overlay cannot be exported by NFS
         script = (
@@ -346,8 +322,8 @@ def kernel(found):
             )
 
 
-def packet_filter(found):
-    """Whether nftables can do here what the role asks of it; on a machine without its package that shows later."""
+def packet_filter(found: Findings) -> None:
+    """Check whether nftables can do here what the role asks of it; without its package that shows later."""
     if not shutil.which("nft"):
         return
     try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from typing import TYPE_CHECKING, Callable, Collection, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
 from ...boards.verbs.lifecycle import Options
@@ -30,6 +31,9 @@ from ...site import node_clock
 from ...site.board_states import ERROR
 from ...site.instance import left
 from ...site.proxy_config import CONFIG, files_of
+
+if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim
 
 VERB = "reap"
 #: How long a turn waits for the boards that others work on (seconds); there is a next one.
@@ -56,8 +60,14 @@ NUMBER = re.compile(r"[\d.]+")
 HOLD = node_clock.HOLD.format(verb=VERB)
 
 
-def reap(proxy, say, only=None, but=(), later=None):
-    """End each claim whose lease is over; True where all of them could be ended.
+def reap(
+    proxy: Proxy,
+    say: Callable[[str], object],
+    only: str | None = None,
+    but: Collection[str] = (),
+    later: list[str] | None = None,
+) -> bool:
+    """End each claim whose lease is over, and return whether all of them could be ended.
 
     :param say: called with a text for each claim that was ended or could not be.
     :param only: the instance that is to be ended, if its lease is over; None for all.
@@ -66,7 +76,7 @@ def reap(proxy, say, only=None, but=(), later=None):
         None has them wiped now.
     """
     clock = node_clock.look(proxy.store, VERB)
-    now, change, works = clock.sure, Change(), []
+    now, change = clock.sure, Change()
     wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance) and claim.instance not in but]
     claims = [claim for claim in wanted if _over(proxy, claim, now)]
     held = [claim for claim in wanted if claim not in claims and _over(proxy, claim, clock.now)]
@@ -80,35 +90,37 @@ def reap(proxy, say, only=None, but=(), later=None):
     for claim in lost:
         _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
     claims = [claim for claim in claims if claim not in lost]
-    gone = {claim.board for claim in proxy.store.lost()} if claims else ()
+    gone = {claim.board for claim in proxy.store.lost()} if claims else set()
     doubtful = {claim.board: LOST for claim in claims if claim.board in gone and not _was_ended(proxy, claim)}
-    doubtful.update((claim.board, error) for claim in claims for error in _unreadable(proxy, claim))
+    doubtful.update((claim.board, str(error)) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:
             _failed(proxy, claim, f"{doubtful[claim.board]} ({play('reconcile')})", say)
     claims = [claim for claim in claims if claim.board not in doubtful]
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
-    unwiped = None if later is None else []
+    unwiped: list[BoardWork] = []
     with locked(works, VERB, Deadline(PATIENCE)):
         # Some may have been ended or extended while their lock was waited for.
         going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
-        release(proxy, [work for work, goes in zip(works, going) if goes], Options(), unwiped)
+        ending = [work for work, goes in zip(works, going) if goes]
+        release(proxy, ending, Options(), None if later is None else unwiped)
     for claim, work, goes in zip(claims, works, going):
         if work.failed:
             _failed(proxy, claim, work.error, say)
-        elif unwiped and work in unwiped:
+        elif later is not None and work in unwiped:
             later.append(claim.instance)
         elif goes:
             out = work.state == ERROR
             done = f"its claim is ended, and the board is kept out of use: {work.record.note}" if out else FREE
-            text = f"{claim.instance} of {claim.owner}: its lease is {left(claim.expires - now)}; {done}"
+            ends = now if claim.expires is None else claim.expires
+            text = f"{claim.instance} of {claim.owner}: its lease is {left(ends - now)}; {done}"
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
     return not (held or late or lost or doubtful) and not any(work.failed for work in works)
 
 
-def _was_ended(proxy, claim):
-    """Whether the end of a claim was begun and cut off before its last word: nothing of it is left to lose.
+def _was_ended(proxy: Proxy, claim: Claim) -> bool:
+    """Return whether the end of a claim was begun and cut off before its last word: nothing of it is left to lose.
 
     That nothing is seen of it is not enough: what holds the roots may not be mounted.
     """
@@ -116,7 +128,7 @@ def _was_ended(proxy, claim):
     return begun and is_lost(proxy, proxy.board(claim.board), claim)
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"hetero {VERB}", description="End the instances whose lease is over: board off, cleaned, free."
     )
@@ -129,9 +141,13 @@ def main(arguments):
     return 0 if turn(files) else 1
 
 
-def turn(files):
-    """End all claims whose lease is over, whatever one of them does to the process that ends it; True as reap."""
-    wipes = {}  # Child: (instance, Deadline)
+def turn(files: Mapping[str, str]) -> bool:
+    """End all claims whose lease is over, whatever one of them does to the process that ends it.
+
+    :param files: as proxy_config.files_of has them.
+    :returns: whether all of them could be ended.
+    """
+    wipes: dict[Child, tuple[str, Deadline]] = {}
     while True:
         ended, waiting = _look(files, wipes)
         again = Deadline(EVERY)
@@ -147,14 +163,17 @@ def turn(files):
             return ended
 
 
-def _look(files, wipes):
-    """Free what is over and what nobody wipes; whether all could be, and the instances whose disks are to be wiped."""
+def _look(files: Mapping[str, str], wipes: Mapping[Child, tuple[str, Deadline]]) -> tuple[bool, list[str]]:
+    """Free what is over and what nobody wipes.
+
+    :returns: whether all of it could be freed, and the instances whose disks are to be wiped.
+    """
     but = [instance for instance, _limit in wipes.values()]
     try:
         with Proxy(files, VERB, create=False) as proxy:
             now = node_clock.look(proxy.store, VERB).sure
         try:
-            return _apart(files, but=but, later=[]).answer(Deadline(LONGEST), "all boards", UNFORESEEN)
+            return _answered(_apart(files, but=but, later=[]), Deadline(LONGEST), "all boards")
         except HeteroError as error:
             together = error
         with Proxy(files, VERB, create=False) as proxy:
@@ -169,14 +188,14 @@ def _look(files, wipes):
     return all(ended for ended, _later in answers), [instance for _ended, later in answers for instance in later]
 
 
-def _alone(files, instance):
+def _alone(files: Mapping[str, str], instance: str) -> tuple[bool, list[str]]:
     return _answer(files, _apart(files, instance, later=[]), instance, Deadline(LONGEST))
 
 
-def _answer(files, child, instance, deadline):
-    """What came of one instance, as `_apart` answers; that its process ended otherwise than by itself is said."""
+def _answer(files: Mapping[str, str], child: Child, instance: str, deadline: Deadline) -> tuple[bool, list[str]]:
+    """Return what came of one instance, as _look does. Say so if its process was ended from outside."""
     try:
-        return child.answer(deadline, instance, UNFORESEEN)
+        return _answered(child, deadline, instance)
     except HeteroError as error:
         with Proxy(files, VERB, create=False, write=True) as proxy:
             claim = proxy.store.claim_of(instance)
@@ -185,23 +204,30 @@ def _answer(files, child, instance, deadline):
         return False, []
 
 
-def _apart(files, only=None, but=(), later=None):
-    """`reap` in a process of its own, which opens everything anew and answers what came of it, and `later`."""
+def _answered(child: Child, deadline: Deadline, thing: str) -> tuple[bool, list[str]]:
+    ended, later = child.answer(deadline, thing, UNFORESEEN)
+    return ended, later
 
-    def work():
+
+def _apart(
+    files: Mapping[str, str], only: str | None = None, but: Collection[str] = (), later: list[str] | None = None
+) -> Child:
+    """Run `reap` in a process of its own, which opens everything anew; it answers what came of it, and `later`."""
+
+    def work() -> tuple[bool, list[str]]:
         with Proxy(files, VERB, create=False, write=True) as proxy:
             return reap(proxy, _say, only, but, later), later or []
 
     return Child(work)
 
 
-def _say(text):
+def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def _over(proxy, claim, now):
-    """Whether a lease is over: by the database, and by the claim's own record, which may be newer
+def _over(proxy: Proxy, claim: Claim, now: float) -> bool:
+    """Return whether a lease is over: by the database, and by the claim's own record, which may be newer
     (evidence/adoption.py).
     """
     if claim.expires is None or claim.expires > now:
@@ -211,8 +237,8 @@ def _over(proxy, claim, now):
     return ends is not None and ends <= now
 
 
-def _unreadable(proxy, claim):
-    """The error of a claim's record that nobody can read, in a list: it may say that its lease was extended."""
+def _unreadable(proxy: Proxy, claim: Claim) -> list[HeteroError]:
+    """Return the error of a claim's record that nobody can read, in a list: it may say that its lease was extended."""
     try:
         proxy.store.kept(claim.board)
     except HeteroError as error:
@@ -220,10 +246,10 @@ def _unreadable(proxy, claim):
     return []
 
 
-def _failed(proxy, claim, error, say):
+def _failed(proxy: Proxy, claim: Claim, error: object, say: Callable[[str], object]) -> None:
     """Say it each time, but write it down once: a broken PDU would fill the events of its boards."""
     name = f"board{claim.board}: "
-    why = str(error)[len(name) :] if str(error).startswith(name) else error
+    why = str(error)[len(name) :] if str(error).startswith(name) else str(error)
     text = f"{claim.instance} of {claim.owner}: its lease is over, and it could not be ended: {why}"
     newest = [event.text for event in proxy.store.newest_events(claim.board, RECENT) if event.phase == VERB]
     # Seconds and process ids in it do not make it another error.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
@@ -24,18 +25,22 @@ from ...roots.provision import Place
 from ...roots.roots import UNMOUNT_TIME
 from ...site.proxy_config import CONFIG, files_of
 
+if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim
+    from ...nfs.exporter import Export, Exporter
+
 VERB = "restore"
 
 
-def restore(proxy, say):
-    """Mount what is to be mounted and have the server begin with all that is; [Export].
+def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
+    """Mount what is to be mounted, have the server begin with all that is, and return that.
 
     A root that cannot be mounted is said and left out: its empty folder would be served in its stead. Where the claims
     cannot be read the server is not to start: a board that waits for it goes on later, one without export does not.
 
     :param say: called with a text for each thing that was done or could not be.
     """
-    exports = []
+    exports: list[Export] = []
     for claim in proxy.store.claims():
         try:
             with naming(f"board{claim.board}"):
@@ -48,7 +53,7 @@ def restore(proxy, say):
     return exports
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="hetero restore", description="Mount the boards' roots and tell the NFS server, before it starts."
     )
@@ -60,8 +65,8 @@ def main(arguments):
     return 0
 
 
-def _restored(proxy, claim, say):
-    """The export of a claim whose root is there and mounted; None for one that was not provisioned yet."""
+def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Export | None:
+    """Return the export of a claim whose root is there and mounted; None for one that was not provisioned yet."""
     board = proxy.board(claim.board)
     place = Place(proxy, board)
     made = place.root.made()
@@ -78,5 +83,5 @@ def _restored(proxy, claim, say):
     return place.export
 
 
-def _server(config):
+def _server(config: Mapping[str, Any]) -> Exporter:
     return exporter(config["exports"], os.path.join(config["state_folder"], "exports"))

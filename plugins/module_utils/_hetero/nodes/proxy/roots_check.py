@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import ExitStack
+from typing import TYPE_CHECKING, Collection, Mapping
 
 from ...core.errors import HeteroError
 from ...core.machine import mount_of
@@ -22,12 +23,20 @@ from ...roots.roots import SOURCE, sharing
 from ...site.instance import gibibytes as shown
 from ...site.state_folder import OLDER, ROOTS
 
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from ...roots.roots import Made
+    from ...site.boards_file import Board
+
 #: As many devices at once say enough of a machine: the kernel makes them as they are asked for, nodes may be missing.
 MOST_TRIED = 64
 
 
-def roots(state, overcommit, root_gb, boards, found):
-    """Everything there is to say about the roots below a state folder; fact: roots."""
+def roots(state: str, overcommit: float, root_gb: int, boards: Collection[Board], found: Findings) -> None:
+    """Report everything there is to say about the roots below a state folder; fact: roots.
+
+    :param overcommit, root_gb: as of proxy.json.
+    """
     room, ratio = Room(state, overcommit), f"tftp_proxy_roots_overcommit {overcommit:g}"
     fields, full = room.fields, room.promises.full
     point, _kind = mount_of(existing(state))
@@ -57,8 +66,8 @@ def roots(state, overcommit, root_gb, boards, found):
     devices(state, len(boards), found)
 
 
-def devices(state, wanted, found):
-    """Whether each board that has no root yet can have a block device for one."""
+def devices(state: str, wanted: int, found: Findings) -> None:
+    """Check that each board that has no root yet can have a block device for one."""
     folder = os.path.join(state, ROOTS)
     there = len(os.listdir(folder)) if os.path.isdir(folder) else 0
     wanted = min(MOST_TRIED, max(1, wanted - there))
@@ -74,12 +83,12 @@ def devices(state, wanted, found):
                 return
 
 
-def _instance(made):
+def _instance(made: Made | None) -> str:
     return made.claim.split()[0] if made else "nobody's"
 
 
-def _shared(state, older):
-    """What is to become of the file system that older releases kept all roots on: "", "kept" or "empty"."""
+def _shared(state: str, older: Mapping[str, Made | None]) -> str:
+    """Return what is to become of the file system that older releases kept all roots on: "", "kept" or "empty"."""
     file, point = os.path.join(state, SHARED), os.path.join(state, OLDER)
     if not os.path.exists(file):
         return ""

@@ -10,6 +10,7 @@ file's business.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from ...core.command import command
 from ...core.errors import HeteroError
@@ -19,6 +20,9 @@ from ...drivers.boot.tftp_client import RRQ, WRQ, ask
 from ...nfs.exports import exporter
 from ...site.boards_file import read
 from .machine import KERNEL_SERVER, listeners, port_holders
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
 
 #: A MAC that nobody has (locally administered): who offers it an address offers one to any board.
 ANY_MAC = "02:68:65:74:65:72"
@@ -31,8 +35,11 @@ NFS_PORTS = {
 }
 
 
-def check_tftp(server, tftp_root, deadline, port=69):
-    """boot.ipxe comes, whole; the boards file does not; nothing can be written."""
+def check_tftp(server: str, tftp_root: str, deadline: Deadline, port: int = 69) -> None:
+    """Check that boot.ipxe comes, whole, that the boards file does not, and that nothing can be written.
+
+    :raises HeteroError: one of it is otherwise.
+    """
     thing = f"TFTP on {server}"
     with open(os.path.join(tftp_root, "boot.ipxe"), "rb") as file:
         wanted = file.read()
@@ -56,10 +63,12 @@ def check_tftp(server, tftp_root, deadline, port=69):
             )
 
 
-def check_nfs(server, exports, deadline):
-    """MOUNT and NFS version 3 answer over TCP at the board's side, from the ports of the node's own NFS server.
+def check_nfs(server: str, exports: str, deadline: Deadline) -> list[str]:
+    """Check that MOUNT and NFS version 3 answer over TCP at the board's side, from the ports of the node's NFS server.
 
+    :param exports: name of that server, as in proxy.json.
     :returns: the names that the NFS server exports.
+    :raises HeteroError: one of them does not.
     """
     thing = f"NFS on {server}"
     for port, program in NFS_PORTS[exports].items():
@@ -76,8 +85,11 @@ def check_nfs(server, exports, deadline):
     return sorted(export.pseudo for export in exporter(exports, restore_folder="").show().values())
 
 
-def check_holder(server, port, program, deadline, unit):
-    """Nobody but root's `program` listens on a TCP port, within the time that it has to begin."""
+def check_holder(server: str, port: int, program: str, deadline: Deadline, unit: str) -> None:
+    """Check that nobody but root's `program` listens on a TCP port, within the time that it has to begin.
+
+    :raises HeteroError: nobody does, or somebody else.
+    """
     while True:
         accounts = set(listeners("tcp", port, server).values())
         others = port_holders("tcp", port, server) - {program}
@@ -94,8 +106,11 @@ def check_holder(server, port, program, deadline, unit):
     raise HeteroError(f"is held by {names} (uid {uids}), not by {program} of root", thing, remedy)
 
 
-def check_dhcp(server, tftp_root, deadline):
-    """dnsmasq holds the DHCP port, and gives the first board of the file that address."""
+def check_dhcp(server: str, tftp_root: str, deadline: Deadline) -> None:
+    """Check that dnsmasq holds the DHCP port, and gives the first board of the file its address.
+
+    :raises HeteroError: it does not.
+    """
     thing = f"DHCP on {server}"
     while "dnsmasq" not in port_holders("udp", 67, server):
         if deadline.passed:
@@ -108,8 +123,13 @@ def check_dhcp(server, tftp_root, deadline):
             raise HeteroError(what, thing, _journal("hetero-dhcp"))
 
 
-def check_filter():
-    """The rules of /etc/hetero/filter.nft are in the kernel: `nft flush ruleset` takes them, and no unit notices."""
+def check_filter() -> None:
+    """Check that the rules of /etc/hetero/filter.nft are in the kernel.
+
+    `nft flush ruleset` removes them, and no unit notices.
+
+    :raises HeteroError: they are not.
+    """
     command(
         ["nft", "list", "table", "inet", "hetero"],
         "packet filter",
@@ -117,8 +137,8 @@ def check_filter():
     )
 
 
-def strangers(server, interface, dhcp):
-    """What else on the boards' network is in the proxy's place, as texts."""
+def strangers(server: str, interface: str, dhcp: bool) -> list[str]:
+    """Return what else on the boards' network is in the proxy's place, as texts."""
     found = [address_text(server, mac) for mac in sorted(holders(interface, server))]
     if dhcp:
         others = dhcp_servers(interface, ANY_MAC)
@@ -126,11 +146,11 @@ def strangers(server, interface, dhcp):
     return found
 
 
-def _port_69(server):
+def _port_69(server: str) -> str:
     return "port 69 is held by " + (", ".join(sorted(port_holders("udp", 69, server))) or "nobody")
 
 
-def _journal(unit):
-    """Where to look, with the unit's own last words."""
+def _journal(unit: str) -> str:
+    """Return where to look, with the unit's own last words."""
     said = command(["journalctl", "--unit", unit, "--lines", "1", "--output", "cat", "--quiet"], ok=(0, 1)).strip()
     return f"see: journalctl -u {unit}" + (f" (last line: {said})" if said else "")

@@ -12,11 +12,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from ...core.errors import BadInput, HeteroError
 from ...core.typed_keys import ADDRESS, Kind, number, read_all
 from ...images.store import ImageStore
 from ...site.proxy_config import FILE
+
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from .setup_plan import Plan
 
 VARIABLES = "tftp_proxy"
 #: What the role makes folders of, so that nothing is none of them.
@@ -25,8 +30,8 @@ FOLDERS = ("tftp_root", "state_folder", "run_folder")
 HOST_BITS = 2**64 - 1
 
 
-def _prefix(value):
-    """What 1 can be put behind, and be the first address of a network of 64 bits."""
+def _prefix(value: Any) -> str | None:
+    """Return a value that 1 can be put behind, and be the first address of a network of 64 bits."""
     try:
         address = ipaddress.IPv6Address(value) if isinstance(value, str) and value.endswith("::") else None
     except ValueError:
@@ -46,8 +51,8 @@ OTHERS = {
 OF_PLAN = ("server", "tftp_root", "state_folder", "roots_overcommit", "root_gb", "ram_images", "wipe", "pdus")
 
 
-def mistakes(plan):
-    """All that is wrong with what `plan` would have written, as BadInput whose thing begins with the variable."""
+def mistakes(plan: Plan) -> list[BadInput]:
+    """Return all that is wrong with what `plan` would have written; the thing of each begins with the variable."""
     said = {**{key: getattr(plan, key) for key in OF_PLAN}, "boards": plan.wiring, **plan.settings}
     wrong: list[HeteroError] = []
     read_all(FILE, said, VARIABLES, wrong)
@@ -61,23 +66,23 @@ def mistakes(plan):
     return [BadInput(one.what, str(one.thing).replace(".", "_", 1), one.remedy) for one in wrong]
 
 
-def wrong_keys(wrong):
-    """The variables of these mistakes, without what all of them begin with."""
+def wrong_keys(wrong: Iterable[HeteroError]) -> set[str]:
+    """Return the variables of these mistakes, without what all of them begin with."""
     return {_variable(one)[len(VARIABLES) + 1 :] for one in wrong}
 
 
-def say(wrong, found):
-    """Each of them that no other look has said of its variable, as a defect."""
+def say(wrong: Sequence[HeteroError], found: Findings) -> None:
+    """Report each of them as a defect, unless another look has said one of its variable."""
     said = {_variable(defect) for defect in found.defects}
     found.defects += [one for one in wrong if _variable(one) not in said]
 
 
-def _variable(error):
+def _variable(error: HeteroError) -> str:
     return re.split(r"[.,\[]", str(error.thing), maxsplit=1)[0]
 
 
-def ram_images(plan, found):
-    """RAM images that are neither in the store nor to be imported: a note, for they can be imported later."""
+def ram_images(plan: Plan, found: Findings) -> None:
+    """Report RAM images that are neither in the store nor to be imported, as notes: they can be imported later."""
     coming = {str(image.get("name")) for image in plan.images}
     store = ImageStore(os.path.join(plan.state_folder, "images"))
     for arch, name in plan.ram_images.items():

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...boards.power.pdu_names import address
 from ...boards.power.recorded_feeds import RecordedFeeds
 from ...boards.records.claim_records import FOLDER, ClaimRecords, Fed
 from ...core.errors import HeteroError
 from ...site.proxy_config import read_config
+
+if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim, Kept
+    from ...core.findings import Findings
+    from ...site.boards_file import Board
+    from .setup_plan import Plan
 
 
 class Planned:
@@ -25,19 +32,19 @@ class Planned:
     What cannot be read speaks for itself, once; it makes no doubt of each other board's outlet.
     """
 
-    def __init__(self, plan, boards):
+    def __init__(self, plan: Plan, boards: Sequence[Board]) -> None:
         self.boards = {board.id: board for board in boards}
-        self.unreadable = {}  # board id: error
+        self.unreadable: dict[int, HeteroError] = {}  # by board id
         self.config = {"pdus": plan.pdus}
         self.store = self
         self._wiring, (self._before, self._pdus) = plan.wiring, _before(plan)
         self._records = ClaimRecords(os.path.join(plan.state_folder, FOLDER))
 
-    def kept_boards(self):
+    def kept_boards(self) -> list[int]:
         return self._records.boards()
 
-    def kept(self, board):
-        """A board's record; one that names no outlet, and whose instance ran, goes by the wiring that is there."""
+    def kept(self, board: int) -> Kept | None:
+        """Return a board's record; one that names no outlet, and whose instance ran, gets that of the wiring here."""
         try:
             kept, wire = self._records.read(board), self._before.get(str(board), {})
         except HeteroError as error:
@@ -48,20 +55,20 @@ class Planned:
             kept = replace(kept, fed=fed)
         return kept and replace(kept, anew=False)
 
-    def lost(self):
-        """The set-up knows no claim but by its record."""
+    def lost(self) -> list[Claim]:
+        """Return no claim: the set-up knows none but by its record."""
         return []
 
-    def outlet(self, board):
+    def outlet(self, board: Board) -> tuple[str, str]:
         wire = self._wiring[str(board.id)]
         return wire["pdu"], str(wire["outlet"])
 
-    def is_wired(self, board):
+    def is_wired(self, board: Board) -> bool:
         return "outlet" in self._wiring.get(str(board.id), {})
 
 
-def contradictions(plan, boards, found):
-    """A note for each board whose outlet is to be another than it has power by, or one by which another has."""
+def contradictions(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
+    """Report a note for each board whose outlet is to be another than it has power by, or one by which another has."""
     try:
         planned = Planned(plan, boards)
         feeds = RecordedFeeds(planned)
@@ -81,8 +88,8 @@ def contradictions(plan, boards, found):
             found.note(board.name, f"{what}: no verb can switch it", "name its pdu and outlet in tftp_proxy_boards")
 
 
-def _before(plan):
-    """The wiring that is there, and its PDUs; none on a machine that is set up for the first time, or whose file is
+def _before(plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the wiring that is there, and its PDUs; none if the machine is set up for the first time or its file is
     wrong.
     """
     try:

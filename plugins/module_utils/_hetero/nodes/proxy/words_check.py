@@ -10,6 +10,7 @@ Whether a value is text at all is site/proxy_config.py's, and which boards and P
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from ...boards.disk.canaries import MOST
 from ...boards.disk.wipe_disk import METHODS, PROOFS
@@ -20,6 +21,11 @@ from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
 from ...site.proxy_config import PDU, SECRETS
+from .entries_check import Entry
+
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from .setup_plan import Plan
 
 #: Drivers for tests are known, and proposed to nobody.
 PLAYED = {"fake"}
@@ -58,8 +64,8 @@ WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
 
-def pdu(name, settings, found):
-    """The words of one PDU, and what its driver needs of them, as an entries_check.Entry."""
+def pdu(name: str, settings: Entry, found: Findings) -> None:
+    """Check the words of one PDU, and what its driver needs of them."""
     thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
     for key in ("driver", "host"):
         if not settings.get(key) and key not in settings.wrong:
@@ -83,8 +89,8 @@ def pdu(name, settings, found):
             found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
 
 
-def credential_of(key, settings):
-    """The key of a PDU's credentials that is meant by one of its settings; None where that is no secret."""
+def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
+    """Return the key of a PDU's credentials that is meant by one of its settings; None where that is no secret."""
     word = str(key).lower().replace("-", "_")
     if key in PDU.keys:
         return None
@@ -97,36 +103,37 @@ def credential_of(key, settings):
     return word if meant == OWN and driver not in CREDENTIALS else "password" if meant == OWN else meant
 
 
-def boot_driver(thing, wire, found):
-    """The boot driver of one board's wiring."""
+def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings) -> None:
+    """Check the boot driver of one board's wiring."""
     _known(thing, "driver", wire.get("driver"), BOOT_DRIVERS, found)
 
 
-def outlet(thing, outlet, driver, found):
-    """The outlet of one board's wiring, as far as it is known what its PDU's driver may call one."""
+def outlet(thing: str, outlet: object, driver: Any, found: Findings) -> None:
+    """Check the outlet of one board's wiring, as far as it is known what its PDU's driver may call one."""
     text, (pattern, words) = str(outlet), OUTLETS.get(driver, (None, "its name without blanks around it"))
     if not text.strip() or text != text.strip() or (pattern and not pattern.fullmatch(text)):
         found.defect(thing, f"outlet {shown(text)} is none that a PDU has", f"write {words}")
 
 
-def credentials(plan, pdus, found):
-    """The keys of the PDUs' credentials; their values stay where they are."""
+def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
+    """Check the keys of the PDUs' credentials; their values stay where they are."""
     if plan.credential_keys is None:
         return
     for name in sorted(set(plan.credentials_for) - set(plan.credential_keys)):
         found.defect(f"tftp_proxy_pdu_credentials, {name}", "are none", "give a mapping, such as username and password")
     for name, keys in sorted(plan.credential_keys.items()):
-        driver = pdus.get(name, {}).get("driver")
+        driver = pdus.get(name, Entry()).get("driver")
         if driver not in POWER_DRIVERS:
             driver = like(driver, CREDENTIALS)  # the word that it is refused with
-        for key in keys if driver in CREDENTIALS else ():
-            if key not in CREDENTIALS[driver]:
+        known = CREDENTIALS.get(str(driver), ())
+        for key in keys if known else ():
+            if key not in known:
                 thing = f"tftp_proxy_pdu_credentials, {name}"
-                found.defect(thing, f"unknown key {shown(key)}", instead(key, CREDENTIALS[driver]))
+                found.defect(thing, f"unknown key {shown(key)}", instead(key, known))
 
 
-def wipe(given, found):
-    """tftp_proxy_wipe, as boards/disk/wipes.py reads it."""
+def wipe(given: Mapping[str, Any], found: Findings) -> None:
+    """Check tftp_proxy_wipe, as boards/disk/wipes.py reads it."""
     for key, value in given.items():
         thing = f"tftp_proxy_wipe.{key}"
         if key in WIPE_WORDS:
@@ -137,8 +144,8 @@ def wipe(given, found):
             SAMPLES.read(value, thing, found.defects)
 
 
-def _known(thing, key, word, words, found):
-    """A defect where a word is said and is none of these."""
+def _known(thing: str, key: str, word: object, words: Iterable[str], found: Findings) -> None:
+    """Report a defect if a word is said and is none of these."""
     if word not in (None, "") and str(word) not in words:
         offered = [one for one in words if one not in PLAYED]
         found.defect(thing, f"no such {key}: {shown(word)}", instead(word, offered))
