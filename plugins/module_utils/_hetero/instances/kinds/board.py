@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Collection, NoReturn, Sequence
 
 from ...boards.disk import wipes
 from ...boards.evidence.unclaimed_instances import refuse_unclaimed
@@ -35,14 +36,18 @@ from ...site.image_names import valid_image
 from ...site.instance import valid_instance
 from ...site.owners import is_of, must_be_made, names_of
 
+if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim
+    from ...core.module import Module
+
 #: Seconds for making roots, and for waiting until another verb lets go of a board meanwhile.
 IMAGE_TIME = 1800.0
 #: Seconds to wait for another verb on a board whose claim is changed or ended.
 CLAIM_TIME = 30.0
 
 
-def work(params, check):
-    """Do what `state` says; the module's result."""
+def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
+    """Do what `state` says, and return the module's result."""
     actor = f"{params['owner'] or 'instance'} pid {os.getpid()}"
     with Proxy(params, actor, create=not check) as proxy:
         request = Request(proxy, params, check)
@@ -55,11 +60,11 @@ def work(params, check):
         return request.steps.result
 
 
-def in_background(module):
-    """The same, by a process that is followed by what it writes down of the request's instances."""
+def in_background(module: Module) -> NoReturn:
+    """Do the same in a process that is followed by what it writes down of the request's instances."""
     params = module.params
 
-    def prepare():
+    def prepare() -> tuple[str, dict[str, Any]]:
         with Proxy(params) as proxy:
             request = Request(proxy, params, False)
             names = sorted({claim.instance for claim in request.claims} | set(request.names))
@@ -74,27 +79,31 @@ class Request:
     """What is asked for of one request's boards, and what came of its steps so far.
 
     :param params: the module's arguments.
+    :ivar rebuilt: ids of boards that a dry run would have rebuilt.
     """
 
-    def __init__(self, proxy, params, check):
+    def __init__(self, proxy: Proxy, params: dict[str, Any], check: bool) -> None:
         self.proxy, self.params, self.check = proxy, params, check
         self.name = valid_instance(params["instance"])
-        self.created = tuple(params["created"])
+        self.created: tuple[float, ...] = tuple(params["created"])
         self.steps = Steps()
-        self.rebuilt: list = []
+        self.rebuilt: list[int] = []
 
     @property
-    def names(self):
-        """The instances that it has or is to have."""
+    def names(self) -> list[str]:
+        """Return the instances that it has or is to have."""
         return names_of(self.name, max(1, min(self.params["count"], board_claims.MOST)), self.params["numbers"])
 
     @property
-    def claims(self):
-        """The request's claims, of those numbers that are asked for."""
+    def claims(self) -> list[Claim]:
+        """Return the request's claims, of those numbers that are asked for."""
         return [claim for claim in self.proxy.store.claims() if is_of(vars(claim), self.name, self.params["numbers"])]
 
-    def found(self):
-        """Its claims, as board_claim returns them. :raises Refused: what was looked up was given back since."""
+    def found(self) -> list[dict[str, Any]]:
+        """Return its claims, as board_claim does.
+
+        :raises Refused: what was looked up was given back since.
+        """
         # of a smaller count than before, the others stay as they are
         store, claims = self.proxy.store, [claim for claim in self.claims if claim.instance in self.names]
         gone = len(self.created) - len(claims)  # it is told one time a claim, or one for all
@@ -106,15 +115,15 @@ class Request:
         boards = self.proxy.boards
         return [claim_fields(boards.get(one.board), store.record(one.board), one, store.has_run(one)) for one in claims]
 
-    def ids(self):
-        """The boards of its claims, which no step takes for others of the name from now on.
+    def ids(self) -> list[int]:
+        """Return the boards of its claims, which no step takes for others of the name from now on.
 
         :raises Refused: there is none, or one is another owner's, or is not in the boards file.
         """
         return [board_of(self.proxy, claim).id for claim in self.own_claims()]
 
-    def own_claims(self):
-        """Its claims, whatever the boards file names; refused likewise."""
+    def own_claims(self) -> list[Claim]:
+        """Return its claims, whatever the boards file names; refused likewise."""
         claims = claims_of(self.proxy, self.name, self.params["numbers"])
         for claim in claims:
             must_own(claim, self.params["owner"])
@@ -122,8 +131,8 @@ class Request:
         return claims
 
     @property
-    def options(self):
-        """lifecycle.Options of all its steps."""
+    def options(self) -> lifecycle.Options:
+        """Return the options of all its steps."""
         names = ("how", "soft_timeout", "timeout")
         return lifecycle.Options(
             check=self.check,
@@ -134,20 +143,23 @@ class Request:
         )
 
     @property
-    def attempts(self):
-        """Boards that are tried; one at least."""
+    def attempts(self) -> int:
+        """Return how many boards are tried, at least one."""
         return max(1, self.params["attempts"])
 
     @property
-    def limit(self):
-        """The longest that a verb can take (seconds)."""
+    def limit(self) -> float:
+        """Return the longest that a verb can take (seconds)."""
         boots = self.attempts * (2 * self.options.limit_with_disk + IMAGE_TIME)
         return boots + (wipes.Wish().limit if self.params["state"] in ("running", "absent") else 0.0)
 
     # ---- steps; each is True where it did not fail
 
-    def claim(self, move=False):
-        """Claim what is asked for, or find it claimed; the claims as board_claim returns them."""
+    def claim(self, move: bool = False) -> list[dict[str, Any]]:
+        """Claim what is asked for, or find it claimed, and return the claims as board_claim does.
+
+        :param move: whether an instance whose board is in error gets another one.
+        """
         given = {name: self.params[name] for name in board_claims.Wish.__dataclass_fields__ if name in self.params}
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
         change = Change(self.check)
@@ -158,7 +170,7 @@ class Request:
         self.steps.took(dict(result, **again), "claim")
         return result["boards"]
 
-    def make_ready(self, ids, **given):
+    def make_ready(self, ids: Sequence[int], **given: Any) -> bool:
         image = self.params["image"]
         found = image_store(self.proxy).get(valid_image(image)) if image else None
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
@@ -166,27 +178,27 @@ class Request:
         more = dict(given, rebuilt=self.rebuilt, created=self.created)
         return self.steps.took(board_images.present(self.proxy, ids, *words, **more), "image")
 
-    def boot(self, ids, **given):
+    def boot(self, ids: Sequence[int], **given: Any) -> bool:
         return self.steps.took(lifecycle.start(self.proxy, ids, replace(self.options, **given)), "boot")
 
-    def bring_up(self, ids, **given):
-        """What it boots from, as its claims have it, then power and ssh."""
+    def bring_up(self, ids: Sequence[int], **given: Any) -> bool:
+        """Make ready what it boots from, as its claims have it, then boot it."""
         return self.make_ready(ids) and self.boot(ids, **given)
 
-    def stop(self, ids, **given):
+    def stop(self, ids: Sequence[int], **given: Any) -> bool:
         return self.steps.took(lifecycle.stop(self.proxy, ids, replace(self.options, **given)), "stop")
 
-    def remove(self, ids, never_ran=False):
+    def remove(self, ids: Sequence[int], never_ran: bool = False) -> bool:
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
         result = board_images.absent(self.proxy, ids, change, deadline, self.name, self.created, never_ran)
         return self.steps.took(result, "remove")
 
-    def wipe(self, ids, never_ran=False):
+    def wipe(self, ids: Sequence[int], never_ran: bool = False) -> bool:
         wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
         options = replace(self.options, never_ran=never_ran)
         return self.steps.took(wipes.wipe(self.proxy, ids, wish, options), "wipe")
 
-    def give_back(self, left):
+    def give_back(self, left: Collection[int]) -> bool:
         """End the claims on all boards but those that are `left`."""
         change = Change(self.check)
         with change.step("claim"):
@@ -194,12 +206,12 @@ class Request:
             result = board_claims.absent(self.proxy, self.name, *words, left, on=True)
         return self.steps.took(dict(result, **change.result), "release")
 
-    def end(self, ids, never_ran=False, left=()):
-        """From whoever has the boards to nobody; what fails stays claimed, and the next try goes on there.
+    def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:
+        """Take the boards from whoever has them; what fails stays claimed, and the next try goes on there.
 
         :param left: boards of the request that stay claimed as they are.
         """
-        failed: list = []
+        failed: list[dict[str, Any]] = []
         for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {})):
             step(ids, never_ran=never_ran, **words)
             ids = [board["board"] for board in self.steps.boards if not board["failed"]]
@@ -207,8 +219,8 @@ class Request:
         self.give_back([*left, *(board["board"] for board in failed)])
         self.steps.boards = sorted([*failed, *self.steps.boards], key=lambda board: board["board"])
 
-    def take_back(self, ids):
-        """What was to run on the boards is not sound: they go back, and the verb fails all the same.
+    def take_back(self, ids: Sequence[int]) -> None:
+        """Give boards back because what was to run on them is not sound; the verb fails all the same.
 
         One that is at fault itself stays out of use; who claimed it meanwhile finds that out. Where it was found so
         before any power was switched for it, somebody may be at work there: it is left as it is, claimed.
@@ -223,8 +235,8 @@ class Request:
         said = [board_claims.line(self.name, f"board{id}", "error", f"kept out of use: {kept[id]}") for id in kept]
         self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
 
-    def say_what_stays(self):
-        """Who asked, and got it not, is told which boards are his all the same, and what he may type."""
+    def say_what_stays(self) -> None:
+        """Tell who asked and did not get it which boards they have all the same, and what they may type."""
         if not self.steps.failure:
             return
         with suppress(HeteroError):  # what went wrong first is told in any case
@@ -238,12 +250,13 @@ class Request:
                 self.steps.add(f"{boards} {stay} claimed: {again}, or {end} ends it")
 
 
-def present(request):
+def present(request: Request) -> None:
+    """Claim its boards."""
     request.claim()
 
 
-def running(request):
-    """Bring up what was claimed; what is not claimed yet is, where there is a flavor."""
+def running(request: Request) -> None:
+    """Bring up what was claimed; if there is a flavor, claim first what is not claimed yet."""
     if not request.params["flavor"]:
         request.bring_up(request.ids())
         return
@@ -263,8 +276,8 @@ def running(request):
             board["instance"] = whose.get(board["board"], board["instance"])
 
 
-def _tried(request, claims, last):
-    """One try to bring claimed boards up; True where another board is to be tried."""
+def _tried(request: Request, claims: Sequence[dict[str, Any]], last: bool) -> bool:
+    """Try once to bring claimed boards up, and return whether another board is to be tried."""
     ids, steps = [claim["board"] for claim in claims], request.steps
     sound = [claim["board"] for claim in claims if claim["state"] != ERROR]
     source = request.params["boot_source"]
@@ -287,17 +300,19 @@ def _tried(request, claims, last):
     return False
 
 
-def stopped(request):
+def stopped(request: Request) -> None:
+    """Switch its boards off; their claims stay."""
     request.stop(request.ids(), keep=True)
 
 
-def rebooted(request):
+def rebooted(request: Request) -> None:
+    """Have its boards boot anew."""
     ids = request.ids()
     request.steps.took(lifecycle.reboot(request.proxy, ids, request.options), "boot")
 
 
-def rebuilt(request):
-    """Another image or key: written down, then the old root goes and the new one boots."""
+def rebuilt(request: Request) -> None:
+    """Write another image or key down, then replace the old roots and boot the new ones."""
     params, change, ids = request.params, Change(request.check), request.ids()
     wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
     # a play that was killed has left its verb running: this one goes on where that one ends
@@ -315,13 +330,15 @@ def rebuilt(request):
         request.bring_up(ids, image=image)
 
 
-def extended(request):
+def extended(request: Request) -> None:
+    """Set the end of its leases."""
     params, change = request.params, Change(request.check)
     words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME), params["numbers"])
     request.steps.took(board_leases.extend(request.proxy, request.name, *words), "lease")
 
 
-def absent(request):
+def absent(request: Request) -> None:
+    """End it: its boards are off, clean and nobody's."""
     if request.claims:
         # One whose board the boards file does not name is said at the end, and the others' boards are free by then.
         ids = [claim.board for claim in request.own_claims() if claim.board in request.proxy.boards]

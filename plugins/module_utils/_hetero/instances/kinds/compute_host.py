@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
 from ...claims.host.config import SET_UP, state_db
 from ...compute_host import lifecycle
@@ -23,6 +24,9 @@ from ...site.image_names import is_source
 from ...site.instance import must_be_soft_timeout
 from ...site.kinds import CONTAINER, GUEST, SECTIONS
 from ...site.owners import names_of
+
+if TYPE_CHECKING:
+    from ...core.module import Module
 
 #: Kind → what check mode says of one that is not there yet; {image} is its image.
 PLANNED = {
@@ -41,13 +45,13 @@ VERBS = {
 }
 
 
-def work(params, check):
-    """Claim where that is asked for, then do what `state` says; returns the module's result."""
+def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
+    """Claim if that is asked for, do what `state` says, and return the module's result."""
     kind, planned = SECTIONS[params["kind"]], PLANNED[params["kind"]]
     change = Change(check)
     actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
     with Host(params["config"], actor, create=not check) as host:
-        claimed = {"lines": []}
+        claimed: dict[str, Any] = {"lines": []}
         found = params["created"] and not check  # a play has claimed it before
         if params["flavor"] and params["state"] in ("present", "running") and not found:
             with change.step("claim"):
@@ -67,12 +71,12 @@ def work(params, check):
         return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
 
 
-def in_background(module):
-    """The same, by a process that is followed by what it writes down of the request's instances."""
+def in_background(module: Module) -> NoReturn:
+    """Do the same in a process that is followed by what it writes down of the request's instances."""
     params = module.params
     request = params["instance"]
 
-    def prepare():
+    def prepare() -> tuple[str, dict[str, Any]]:
         with Host(params["config"]) as host:
             there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
             names = sorted({*there, *names_of(request, min(params["count"], MOST))})
@@ -83,18 +87,18 @@ def in_background(module):
     job.in_background(module, prepare, lambda: work(params, False))
 
 
-def _options(params):
+def _options(params: Mapping[str, Any]) -> lifecycle.Options:
     must_be_soft_timeout(params["soft_timeout"])
     return lifecycle.Options(**{one.name: params[one.name] for one in fields(lifecycle.Options) if one.name in params})
 
 
-def _wish(params, config, kind):
+def _wish(params: Mapping[str, Any], config: Mapping[str, Any], kind: str) -> Wish:
     given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
     given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
     return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(config)))
 
 
-def _default_image(config):
+def _default_image(config: Mapping[str, Any]) -> str:
     name = config["default_image"] or ""
     if is_source(name):
         what = f"default_image is {name!r}, and requests give images by name"
