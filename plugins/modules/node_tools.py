@@ -19,7 +19,7 @@ description:
   - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
   - C(hetero reap) ends the instances whose lease is over.
   - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
-  - C(hetero gpu-reap) ends the containers whose lease is over.
+  - C(hetero host reap) ends the containers and guests whose lease is over.
   - C(hetero gpu-backup) keeps checked copies of a compute host's database.
   - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
   - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was

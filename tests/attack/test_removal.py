@@ -31,7 +31,7 @@ def test_deep_folders_end_neither_the_reaper_nor_a_termination(up):
         assert int(up.ssh("mole-1", MANY)) >= 2000
         up.on_node(GPU_HOST, "chattr +i /var/lib/lxc/mole-1/rootfs/root/a")
         up.on_node(GPU_HOST, f"python3 -c {shlex.quote(OVER)}")
-        said = up.on_node(GPU_HOST, "hetero gpu-reap --kind lxc", check=False)
+        said = up.on_node(GPU_HOST, "hetero host reap --kind lxc", check=False)
         # the host's own timer may be quicker
         assert said.returncode == 0, said.stdout
         assert not up.on_node(GPU_HOST, "ls -d /var/lib/lxc/mole-*", check=False).stdout.startswith("/")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..devices.gpus.paths import Paths
 
 VERB = "gpu-nodes"
+DOES = "Make the device nodes of NVIDIA GPUs, with the numbers that their drivers have now."
 #: What the driver's parameters say where they say nothing (nv.c of NVIDIA's kernel module).
 OWNER = {"ModifyDeviceFiles": 1, "DeviceFileUID": 0, "DeviceFileGID": 0, "DeviceFileMode": 0o666}
 TOOL = "nvidia-modprobe"
@@ -73,10 +74,13 @@ def make(
     return errors
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    return argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+
+
 def main(arguments: Sequence[str]) -> int:
-    argparse.ArgumentParser(
-        prog=f"hetero {VERB}", description="Make the device nodes of NVIDIA GPUs, with the numbers of their drivers."
-    ).parse_args(arguments)
+    parser().parse_args(arguments)
     errors = make(lambda text: sys.stdout.write(f"{text}\n"))
     for error in errors:
         sys.stderr.write(f"{error}\n")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .wish import Wish
 
 #: Verb of `hetero` that ends leases.
-REAPER = "gpu-reap"
+REAPER = "host reap"
 
 
 def wanted_of(host: Host, flavor: dict[str, Any]) -> Wanted | None:

@@ -15,7 +15,8 @@ from typing import Sequence
 
 from ..core.errors import BadInput
 
-#: Verb → the file whose `main` runs it with the words after it and returns the exit code. Module node_tools brings all.
+#: Verb, of one word or two → its file. `main` of that runs it with the words after it and returns the exit code, and
+#: `parser` knows these words. Module node_tools brings all.
 VERBS = {
     "backup": ".proxy.backup",
     "reap": ".proxy.reap",
@@ -23,25 +24,39 @@ VERBS = {
     "gpu-backup": ".compute_host.backup",
     "gpu-facts": ".compute_host.local_fact",
     "gpu-nodes": "..compute_host.gpu_nodes",
-    "gpu-reap": ".compute_host.reap",
     "gpu-restore": ".compute_host.gpu_restore",
     "gpu-start": ".compute_host.gpu_start",
+    "host reap": ".compute_host.reap",
     "pci-restore": ".compute_host.pci_restore",
 }
-
-
+#: Former name → verb. Units that an earlier release wrote call it so.
+FORMER = {"gpu-reap": "host reap"}
 #: What a person types who knows none of them.
 ASKS = ("--help", "-h", "help")
 MORE = "hetero VERB --help says what it does"
 
 
 def main(arguments: Sequence[str]) -> int:
-    verb = arguments[0] if arguments else ""
-    if verb in ASKS:
+    """Run the verb that the words begin with, and return its exit code.
+
+    :raises BadInput: there is no such verb.
+    """
+    if arguments and arguments[0] in ASKS:
         sys.stdout.write("\n  ".join([f"hetero VERB …: what a node does by itself; {MORE}:", *sorted(VERBS)]) + "\n")
         return 0
-    if verb not in VERBS:
-        raise BadInput(
-            f"no such verb (known: {', '.join(sorted(VERBS))})", f"hetero {verb}".strip(), f"name one; {MORE}"
-        )
-    return import_module(VERBS[verb], __package__).main(arguments[1:])
+    verb, others = parted(arguments)
+    return import_module(VERBS[verb], __package__).main(others)
+
+
+def parted(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the verb that the words begin with, by its own name, and the words after it.
+
+    :raises BadInput: there is no such verb.
+    """
+    for count in (2, 1):
+        said = " ".join(arguments[:count])
+        verb = FORMER.get(said, said)
+        if verb in VERBS:
+            return verb, arguments[count:]
+    what = f"no such verb (known: {', '.join(sorted(VERBS))})"
+    raise BadInput(what, " ".join(["hetero", *arguments[:1]]), f"name one; {MORE}")

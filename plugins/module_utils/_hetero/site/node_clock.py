@@ -38,6 +38,7 @@ FIRST = "/proc/1/stat"
 #: The boot of a mark whose time was read from the database, so that nobody counted since.
 UNCOUNTED = ""
 BY_WORD = "--clock-is-right"
+BY_WORD_HELP = "an operator's word that the clock is right: leases end that are over only since it jumped"
 HOW = "set the clock; where it is right: hetero {verb} " + BY_WORD
 UNSET = ", and no time server has set it since the boot"
 #: An operator's word also ends leases that are over by the clock.

@@ -17,12 +17,18 @@ from ...compute_host.lost_database import must_not_be_lost
 from ...core import backups
 
 VERB = "gpu-backup"
+DOES = "Keep a checked copy of the host's database beside it, of its containers and guests."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    return words
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description="Keep a checked copy of the host's database.")
-    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    config = read_config(parser.parse_args(arguments).config)
+    config = read_config(parser().parse_args(arguments).config)
     must_not_be_lost(config)
     database = state_db(config)
     Store(database, create=False).close()

@@ -23,13 +23,18 @@ from ...hypervisors.lxc import disks
 from ...hypervisors.lxc_gpus import restoration
 
 VERB = f"gpu-{restoration.VERB}"
+DOES = "Mount containers' disks, and give containers their GPUs with the numbers of this boot."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    return words
 
 
 def main(arguments: Sequence[str]) -> int:
-    does = "Mount containers' disks, and make their GPUs good for this boot."
-    parser = argparse.ArgumentParser(prog=f"hetero {VERB}", description=does)
-    parser.add_argument("--config", default=CONFIG, help="the host's configuration (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     # First: whatever is wrong with GPUs or the database, a container without them starts.
     settings = read_config(options.config)["lxc"] if os.path.exists(options.config) else DEFAULTS
     failed = disks.restore(settings["lxcpath"])

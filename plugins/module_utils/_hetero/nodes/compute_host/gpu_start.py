@@ -10,15 +10,31 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from ...core.errors import HeteroError
 from ...hypervisors.lxc import hooks, identity
 
+if TYPE_CHECKING:
+    import argparse
+
 VERB = identity.VERB
+DOES = "A hook of LXC: refuse the start of a container whose GPUs are stale, and open theirs to the others."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words. It is imported for those who ask: a container's start waits for this verb."""
+    import argparse
+
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("words", nargs="*", metavar="WORD", help="what LXC tells its hooks")
+    return words
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["--help"]:
+        parser().print_help()
+        return 0
     try:
         hooks.started(arguments, os.environ)
     except HeteroError as error:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...devices.gpus.paths import Paths
 
 VERB = "gpu-facts"
+DOES = "Print this machine's GPUs as JSON, as module gpu_facts finds them."
 
 
 def local_fact(config: str = CONFIG, paths: Paths = gpu_facts.HERE) -> str:
@@ -27,8 +28,13 @@ def local_fact(config: str = CONFIG, paths: Paths = gpu_facts.HERE) -> str:
     return json.dumps(printable_data(gpu_facts.look(config, paths=paths)["gpus"]), sort_keys=True)
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    return words
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="hetero gpu-facts", description="Print this machine's GPUs as JSON.")
-    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    sys.stdout.write(f"{local_fact(parser.parse_args(arguments).config)}\n")
+    sys.stdout.write(f"{local_fact(parser().parse_args(arguments).config)}\n")
     return 0

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #: {(IOMMU group, or the address of a device without one, and driver): addresses that are still to be bound}.
 Fitting = Dict[Tuple["int | str", str], List[str]]
 VERB = "pci-restore"
+DOES = "Bind PCI devices that are to be bound at each boot, and end a change of bindings that was cut off."
 #: Seconds that an unbind may take; a driver at boot lets go of a card that nobody uses yet in less than one.
 TIMEOUT = 30.0
 
@@ -101,12 +102,15 @@ def _bind(
     return carry_out(begin(planned, bindings, [], journal, paths), journal, paths, deadline)
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds to give up after (%(default)g)")
+    return words
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog=f"hetero {VERB}", description="Bind PCI devices as they are to be bound at each boot."
-    )
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds (%(default)g)")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     paths = Paths(state_db=state_db_here())
     well = restore(paths, Deadline(options.timeout), lambda text: sys.stdout.write(f"{text}\n"))
     return 0 if well else 1

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-reap`: ends the containers and guests whose lease is over, as terminate does. Roles gpu_lxc and
+"""`hetero host reap`: ends the containers and guests whose lease is over, as terminate does. Roles gpu_lxc and
 kvm_guests have a timer each, for their own kind.
 
 One that another verb works on, or that cannot be ended, keeps its claim, and the next turn tries again; so does one
@@ -29,7 +29,10 @@ from ...site.kinds import OF_HOSTS
 if TYPE_CHECKING:
     from ...claims.host.store import Claim
 
-VERB = "gpu-reap"
+VERB = "host reap"
+DOES = "End the containers and guests whose lease is over, and free what they had."
+#: Phase of its events.
+PHASE = "reap"
 #: Seconds for each instance: others' work on it, and its end by force.
 PATIENCE = 60.0
 #: Seconds for the process that ends one; each of its steps has a limit of its own, and is done long before.
@@ -69,19 +72,22 @@ def reap(
             say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
             ended = False
         elif gone:
-            host.store.event(claim.instance, VERB, f"{lease}; ended, its devices are free")
+            host.store.event(claim.instance, PHASE, f"{lease}; ended, its devices are free")
             say(f"{lease}; ended, its devices are free")
     return ended
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    words.add_argument("--kind", choices=sorted(OF_HOSTS), help="only containers (lxc) or guests (kvm)")
+    words.add_argument(node_clock.BY_WORD, action="store_true", help=node_clock.BY_WORD_HELP)
+    return words
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog=f"hetero {VERB}", description="End the instances whose lease is over, and free what they had."
-    )
-    parser.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    parser.add_argument("--kind", choices=sorted(OF_HOSTS), help="only containers (lxc) or guests (kvm)")
-    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     kinds = [options.kind] if options.kind else list(OF_HOSTS)
     with Host(options.config, VERB, create=False) as host:
         if options.clock_is_right:
@@ -111,7 +117,7 @@ def _apart(config: str, claim: Claim) -> bool:
     except HeteroError as error:
         text = f"its lease is over, and it could not be ended: {error}; it is tried again"
         with Host(config, VERB, create=False, write=True) as host:
-            host.store.event(claim.instance, VERB, text)
+            host.store.event(claim.instance, PHASE, text)
         _say(f"{claim.instance} of {claim.owner}: {text}")
         return False
 

@@ -19,14 +19,18 @@ from ...core import backups
 from ...site.proxy_config import CONFIG, files_of, read_config
 
 VERB = "backup"
+DOES = "Keep a checked copy of the state database beside it, and write records of claims that have none yet."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    return words
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="hetero backup", description="Keep a checked copy of the state database beside it."
-    )
-    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    config = parser.parse_args(arguments).config
+    config = parser().parse_args(arguments).config
     database = files_of(config)["state_db"]
     folder = read_config(config)["state_folder"]
     must_not_be_lost(database, folder)

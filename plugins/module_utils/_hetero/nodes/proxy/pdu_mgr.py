@@ -37,20 +37,24 @@ class Words(argparse.ArgumentParser):
         raise BadInput(message, "arguments", self.format_usage().strip())
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = Words(
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = Words(
         prog="pdu_mgr",
         description="Switch an outlet of a PDU and read it back.",
         epilog=ENDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("pdu", metavar="PDU_IP", help="the PDU's address, or its name in the configuration")
-    parser.add_argument("outlet", metavar="OUTLET")
-    parser.add_argument("mode", metavar="MODE", choices=MODES, help="1 on, 2 off, 3 reboot (off, then on), 9 status")
-    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to give up after (%(default)g)")
-    options = parser.parse_args(arguments)
+    words.add_argument("pdu", metavar="PDU_IP", help="the PDU's address, or its name in the configuration")
+    words.add_argument("outlet", metavar="OUTLET", help="the outlet, as the PDU calls it")
+    words.add_argument("mode", metavar="MODE", choices=MODES, help="1 on, 2 off, 3 reboot (off, then on), 9 status")
+    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    words.add_argument("--timeout", type=float, default=60.0, help="seconds to give up after (%(default)g)")
+    return words
 
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser().parse_args(arguments)
     config, state, deadline = read_config(options.config), MODES[options.mode], Deadline(options.timeout)
     name = named(config, options.pdu)
     settings, secrets = pdu(config, name)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
 
 VERB = "reap"
+DOES = "End the instances whose lease is over: board off, cleaned, free."
 #: How long a turn waits for the boards that others work on (seconds); there is a next one.
 PATIENCE = 1.0
 #: Of a board's newest events, among which one may say the same already.
@@ -128,13 +129,16 @@ def _was_ended(proxy: Proxy, claim: Claim) -> bool:
     return begun and is_lost(proxy, proxy.board(claim.board), claim)
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    words.add_argument(node_clock.BY_WORD, action="store_true", help=node_clock.BY_WORD_HELP)
+    return words
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog=f"hetero {VERB}", description="End the instances whose lease is over: board off, cleaned, free."
-    )
-    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    parser.add_argument(node_clock.BY_WORD, action="store_true", help="end also what is over only since it jumped")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     files = files_of(options.config)
     if options.clock_is_right:
         node_clock.set_right(files["state_db"])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...nfs.exporter import Export, Exporter
 
 VERB = "restore"
+DOES = "Mount the boards' roots, and tell the NFS server what to export before it starts."
 
 
 def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
@@ -53,12 +54,15 @@ def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
     return exports
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of its words."""
+    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
+    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    return words
+
+
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="hetero restore", description="Mount the boards' roots and tell the NFS server, before it starts."
-    )
-    parser.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     with Proxy(files_of(options.config), f"hetero {VERB}", create=False) as proxy:
         exports = restore(proxy, lambda text: sys.stderr.write(f"{text}\n"))
     sys.stdout.write(f"to be exported: {', '.join(export.pseudo for export in exports) or 'nothing'}\n")
