@@ -14,17 +14,9 @@ description:
   - Puts the collection's modules, what they import and the part of Ansible that they need into O(folder), and for each
     command a script that starts it.
   - From then on a call of a module of this very release and ansible-core sends its arguments only.
-  - C(pdu_mgr PDU_IP OUTLET MODE) switches an outlet and reads it back, mode 1 on, 2 off, 3 reboot, 9 status.
-  - C(hetero backup) keeps checked copies of the state database in the folder C(backups) beside it.
-  - C(hetero restore) mounts the boards' roots and tells the NFS server what to export, before it starts.
-  - C(hetero reap) ends the instances whose lease is over.
-  - C(hetero gpu-nodes) makes the device nodes of NVIDIA GPUs, with the numbers that their drivers have now.
-  - C(hetero host reap) ends the containers and guests whose lease is over.
-  - C(hetero gpu-backup) keeps checked copies of a compute host's database.
-  - C(hetero gpu-facts) prints what module M(hetero.compute.gpu_facts) finds, as a local fact.
-  - C(hetero pci-restore) binds PCI devices that are to be bound at each boot, and ends a change of bindings that was
-    cut off.
-  - One command C(hetero) has the verbs of all kinds of nodes, so that a machine may be more than one of them.
+  - C(pdu_mgr) switches outlets of a proxy node's PDUs. C(hetero) has the verbs of all kinds of nodes, so that a machine
+    may be more than one of them. All of them are in guide
+    R(Commands of nodes,ansible_collections.hetero.compute.docsite.guide_node_commands).
   - Used by roles P(hetero.compute.tftp_proxy#role), P(hetero.compute.gpu_lxc#role) and
     P(hetero.compute.pci_passthrough#role).
 extends_documentation_fragment:

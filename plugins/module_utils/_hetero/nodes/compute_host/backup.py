@@ -17,7 +17,7 @@ from ...compute_host.lost_database import must_not_be_lost
 from ...core import backups
 
 VERB = "gpu-backup"
-DOES = "Keep a checked copy of the host's database beside it, of its containers and guests."
+DOES = "Keep a checked copy of the host's database of containers and guests beside it."
 
 
 def parser() -> argparse.ArgumentParser:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
 VERB = identity.VERB
-DOES = "A hook of LXC: refuse the start of a container whose GPUs are stale, and open theirs to the others."
+DOES = "A hook of LXC: refuse the start of a container whose GPUs are stale; otherwise open its GPUs to it."
 
 
 def parser() -> argparse.ArgumentParser:

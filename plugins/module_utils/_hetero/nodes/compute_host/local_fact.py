@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...devices.gpus.paths import Paths
 
 VERB = "gpu-facts"
-DOES = "Print this machine's GPUs as JSON, as module gpu_facts finds them."
+DOES = "Print this machine's GPUs as JSON, as module gpu_facts finds them: a local fact of Ansible."
 
 
 def local_fact(config: str = CONFIG, paths: Paths = gpu_facts.HERE) -> str:
