@@ -11,9 +11,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+#: Of the Python that runs these tests, whatever PATH says.
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 PYTHON = {"ansible_python_interpreter": sys.executable}
 SHOW = {"hetero.compute.show": {"lines": ["one line", "another"]}}
 
@@ -28,7 +31,7 @@ def started(tmp_path):
 
     def start(stdout):
         process = subprocess.Popen(
-            ["ansible-playbook", "-i", "localhost,", "-c", "local", "book.json"],
+            [PLAYBOOK, "-i", "localhost,", "-c", "local", "book.json"],
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
