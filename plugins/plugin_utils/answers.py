@@ -10,13 +10,16 @@ Only those parts are known here that plays, tables and pages use. Whether an ans
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
 import time
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 #: Returns whether a value can be what it stands for; and {key of a mapping: the test of its value}.
 Test = Callable[[Any], bool]
@@ -29,14 +32,18 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
 #: Seconds that a node's clock may be ahead of the controller's.
 DAY = 86400.0
+#: Above all amounts (bytes) and times (seconds). Python's integers have no end, and what expects a float fails there.
+MOST = 1e24
+#: Stands for the value of a key that an answer does not have.
+MISSING = object()
 
 
 def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST
 
 
 def is_word(value: Any) -> bool:
@@ -70,17 +77,52 @@ def is_made(value: Any) -> bool:
     return is_number(value) and 0 < value < time.time() + DAY
 
 
-def maybe(test: Test) -> Test:
-    """Return a test that also accepts None. A missing key counts as None."""
+def or_none(test: Test) -> Test:
+    """Return a test that also accepts None. The key has to be there."""
     return lambda value: value is None or test(value)
+
+
+def maybe(test: Test) -> Test:
+    """Return a test that also accepts a missing key, or None."""
+    return lambda value: value is MISSING or value is None or test(value)
+
+
+def left_out(test: Test) -> Test:
+    """Return a test that also accepts a missing key."""
+    return lambda value: value is MISSING or test(value)
+
+
+def is_missing(value: object) -> bool:
+    return value is MISSING
 
 
 def is_mapping(value: object) -> bool:
     return isinstance(value, dict)
 
 
+def is_truth(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
+
+
+def is_hypervisor(value: object) -> bool:
+    return is_text(value) and value in BY_HYPERVISOR
+
+
+def are_hypervisors(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(is_hypervisor, value))
+
+
+def are_reasons(value: object) -> bool:
+    """Return whether this says of each node why it was refused: {node: a text, or texts}."""
+    return isinstance(value, dict) and all(is_text(why) or are_texts(why) for why in value.values())
+
+
+def are_images(value: object) -> bool:
+    return isinstance(value, dict) and all(map(is_mapping, value.values()))
 
 
 def list_of(shape: Shape) -> Test:
@@ -105,7 +147,7 @@ CLAIM = dict(
     console=maybe(is_text),
 )
 EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(is_number))
-#: What the states of boards and of compute hosts' instances have in common.
+#: What the states of boards and of hosts' instances have in common.
 STATE = dict(
     state=is_text,
     note=maybe(is_text),
@@ -118,45 +160,76 @@ BOARD = dict(
     id=is_number,
     name=is_word,
     ip=is_address,
-    arch=maybe(is_text),
+    arch=or_none(is_text),
     vcpus=is_number,
     memory_mb=is_number,
     local_gb=is_number,
     cpu_info=is_mapping,
     created=maybe(is_number),
     instance=maybe(is_instance),
+    pdu=maybe(is_text),
     disks=maybe(are_texts),
     events=maybe(list_of(EVENT)),
 )
-ROOTS = dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number)
-UNCLAIMED = dict(instance=maybe(is_text), name=is_text, text=is_text)
-DEVICE = dict(address=is_text, arch=maybe(is_text), holder=maybe(is_text), unsupported=maybe(is_text))
+#: An instance of a compute host, with what the table needs of it.
+HOSTED = dict(
+    STATE,
+    instance=is_instance,
+    note=or_none(is_text),
+    since_seconds=is_number,
+    gpus=are_texts,
+    events=maybe(list_of(EVENT)),
+)
+ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
+UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text)
+DEVICE = dict(
+    address=is_text,
+    arch=or_none(is_text),
+    holder=or_none(is_text),
+    instance=or_none(is_text),
+    since=maybe(is_number),
+    healthy=is_truth,
+    why_unhealthy=or_none(is_text),
+    unsupported=or_none(is_text),
+)
 AMOUNT = dict(total=is_number, free=is_number)
+#: What a module of a claim says where it fails, which the scheduler reads.
+FAILURE = dict(rejected=left_out(are_reasons), unfit=maybe(is_mapping))
 #: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
 SHAPES = {
     "board_info": dict(
         claims=list_of(CLAIM),
         boards=list_of(BOARD),
         roots=of(ROOTS),
-        unclaimed=maybe(list_of(UNCLAIMED)),
-        images=maybe(is_mapping),
+        unclaimed=left_out(list_of(UNCLAIMED)),
+        images=maybe(are_images),
     ),
     "host_info": dict(
+        name=maybe(is_word),
         claims=list_of(CLAIM),
-        instances=list_of(dict(STATE, instance=is_instance, gpus=are_texts)),
+        boards=is_missing,
+        instances=list_of(HOSTED),
         gpus=list_of(DEVICE),
         devices=maybe(list_of(DEVICE)),
+        hypervisor=is_hypervisor,
+        hypervisors=are_hypervisors,
+        cpu_arch=is_text,
+        unsupported=or_none(is_text),
         capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
-        unclaimed=maybe(list_of(UNCLAIMED)),
+        unclaimed=left_out(list_of(UNCLAIMED)),
     ),
     "instance": dict(
         instances=list_of(
             dict(
-                instance=maybe(is_instance),
+                instance=is_instance,
+                owner=maybe(is_text),
                 name=maybe(is_word),
+                kind=maybe(is_text),
+                board=left_out(is_number),
                 ip=maybe(is_address),
                 known_hosts=maybe(are_known_hosts),
-                created=maybe(is_made),
+                created=left_out(is_made),
+                image_hash=maybe(is_text),
             )
         )
     ),
@@ -165,7 +238,7 @@ SHAPES = {
 
 def wrong(answer: dict[str, Any], shape: Shape) -> str | None:
     """Return the first key of a mapping whose value does not have the shape, or None."""
-    return next((key for key, test in shape.items() if not test(answer.get(key))), None)
+    return next((key for key, test in shape.items() if not test(answer.get(key, MISSING))), None)
 
 
 def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
@@ -174,6 +247,8 @@ def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
     if result.get("failed") or result.get("unreachable"):
         # nothing of a failed answer is believed that says what there is
         left = {key: value for key, value in result.items() if key not in shape or module == "instance"}
+        if not of(FAILURE)(left.get("failure")):
+            left.pop("failure", None)
         return dict(left, msg=str(result.get("msg") or "failed without a word"))
     key = wrong(result, shape)
     if key is None:

@@ -35,7 +35,7 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
     return (
         f"{board['name']} of {proxy}" if proxy else board["name"],
         "board",
-        board["arch"],
+        board["arch"] or "-",
         ", ".join(types_that_fit(fits, board)) or "-",
         board["state"],
         board.get("instance") or "-",

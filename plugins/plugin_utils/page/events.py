@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
-from .rack import place
+from .rack import Node
 from .text import Moment, Text, cell_text, is_seconds, moment
 
 #: Events on the page; all of them are in the JSON.
@@ -25,23 +25,19 @@ class Event(NamedTuple):
     seconds: str
 
 
-def recent(nodes: Sequence[dict[str, Any]], several: bool) -> list[Event]:
-    """The newest events, the newest first.
-
-    :param nodes: boards, each with its `proxy`, and containers as hosts.containers has them.
-    :param several: whether there are several proxies.
-    """
-    found = [(event, node) for node in nodes for event in node.get("events") or ()]
+def recent(nodes: Sequence[Node]) -> list[Event]:
+    """The newest events of boards and of hosts' instances, the newest first."""
+    found = [(event, node) for node in nodes for event in node.said.get("events") or ()]
     found = [pair for pair in found if is_seconds(pair[0].get("time"))]
     found.sort(key=lambda pair: (pair[0]["time"], str(pair[0].get("id")).zfill(20)), reverse=True)
-    return [_event(event, node, several) for event, node in found[:MOST_EVENTS]]
+    return [_event(event, node) for event, node in found[:MOST_EVENTS]]
 
 
-def _event(event: dict[str, Any], node: dict[str, Any], several: bool) -> Event:
+def _event(event: dict[str, Any], node: Node) -> Event:
     seconds = event.get("seconds")
     return Event(
         time=moment(event["time"]),
-        node=place(node, several),
+        node=node.place,
         instance=event.get("instance") or "-",
         phase=event.get("phase"),
         text=cell_text(event.get("text")),

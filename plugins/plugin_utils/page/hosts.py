@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance_states
 
 from ..snapshots import devices
-from .rack import Cell
+from .rack import Cell, Node
 from .text import since
 
 #: State of a container → how the page shows it (keys of rack.LOOKS); any other is an error.
@@ -36,10 +36,10 @@ class Card(NamedTuple):
     cells: list[Cell]
 
 
-def containers(hosts: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The instances of GPU hosts in the words that the page has for boards."""
+def nodes(hosts: Mapping[str, dict[str, Any]]) -> list[Node]:
+    """The instances of hosts as nodes."""
     return [
-        dict(one, proxy=name, node=name, look=LOOKS.get(one.get("state"), "error"))
+        Node(one, LOOKS.get(one.get("state"), "error"), name, on_host=True)
         for name, seen in hosts.items()
         for one in seen["instances"]
     ]

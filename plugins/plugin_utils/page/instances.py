@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Sequence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
-from .rack import look, place
+from .rack import Node
 from .text import Moment, is_seconds, moment, since
 from .timeline import Bar, Boot, Scale, bar, last_boot
 
@@ -57,52 +57,48 @@ class Leases(NamedTuple):
     open_ended: int
 
 
-def instances(nodes: Sequence[dict[str, Any]], several: bool) -> Instances:
-    """The instances by name.
-
-    :param nodes: boards, each with its `proxy`, and containers as hosts.containers has them.
-    :param several: whether there are several proxies.
-    """
-    taken = sorted((node for node in nodes if node.get("instance")), key=lambda node: str(node["instance"]))
-    boots = [last_boot(node.get("events") or (), node["instance"]) for node in taken]
+def instances(nodes: Sequence[Node]) -> Instances:
+    """The instances of boards and hosts by name."""
+    taken = sorted((node for node in nodes if node.said.get("instance")), key=lambda node: str(node.said["instance"]))
+    boots = [last_boot(node.said.get("events") or (), node.said["instance"]) for node in taken]
     scale = Scale(boots)
     return Instances(
-        rows=[_row(node, boot, scale, several) for node, boot in zip(taken, boots)],
-        with_boards=any("node" not in node for node in taken),
+        rows=[_row(node, boot, scale) for node, boot in zip(taken, boots)],
+        with_boards=any(not node.on_host for node in taken),
         scale=scale if any(boots) else None,
     )
 
 
-def _row(node: dict[str, Any], boot: Boot, scale: Scale, several: bool) -> Row:
-    runs = node.get("state") == board_states.RUNNING
+def _row(node: Node, boot: Boot, scale: Scale) -> Row:
+    said = node.said
+    runs = said.get("state") == board_states.RUNNING
     return Row(
-        instance=node["instance"],
-        owner=node.get("owner"),
-        node=place(node, several),
-        ip=node.get("ip"),
-        look=look(node),
-        state=node.get("state"),
-        since=since(node.get("since_seconds")),
-        flavor=node.get("flavor"),
-        image=node.get("image"),
-        gpus=", ".join(node["gpus"]) if node.get("gpus") else None,
-        note=None if runs else node.get("note") or "-",
+        instance=said["instance"],
+        owner=said.get("owner"),
+        node=node.place,
+        ip=said.get("ip"),
+        look=node.look,
+        state=said.get("state"),
+        since=since(said.get("since_seconds")),
+        flavor=said.get("flavor"),
+        image=said.get("image"),
+        gpus=", ".join(said["gpus"]) if node.on_host and said.get("gpus") else None,
+        note=None if runs else said.get("note") or "-",
         boot=bar(boot, scale) if runs and boot else None,
     )
 
 
-def leases(nodes: Sequence[dict[str, Any]], now: float) -> Leases | None:
+def leases(nodes: Sequence[Node], now: float) -> Leases | None:
     """Which claims end; None where there is no instance.
 
-    :param nodes: as for `instances`.
     :param now: Unix seconds at which the owners were asked.
     """
-    taken = [node for node in nodes if node.get("instance")]
-    ending = sorted((node for node in taken if is_seconds(node.get("expires"))), key=lambda node: node["expires"])
-    return Leases([_ending(node, now) for node in ending], len(taken) - len(ending)) if taken else None
+    taken = [node.said for node in nodes if node.said.get("instance")]
+    ending = sorted((said for said in taken if is_seconds(said.get("expires"))), key=lambda said: said["expires"])
+    return Leases([_ending(said, now) for said in ending], len(taken) - len(ending)) if taken else None
 
 
-def _ending(node: dict[str, Any], now: float) -> Ending:
-    left = node["expires"] - now
-    said = f"in {age(left)}" if left > 0 else f"{age(-left)} ago"
-    return Ending(node["instance"], node.get("owner"), moment(node["expires"], "%Y-%m-%d %H:%M"), said, left <= 0)
+def _ending(said: dict[str, Any], now: float) -> Ending:
+    left = said["expires"] - now
+    when = f"in {age(left)}" if left > 0 else f"{age(-left)} ago"
+    return Ending(said["instance"], said.get("owner"), moment(said["expires"], "%Y-%m-%d %H:%M"), when, left <= 0)

@@ -16,6 +16,7 @@ from .attention import attention
 from .events import recent
 from .instances import instances, leases
 from .jinja import render
+from .rack import nodes as of_boards
 from .rack import rack, tiles
 from .text import moment
 
@@ -30,9 +31,9 @@ def status_page(
     """
     hosts = hosts or {}
     boards = [dict(board, proxy=name) for name, seen in snapshots.items() for board in seen["boards"]]
-    nodes = boards + of_hosts.containers(hosts)
     taken = max([seen["taken_at"] for seen in (*snapshots.values(), *hosts.values())], default=0)
     several = len(snapshots) > 1
+    nodes = of_boards(boards, several) + of_hosts.nodes(hosts)
     with_rack = bool(snapshots or not hosts)
     return render(
         "page.html.j2",
@@ -43,7 +44,7 @@ def status_page(
         racks=[rack(name, seen["boards"]) for name, seen in snapshots.items() if not seen.get("error")],
         hosts_title=of_hosts.title(hosts),
         cards=of_hosts.cards(hosts),
-        instances=instances(nodes, several),
+        instances=instances(nodes),
         leases=leases(nodes, taken),
-        events=recent(nodes, several),
+        events=recent(nodes),
     )

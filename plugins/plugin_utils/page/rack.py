@@ -46,6 +46,20 @@ class Cell(NamedTuple):
     more: str
 
 
+class Node(NamedTuple):
+    """A board, or an instance of a host, as the page shows it.
+
+    :param said: what its owner answered. It is shown, and chooses nothing of the following.
+    :param look: a key of LOOKS.
+    :param place: its host, or its board, with the proxy's name if there are several proxies.
+    """
+
+    said: dict[str, Any]
+    look: str
+    place: Any
+    on_host: bool = False
+
+
 class Strip(NamedTuple):
     """A PDU, and its boards in the order of its outlets."""
 
@@ -63,9 +77,7 @@ class Rack(NamedTuple):
 
 
 def look(board: dict[str, Any]) -> str:
-    """A key of LOOKS. A board that is off and claimed waits for its boot; a container brings its own."""
-    if "look" in board:
-        return board["look"]
+    """A key of LOOKS, by the board's state. A board that is off and claimed waits for its boot."""
     for name, (_shown, own) in LOOKS.items():
         if board.get("state") in own:
             return "booting" if name == "free" and board.get("instance") else name
@@ -73,10 +85,13 @@ def look(board: dict[str, Any]) -> str:
 
 
 def place(board: dict[str, Any], several: bool) -> Any:
-    """Where an instance is: its host, or its board, with the proxy's name where there are several proxies."""
-    if "node" in board:
-        return board["node"]
+    """The name of a board, with its proxy's if there are several proxies."""
     return f"{board['proxy']} {board.get('name')}" if several else board.get("name")
+
+
+def nodes(boards: Iterable[dict[str, Any]], several: bool) -> list[Node]:
+    """The boards as nodes."""
+    return [Node(board, look(board), place(board, several)) for board in boards]
 
 
 def counted(boards: Iterable[dict[str, Any]]) -> dict[str, int]:

@@ -9,12 +9,12 @@ Instance names, notes and what boards say on their consoles come from tenants. E
 from __future__ import annotations
 
 import datetime
-import math
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -65,7 +65,7 @@ def cell_text(value: object, most: int = MOST_SHOWN) -> Text:
 
 def is_seconds(value: object) -> TypeGuard[float]:
     """Whether a value from outside is a number of seconds that is not negative."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return is_number(value) and value >= 0
 
 
 def moment(seconds: object, form: str = "%d %b %H:%M:%S") -> Moment:

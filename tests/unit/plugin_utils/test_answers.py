@@ -32,7 +32,15 @@ BOARD = dict(
 NODE = dict(changed=False, claims=[CLAIM], boards=[dict(BOARD, events=[EVENT])], roots=ROOTS)
 AMOUNTS = {name: dict(total=2, free=1) for name in ("memory_mb", "vcpus", "local_gb")}
 HOST = dict(
-    changed=False, claims=[dict(CLAIM, name="gpu1.example.org", ip=None)], instances=[], gpus=[], capacity=AMOUNTS
+    changed=False,
+    claims=[dict(CLAIM, name="gpu1.example.org", ip=None)],
+    instances=[],
+    gpus=[],
+    hypervisor="LXC",
+    hypervisors=["LXC"],
+    cpu_arch="x86_64",
+    unsupported=None,
+    capacity=AMOUNTS,
 )
 
 
@@ -117,3 +125,12 @@ def test_who_fails_says_nothing_of_what_there_is():
     result = checked(dict(NODE, failed=True, msg=["no"]), "board_info")
     assert (result["failed"], result["msg"], "claims" in result, "boards" in result) == (True, "['no']", False, False)
     assert checked(dict(failed=True, msg="no", instances=[1], failure={}), "instance")["instances"] == [1]
+
+
+@pytest.mark.parametrize("failure", [5, [], "x", dict(rejected=5), dict(rejected=dict(board0=5)), dict(unfit=[])])
+def test_a_reason_that_cannot_be_is_left_out(failure):
+    """Lost: why a request was refused, to an error about a dict; the scheduler reads the reasons of who refused."""
+    given = dict(failed=True, msg="wants 2 boards", failure=failure)
+    assert checked(given, "instance") == dict(failed=True, msg="wants 2 boards")
+    sound = dict(rejected=dict(board0=["in use"], name="is taken"), unfit=dict(board0=True), what="x")
+    assert checked(dict(given, failure=sound), "instance")["failure"] == sound
