@@ -1,11 +1,13 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One step of a request, decided on the controller from what the nodes said (plugin_utils/request_steps.py)."""
+"""One step of a request, decided on the controller from what the nodes said. plugin_utils/request_steps.py has the
+rules; this file reads the nodes' answers from Ansible's variables.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 from ansible.plugins.action import ActionBase
 
@@ -13,9 +15,20 @@ from ansible_collections.hetero.compute.plugins.plugin_utils import request_step
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
 
+REQUEST = dict(
+    instance=dict(type="str", required=True),
+    owner=dict(type="str", required=True),
+    flavor=dict(type="dict", default={}),
+    count=dict(type="int", default=1),
+    partial=dict(type="bool", default=False),
+    placement=dict(type="str", default="spread"),
+    board=dict(type="str", default=""),
+    boot_source=dict(type="str", default="nfs"),
+    image=dict(type="str", default=""),
+)
 SPEC = dict(
     step=dict(type="str", choices=["find", "choose", "claimed", "settle"], required=True),
-    request=dict(type="dict", required=True),
+    request=dict(type="dict", required=True, options=REQUEST),
     nodes=dict(type="list", elements="str", required=True),
     without=dict(type="list", elements="str", default=[]),
     plan=dict(type="dict", default={}),
@@ -28,7 +41,7 @@ SPEC = dict(
 
 
 class ActionModule(ActionBase):
-    """Never touches a host: what the nodes said is in their variables."""
+    """Touches no host."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -37,37 +50,25 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         _spec, given = self.validate_argument_spec(SPEC)
         try:
-            plan = STEPS[given["step"]](given, (task_vars or {})["hostvars"], self._task.check_mode)
+            plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)
         except request_steps.Stop as stop:
             return dict(result, **dict(stop.result, failed=True, msg=str(stop)))
         show(plan.pop("lines", ()))
         return dict(result, **dict(plan, changed=False))
 
 
-def _find(given: dict[str, Any], hostvars: Any, _check: bool) -> dict[str, Any]:
-    said = answers(hostvars, given["nodes"])
-    return request_steps.find(given["request"], said, given["without"], given["force"], given["to"])
-
-
-def _choose(given: dict[str, Any], hostvars: Any, _check: bool) -> dict[str, Any]:
-    if given["alone"]:
+def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Return the plan that one step makes of the options and the nodes' answers; raise Stop if the play ends here."""
+    step, request, plan, without = (given[key] for key in ("step", "request", "plan", "without"))
+    if step == "choose" and given["alone"]:
         return request_steps.alone(given["alone"])
-    plan = dict(given["plan"], without=given["without"])
-    return request_steps.choose(given["request"], answers(hostvars, given["nodes"]), given["without"], plan)
-
-
-def _claimed(given: dict[str, Any], hostvars: Any, check: bool) -> dict[str, Any]:
-    plan = given["plan"]
-    heard = answers(hostvars, given["nodes"]) if plan["looked"] else []
+    heard = answers(hostvars, given["nodes"])
+    if step == "find":
+        return request_steps.find(request, heard, without, given["force"], given["to"])
+    if step == "choose":
+        return request_steps.choose(request, heard, without, plan)
+    if step == "settle":
+        return request_steps.settle(request, heard, plan, without)
     said = {visit["item"]: done(hostvars, visit["item"]) for visit in plan["visits"]}
     wait = request_steps.Wait(given["wait"], given["interval"], check)
-    return request_steps.claimed(given["request"], heard, plan, said, wait)
-
-
-def _settle(given: dict[str, Any], hostvars: Any, check: bool) -> dict[str, Any]:
-    if check:  # a dry run has claimed nothing
-        return dict(given["plan"], surplus=[], taken="", visits=[])
-    return request_steps.settle(given["request"], answers(hostvars, given["nodes"]), given["plan"], given["without"])
-
-
-STEPS = dict(find=_find, choose=_choose, claimed=_claimed, settle=_settle)
+    return request_steps.claimed(request, heard if plan["looked"] else [], plan, said, wait, without)

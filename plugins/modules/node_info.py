@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play
     asks all of them side by side.
-  - This is an action plugin. What it takes besides O(node) goes to that module.
+  - This is an action plugin. It hands all options but O(node) to that module.
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -30,10 +30,10 @@ options:
     choices: [proxy, host]
     required: true
   instance:
-    description: Only what is of this instance, or of the request of this name.
+    description: Only what belongs to this instance, or to the request of this name.
     type: str
   events:
-    description: How many of its newest events each board or instance comes with.
+    description: How many of the newest events to return of each board or instance.
     type: int
     default: 0
 seealso:
@@ -52,7 +52,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 claims:
-  description: Who has what there.
+  description: The claims there. All else is in the documentation of the two modules.
   returned: success
   type: list
   elements: dict

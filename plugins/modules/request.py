@@ -8,12 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: request
-short_description: Decide the next step of a request from what the nodes said
+short_description: Decide the next step of a request from the nodes' answers
 version_added: 0.1.0
 description:
   - The collection's playbooks ask all nodes side by side (M(hetero.compute.node_info)), decide by this, and act on the
     chosen nodes side by side (M(hetero.compute.instance)). Each step returns the plan that the next one goes by.
-  - This is an action plugin. It touches no host; what nodes said it takes from their variables, C(_asked) and C(_done).
+  - This is an action plugin. It touches no host. It reads the nodes' answers from their variables C(_asked) and
+    C(_done).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -26,26 +27,35 @@ attributes:
 options:
   step:
     description:
-      - V(find) says who has an instance; fails where it is another owner's, or where a node could not be asked.
-      - V(choose) says whom to ask for what.
-      - V(claimed) says what came of that.
-      - V(settle) says whose a name is, where another play may have claimed it on another node meanwhile.
+      - V(find) says which nodes have an instance. It fails if the instance belongs to another owner, or if a node could
+        not be asked.
+      - V(choose) says which nodes to ask for what.
+      - V(claimed) says what they gave.
+      - V(settle) says whose a name is, as another play may have claimed it on another node meanwhile.
     type: str
     choices: [find, choose, claimed, settle]
     required: true
   request:
-    description:
-      - What is asked for, with C(instance) and C(owner); for all but O(step=find) also C(flavor), C(count), C(partial),
-        C(placement), C(board), C(boot_source) and C(image).
+    description: What is asked for. O(step=find) takes only its instance and owner.
     type: dict
     required: true
+    suboptions:
+      instance: {description: Name of the instance or of the request., type: str, required: true}
+      owner: {description: Who asks., type: str, required: true}
+      flavor: {description: 'The flavor, with its name.', type: dict, default: {}}
+      count: {description: 'How many instances, NAME-1 to NAME-N if more than one.', type: int, default: 1}
+      partial: {description: Whether fewer instances will do., type: bool, default: false}
+      placement: {description: V(spread) or V(pack)., type: str, default: spread}
+      board: {description: 'Id of the only board that will do, or empty.', type: str, default: ''}
+      boot_source: {description: V(nfs) or V(disk)., type: str, default: nfs}
+      image: {description: 'The image for boards, or empty.', type: str, default: ''}
   nodes:
-    description: All nodes that may have it.
+    description: All nodes that may have it. Each has been asked.
     type: list
     elements: str
     required: true
   without:
-    description: Nodes that were left out, for they are down.
+    description: Nodes that were not asked because they are down.
     type: list
     elements: str
     default: []
@@ -54,21 +64,21 @@ options:
     type: dict
     default: {}
   alone:
-    description: The only node there is (C(item), C(kind), C(numbers)), which is asked without a look before.
+    description: With O(step=choose), the only node there is (C(item), C(kind), C(numbers)), which was not asked before.
     type: dict
   force:
-    description: With O(step=find), also what is another owner's.
+    description: With O(step=find), also if it belongs to another owner.
     type: bool
     default: false
   to:
-    description: With O(step=find), the verb; there must be something to do it to.
+    description: With O(step=find), the verb, if there has to be an instance for it.
     type: str
   wait:
-    description: How long to wait for a node to become free (minutes).
+    description: With O(step=claimed), how long to wait for a node to become free (minutes).
     type: float
     default: 0
   interval:
-    description: Seconds between two looks.
+    description: With O(step=claimed), the seconds between two looks.
     type: float
     default: 10
 seealso:
@@ -81,22 +91,30 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Who has jackie
+- name: Ask the nodes
+  hetero.compute.node_info:
+    node: proxy
+    instance: jackie
+  loop: "{{ [inventory_hostname] }}"
+  register: _asked
+
+- name: Find which of them has jackie
   hetero.compute.request:
     step: find
     request: {instance: jackie, owner: jo}
     nodes: "{{ groups['proxies'] }}"
+  run_once: true
   register: found
 """
 
 RETURN = r"""
 parts:
-  description: Who has what of it (C(item), C(kind), C(numbers), C(claims), C(boards)).
+  description: Which node has what of it (C(item), C(kind), C(numbers), C(claims), C(boards)).
   returned: with O(step=find) and O(step=claimed)
   type: list
   elements: dict
 visits:
-  description: Whom to ask for what (C(item), C(kind), C(numbers)).
+  description: Which node to ask for what (C(item), C(kind), C(numbers)).
   returned: with O(step=choose) and O(step=settle)
   type: list
   elements: dict
@@ -110,7 +128,7 @@ placed:
   returned: with O(step=claimed)
   type: bool
 again:
-  description: Whether a second look is worth it, for others were quicker.
+  description: Whether others were just quicker, so that a second look is worth it.
   returned: with O(step=claimed)
   type: bool
 waits:
@@ -118,11 +136,11 @@ waits:
   returned: with O(step=claimed)
   type: bool
 taken:
-  description: Whose a name of the request is, where it is another owner's.
+  description: Which other owner has a name of the request, in words; empty if none has.
   returned: with O(step=settle)
   type: str
 text:
-  description: Why not all of it is claimed.
+  description: Why not all of it is claimed, in words.
   returned: with O(step=claimed)
   type: str
 """

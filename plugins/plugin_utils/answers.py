@@ -228,10 +228,11 @@ SHAPES = {
                 board=left_out(is_number),
                 ip=maybe(is_address),
                 known_hosts=maybe(are_known_hosts),
-                created=left_out(is_made),
+                created=maybe(is_made),
                 image_hash=maybe(is_text),
             )
-        )
+        ),
+        failure=maybe(of(FAILURE)),
     ),
 }
 

@@ -1,0 +1,85 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What nodes said, read from Ansible's variables. If these fail, a node that could not be asked counts as one that has
+nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.plugin_utils import heard
+
+CLAIMS = dict(claims=[])
+
+
+@pytest.mark.parametrize(
+    ("variables", "answer"),
+    [
+        (dict(_asked=dict(results=[dict(CLAIMS, item="another")])), dict(CLAIMS, item="p1")),
+        (dict(_asked=dict(results=[dict(unreachable=True, msg="x")])), dict(unreachable=True, msg="x", item="p1")),
+        ({}, dict(msg="was not asked", item="p1")),
+        (dict(_asked=dict(skipped=True)), dict(msg="was not asked", item="p1")),
+        (dict(_asked=dict(results=[])), dict(msg="was not asked", item="p1")),
+    ],
+)
+def test_each_node_has_an_answer(variables, answer):
+    """Lost: that one of them has none; or whose answer it is, to a node that says another's name."""
+    assert heard.answers({"p1": variables, "p2": {}}, ["p1"]) == [answer]
+
+
+def test_answers_come_in_the_order_of_the_nodes():
+    """Lost: the inventory's order, by which equal nodes are asked."""
+    said = {name: dict(_asked=dict(results=[CLAIMS])) for name in ("p1", "p2", "p3")}
+    assert [one["item"] for one in heard.answers(said, ["p3", "p1"])] == ["p3", "p1"]
+
+
+def test_what_a_node_did():
+    done = dict(instances=[])
+    assert heard.done({"p1": dict(_done=done)}, "p1") is done
+    assert heard.done({"p1": {}}, "p1") == {}
+
+
+@pytest.mark.parametrize(
+    ("msg", "words"),
+    [
+        ("Task failed: no route", "no route"),
+        (" no route\n", "no route"),
+        ("", "failed without a word"),
+        (None, "failed without a word"),
+        (["no"], "['no']"),
+        (5, "5"),
+    ],
+)
+def test_why_a_task_failed(msg, words):
+    assert heard.words_of(dict(msg=msg)) == words
+    assert heard.words_of({}) == "failed without a word"
+
+
+DOWN = dict(unreachable=True, msg="Task failed: no route")
+
+
+@pytest.mark.parametrize(
+    ("results", "without", "why"),
+    [
+        ([], [], ""),
+        ([dict(CLAIMS, item="p1")], [], ""),
+        (
+            [dict(DOWN, item="p1"), dict(CLAIMS, item="p2"), dict(DOWN, item="p3")],
+            ["p9"],
+            "p1, p3 cannot be asked, and may hold jackie: no route. Mend that, or leave it out: -e without=p9,p1,p3",
+        ),
+        ([dict(item="p1", msg="late"), dict(item="p2")], [], "p1: late; p2: failed without a word"),
+        (
+            [dict(DOWN, item="p1"), dict(item="p2", msg="no database")],
+            [],
+            "p2: no database; p1 cannot be asked, and may hold jackie: no route. Mend that, or leave it out: "
+            "-e without=p1",
+        ),
+    ],
+)
+def test_who_was_not_asked_and_why(results, without, why):
+    """Lost: the nodes to mend, or the words that leave them out; of two faults one, until the other one is mended."""
+    assert heard.unasked(results, "jackie", without) == why
+    assert heard.unasked(iter(results), "jackie", iter(without)) == why
