@@ -80,6 +80,29 @@ def test_one_that_dies_before_it_claims_more_of_what_runs(lab):
     assert "terminate_instance" not in said(output)
 
 
+def test_one_that_dies_before_it_gives_back(proxies):
+    """Lost: the truth of lab-1 and lab-2, which are told as running by what their node said before it died."""
+    folders, plays = proxies
+    refuses = folders["p2"].folder / "says-instance"
+    none = dict(failed=True, msg="none free", failure=dict(rejected={"board0": ["in use"], "board1": ["in use"]}))
+    refuses.write_text(json.dumps(none))
+    # two looks with two claims; what is not enough is given back then
+    (folders["p1"].folder / "answers").write_text("4")
+    process = plays.start("provision_instance", instance="lab", flavor=FLAVOR, count=3, wait=1, hetero_wait_interval=1)
+    before = []
+    for line in process.stdout:
+        before.append(line)
+        if line.startswith("lab waits for"):
+            refuses.unlink()
+            break
+    rc, output = plays.end(process)
+    output = "".join(before) + output
+    assert rc != 0, output
+    assert "lab waits for" in output
+    assert "is running on" not in output
+    assert "Failed to connect to p1: No route to host" in said(output)
+
+
 def test_one_that_fails_while_plays_go_on(lab):
     """Lost: the truth, by a strategy that knows nothing of any_errors_fatal: a part that failed is told as running."""
     folders, plays, _ways = lab

@@ -69,6 +69,17 @@ def test_parts_of_a_request_boot_side_by_side(proxies):
     assert max(first[0], second[0]) < min(first[1], second[1]), output
 
 
+def test_a_request_goes_step_by_step_whatever_the_strategy(proxies):
+    """Lost: each request for several at a site whose ansible.cfg has a free strategy: each node's tasks run ahead there,
+    and the first node's decide for all.
+    """
+    _folders, plays = proxies
+    plays.env["ANSIBLE_STRATEGY"] = "free"
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3)
+    assert rc == 0, output
+    assert "lab-3 is running on board0" in output
+
+
 @pytest.mark.parametrize(("names", "nodes"), [(["p1"], 2), (["p1", "p2"], 4)])
 def test_what_is_said_last_is_believed(proxies, names, nodes):
     """Lost: why there is no board for a request, to what was said before the claim, or to an error about it."""
