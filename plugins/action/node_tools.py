@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tempfile
+from typing import Any
 
 from ansible.plugins.action import ActionBase
 
@@ -17,7 +18,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = True
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         archive = self._connection._shell.join_path(self._connection._shell.tmpdir, "code.tar")
         with tempfile.NamedTemporaryFile(prefix="hetero-code-") as file:

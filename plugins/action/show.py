@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
@@ -16,7 +18,7 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(dict(lines=dict(type="list", elements="str", required=True)))
         show(arguments["lines"])

@@ -10,6 +10,7 @@ puts them into commands, some of which a shell reads (%h in ProxyCommand).
 from __future__ import annotations
 
 import os
+from typing import Any, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
@@ -46,7 +47,7 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(SPEC)
         result.update(changed=False, diff=[])
@@ -71,7 +72,7 @@ class ActionModule(ActionBase):
         return result
 
 
-def named(instance):
+def named(instance: Mapping[str, Any]) -> str:
     """The name of an instance, which becomes a file's."""
     name = str(instance.get("instance"))
     if not INSTANCE.fullmatch(name):
@@ -79,7 +80,7 @@ def named(instance):
     return name
 
 
-def text_for(instance, options):
+def text_for(instance: Mapping[str, Any], options: Sequence[str]) -> str:
     """What ssh is to know. A value with a line break would be an option of its own, and some options run programs."""
     values = {key: str(instance.get(key) or "") for key in ("instance", "ip", "known_hosts")}
     for key, value in [*values.items(), *(("options", option) for option in options)]:
@@ -93,13 +94,13 @@ def text_for(instance, options):
     return TEXT.format(**values) + "".join(f"  {option}\n" for option in options)
 
 
-def is_ours(text, name):
+def is_ours(text: str, name: str) -> bool:
     """Whether `read` gave what this wrote for an instance; a file of ~/.ssh may be called as somebody's instance is."""
     written = text.partition("\n")[2] if text.startswith("mode ") else text
     return written.startswith(TEXT.partition("{ip}")[0].format(instance=name))
 
 
-def read(path):
+def read(path: str) -> str | None:
     """The text of a file, or None; one that others may read says so in its first line, which no file of ours has."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -109,7 +110,7 @@ def read(path):
         return None
 
 
-def write(path, text):
+def write(path: str, text: str | None) -> None:
     """Write a file whole or not at all, readable by its owner only; None removes it."""
     if text is None:
         os.unlink(path)

@@ -226,7 +226,7 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
     return dict(plan, surplus=surplus, taken="", visits=parts if moved else [])
 
 
-def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dict[str, Any]]) -> dict[str, Any]:
     return schedule(
         answers,
         request["flavor"],
