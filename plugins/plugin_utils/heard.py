@@ -43,13 +43,13 @@ def unasked(results: Iterable[Mapping[str, Any]], instance: str, without: Iterab
     """
     silent, told = [], []
     for result in results:
-        if result.get("unreachable"):
+        if result.get("unreachable") or "timedout" in result:
             silent.append(result)
         elif "claims" not in result:
             told.append(f"{result['item']}: {words_of(result)}")
     if silent:
         nodes = [result["item"] for result in silent]
-        why = "; ".join(dict.fromkeys(map(words_of, silent)))
+        why = "; ".join(dict.fromkeys(words_of(result).rstrip(".") for result in silent))
         remedy = f"Mend that, or leave it out: -e without={','.join([*without, *nodes])}"
         told.append(f"{', '.join(nodes)} cannot be asked, and may hold {instance}: {why}. {remedy}")
     return "; ".join(told)

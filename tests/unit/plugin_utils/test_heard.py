@@ -70,7 +70,13 @@ DOWN = dict(unreachable=True, msg="Task failed: no route")
             ["p9"],
             "p1, p3 cannot be asked, and may hold jackie: no route. Mend that, or leave it out: -e without=p9,p1,p3",
         ),
-        ([dict(item="p1", msg="late"), dict(item="p2")], [], "p1: late; p2: failed without a word"),
+        (
+            [dict(item="p1", msg="Task failed: Timed out after 20 second(s).", timedout=dict(period=20))],
+            [],
+            "p1 cannot be asked, and may hold jackie: Timed out after 20 second(s). Mend that, or leave it out: "
+            "-e without=p1",
+        ),
+        ([dict(item="p1", msg="no database"), dict(item="p2")], [], "p1: no database; p2: failed without a word"),
         (
             [dict(DOWN, item="p1"), dict(item="p2", msg="no database")],
             [],
