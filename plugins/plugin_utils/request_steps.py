@@ -159,7 +159,7 @@ def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], 
                 raise Stop(words_of(result), result)
             given.broken.append(f"{node}: {words_of(result)}")
         else:
-            claims = [claim for claim in result["instances"] if claim["instance"] in names]
+            claims = [claim for claim in result["instances"] if claim.get("instance") in names]
             boards = [claim["board"] for claim in claims if "board" in claim]
             part = dict(item=node, kind=visit["kind"], numbers=visit["numbers"], claims=claims, boards=boards)
             given.parts.append(part)

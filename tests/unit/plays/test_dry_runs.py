@@ -73,3 +73,16 @@ def test_what_a_dry_run_tells_is_what_the_real_run_does(proxies):
     assert [line for line in dry["board0 files"][0] if line not in entry] == real["board0 files"][0]
     assert {**dry, "board0 files": None} == {**real, "board0 files": None}
     assert "export, root and files would be removed, once it is off" in output
+
+
+@pytest.mark.parametrize(("count", "code"), [(3, 0), (5, 2)])
+def test_a_dry_run_of_several_nodes_claims_nothing(proxies, count, code):
+    """Lost: a board of each node, to a look; or why there is no room, which the real run says."""
+    folders, plays = proxies
+    rc, output = plays.play("provision_instance", *DRY, instance="lab", flavor=FLAVOR, count=count, wait=5)
+    assert rc == code, output
+    assert ("lab wants 5 " in output) == (count == 5)
+    for proxy in folders.values():
+        if os.path.exists(proxy.state_db):
+            with Store(proxy.state_db, create=False) as store:
+                assert store.claims() == []

@@ -70,8 +70,8 @@ def test_parts_of_a_request_boot_side_by_side(proxies):
 
 
 def test_a_request_goes_step_by_step_whatever_the_strategy(proxies):
-    """Lost: each request for several at a site whose ansible.cfg has a free strategy: each node's tasks run ahead there,
-    and the first node's decide for all.
+    """Lost: each request at a site of several nodes whose ansible.cfg has a free strategy: localhost would decide
+    before the nodes have answered.
     """
     _folders, plays = proxies
     plays.env["ANSIBLE_STRATEGY"] = "free"

@@ -69,7 +69,8 @@ def second_half(verb, created):
     (act,) = [play for play in plays if play.get("ansible.builtin.import_playbook") == "plays/act.yml"]
     claim = {"owner": "jo", "created": created}
     part = {"item": "p1", "kind": "board", "boards": [0], "numbers": [], "claims": [claim]}
-    found = dict(hosts="localhost", gather_facts=False, tasks=[{"ansible.builtin.set_fact": {"_plan": {"parts": [part]}}}])
+    look = {"ansible.builtin.set_fact": {"_plan": {"parts": [part]}}}
+    found = dict(hosts="localhost", gather_facts=False, tasks=[look])
     variables = {"instance": "jackie", "force": True, **act["vars"]}
     return [found, {"ansible.builtin.import_playbook": f"{PROJECT}/playbooks/plays/act.yml", "vars": variables}]
 
