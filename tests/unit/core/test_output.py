@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.command import command, ended
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.command import Limits, command, ended
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output import TooMuch
 
@@ -44,7 +44,7 @@ def test_a_flood_ends_at_the_bound(tmp_path):
     """Lost: the memory of the proxy node, to whoever answers at a PDU's or a board's address."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(TooMuch, match="printed more than 1024 KiB") as error:
-        ended(["sh", "-c", f"echo $$ > {tmp_path}/pid; yes & exec yes"], "pdu-a", "look at it", most=1 << 20)
+        ended(["sh", "-c", f"echo $$ > {tmp_path}/pid; yes & exec yes"], "pdu-a", "look at it", Limits(most=1 << 20))
     assert error.value.thing == "pdu-a"
     assert len(error.value.facts["said"]) <= 2000
     assert gone(int((tmp_path / "pid").read_text()))
@@ -55,7 +55,7 @@ def test_a_program_that_hangs_is_ended_with_what_it_said():
     """Lost: why it hangs; and its children stay."""
     start = time.monotonic()
     with pytest.raises(TimedOut, match=r"sh did not end within 0.3 s") as error:
-        ended(["sh", "-c", "echo here; echo there >&2; sleep 60"], timeout=0.3)
+        ended(["sh", "-c", "echo here; echo there >&2; sleep 60"], limits=Limits(0.3))
     assert error.value.facts["said"] == "there\nhere\n"
     assert time.monotonic() - start < 30
 

@@ -8,31 +8,45 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from typing import Callable, Container, Mapping, Sequence
+from typing import Callable, Container, Mapping, NamedTuple, Sequence
 
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .output import MOST, TooMuch, collect
 
 
+class Limits(NamedTuple):
+    """What a program may take before it is killed with all that it started.
+
+    :param seconds: how long it may run.
+    :param most: bytes that it may print, output and errors together.
+    """
+
+    seconds: float = 30.0
+    most: int = MOST
+
+
+USUAL = Limits()
+
+
 def ended(
     argv: Sequence[str],
     thing: str | None = None,
     remedy: str | None = None,
-    timeout: float = 30.0,
+    limits: Limits = USUAL,
     stdin: str = "",
     env: Mapping[str, str] | None = None,
     look: Callable[[int], None] | None = None,
-    most: int = MOST,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `argv` to its end, whatever its exit code; a CompletedProcess with stdout and stderr as text.
+    """Run `argv` to its end, whatever its exit code; return a CompletedProcess with stdout and stderr as text.
 
+    :param thing: what errors name (default: the program).
+    :param remedy: what errors say is to be done.
+    :param stdin: text for its standard input (secrets go here, never into argv).
     :param env: variables that it has besides ours.
-    :param look: called with its process id a few times a second while it runs.
-    :param most: bytes that it may print.
-    :raises TimedOut: the limit passed; the program is killed with all that it started. What it had said is in the fact
-        `said`.
-    :raises HeteroError: it is missing, cannot be run, or printed too much, for which it is killed likewise.
+    :param look: is called with its process id a few times a second while it runs.
+    :raises TimedOut: it ran too long and was killed. Fact `said` has what it had said.
+    :raises HeteroError: it is missing, cannot be run, or printed too much and was killed.
     """
     try:
         with subprocess.Popen(
@@ -44,7 +58,7 @@ def ended(
             start_new_session=True,
         ) as process:
             try:
-                stdout, stderr = collect(process, Deadline(timeout), stdin, most, look)
+                stdout, stderr = collect(process, Deadline(limits.seconds), stdin, limits.most, look)
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
@@ -59,7 +73,7 @@ def ended(
 
 
 def last_words(done: subprocess.CompletedProcess[str]) -> str:
-    """The last line that a program said, on standard error rather than output."""
+    """Return the last line that a program said, on standard error rather than output."""
     return (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
 
 
@@ -81,7 +95,7 @@ def command(
     :raises HeteroError: the program is missing, or ended with another code; its last output is in the text.
     """
     thing = thing or argv[0]
-    done = ended(argv, thing, remedy, timeout, stdin or "")
+    done = ended(argv, thing, remedy, Limits(timeout), stdin or "")
     if done.returncode not in ok:
         raise HeteroError(
             f"{' '.join(argv[:3])} ended with {done.returncode} and said: {last_words(done)}", thing, remedy

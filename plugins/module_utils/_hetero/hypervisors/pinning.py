@@ -16,7 +16,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Iterable
 
-from ..core.command import command, ended
+from ..core.command import Limits, command, ended
 from ..core.deadline import Deadline
 from ..core.errors import Refused
 
@@ -82,7 +82,7 @@ def question(kind: str, address: str) -> str:
 
 def must_hold(kind: str, address: str, thing: str) -> None:
     """Raise Refused if no loaded rule keeps an instance to its address."""
-    done = ended(["nft", question(kind, address)], thing, timeout=NFT_TIME)
+    done = ended(["nft", question(kind, address)], thing, limits=Limits(NFT_TIME))
     if done.returncode != 0:
         what = f"its address {address} is not pinned on the bridge"
         raise Refused(what, thing, f"on the host: systemctl restart {UNITS[kind]}")
@@ -99,7 +99,7 @@ def loaded(bridge: Bridge, deadline: Deadline | None = None) -> bool:
     text = rules(bridge)
     timeout = deadline.left if deadline else NFT_TIME
     # without the elements, of which there may be many
-    chains = ended(["nft", "--terse", "list", "chains"], bridge.name, timeout=timeout).stdout
+    chains = ended(["nft", "--terse", "list", "chains"], bridge.name, limits=Limits(timeout)).stdout
     return chains.count(f"chain {mark(bridge)} ") == text.count(f"chain {mark(bridge)} ")
 
 

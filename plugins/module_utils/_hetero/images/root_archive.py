@@ -17,7 +17,7 @@ import stat
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING
 
-from ..core.command import command, ended
+from ..core.command import Limits, command, ended
 from ..core.errors import FULL, HeteroError, TimedOut
 from ..files.tree import file_hash
 from ..files.whole_file import write_whole
@@ -104,7 +104,7 @@ def _make(path: str, image: Image, deadline: Deadline) -> Archive:
 def _pack(argv: list[str], path: str, deadline: Deadline) -> None:
     """Have tar write the archive. Its last line only says that it ends, so one about a full disk is shown instead."""
     remedy = "check the space there"
-    done = ended(argv, path, remedy, timeout=max(1.0, deadline.left))
+    done = ended(argv, path, remedy, Limits(max(1.0, deadline.left)))
     if done.returncode:
         said, full = done.stderr.strip().splitlines() or ["nothing"], [os.strerror(code) for code in FULL]
         why = next((line for line in said if any(words in line for words in full)), said[0])

@@ -70,7 +70,7 @@ def interval(variable: str, span: object, found: Findings) -> None:
     if not text.isprintable() or len(text) > SPAN_LENGTH:
         found.defect(variable, f"is {shown(text)}", SPANS)
         return
-    done = ended(["systemd-analyze", "timespan", "--", text], variable, SPANS, 30)
+    done = ended(["systemd-analyze", "timespan", "--", text], variable, SPANS)
     read = MICROSECONDS.search(done.stdout)
     if done.returncode or not read:
         found.defect(variable, f"is {shown(text)}, which is no time span to systemd", SPANS)

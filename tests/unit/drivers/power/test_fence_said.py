@@ -27,7 +27,7 @@ def agent(monkeypatch):
         one = fence.Fence("pdu-t", settings, secrets or {}, Deadline(left))
         one._agent, one.dialect, one.asked = "/usr/sbin/fence_x", "fence_x", []
 
-        def ended(argv, thing, remedy, limit, options, most):
+        def ended(argv, thing, remedy, limits, options):
             assert (argv, thing) == (["/usr/sbin/fence_x"], "pdu-t")
             read = dict(line.split("=", 1) for line in options.splitlines())
             one.asked.append(options)

@@ -34,10 +34,10 @@ def pdu(monkeypatch, tmp_path):
         one, left = Script("pdu-t", settings, secrets, Deadline(seconds)), list(ends)
         one.asked = []
 
-        def ended(argv, thing, remedy, limit, said, most):
+        def ended(argv, thing, remedy, limits, said):
             one.asked.append((*argv[1:], said))
-            assert (argv[0], thing, most) == (str(path), "pdu-t", MOST_OF_OTHERS)
-            assert 0 < limit <= 60
+            assert (argv[0], thing, limits.most) == (str(path), "pdu-t", MOST_OF_OTHERS)
+            assert 0 < limits.seconds <= 60
             end = left.pop(0)
             if isinstance(end, Exception):
                 raise end

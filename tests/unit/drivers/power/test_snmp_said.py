@@ -25,8 +25,8 @@ def pdu(monkeypatch):
         one = snmp.Snmp("pdu-t", {"host": "pdu-a", "snmp_version": version}, {}, Deadline(left))
         one._folder, one._table = SimpleNamespace(name="/folder"), snmp.TABLES[table]
 
-        def ended(argv, thing, remedy, limit, env, most):
-            one.argv, one.limit, one.env = argv, limit, env
+        def ended(argv, thing, remedy, limits, env):
+            one.argv, one.limit, one.env = argv, limits.seconds, env
             if isinstance(code, Exception):
                 raise code
             return SimpleNamespace(returncode=code, stdout=out, stderr=err)

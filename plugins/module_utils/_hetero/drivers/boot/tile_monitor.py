@@ -14,7 +14,7 @@ import shlex
 import uuid
 from typing import TYPE_CHECKING, Callable, Iterable, Sequence, cast
 
-from ...core.command import ended, last_words
+from ...core.command import Limits, ended, last_words
 from ...core.errors import BadInput, HeteroError
 from ...core.output import MOST_OF_OTHERS
 from ...core.this_node import THIS_NODE
@@ -86,8 +86,8 @@ class TileMonitor:
         :raises HeteroError: it cannot be run.
         """
         argv = [self.path, "--resume", "--net", self.ip, *words]
-        limit = max(round(deadline.left, 1), 0.1)
-        return ended(argv, self.name, "look at the board's console", limit, look=look, most=MOST_OF_OTHERS)
+        limits = Limits(max(round(deadline.left, 1), 0.1), MOST_OF_OTHERS)
+        return ended(argv, self.name, "look at the board's console", limits, look=look)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:

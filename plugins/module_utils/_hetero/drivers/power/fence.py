@@ -14,7 +14,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, cast
 
-from ...core.command import ended, last_words
+from ...core.command import Limits, ended, last_words
 from ...core.errors import BadInput, HeteroError, Lost
 from ...core.output import MOST_OF_OTHERS
 from .driver import Answer
@@ -143,7 +143,7 @@ class Fence(ProgramDriver):
         options, remedy = self._options(action, outlet), "look at the PDU, or raise timeout"
 
         def run(limit: float) -> subprocess.CompletedProcess[str]:
-            return ended([str(self._agent)], self.name, remedy, limit, options, most=MOST_OF_OTHERS)
+            return ended([str(self._agent)], self.name, remedy, Limits(limit, MOST_OF_OTHERS), options)
 
         done = self._asked(run, "ask", str(self.dialect), remedy)
         if done.returncode not in STATES and LOST.search(done.stderr):

@@ -13,7 +13,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
-from ...core.command import ended
+from ...core.command import Limits, ended
 from ...core.errors import BadInput, HeteroError
 from ...core.output import MOST_OF_OTHERS
 from ...core.this_node import THIS_NODE
@@ -86,6 +86,6 @@ class Script(ProgramDriver):
         argv, remedy = [*self._argv, outlet, mode], "look at its script, or raise timeout"
 
         def run(limit: float) -> subprocess.CompletedProcess[str]:
-            return ended(argv, self.name, remedy, limit, secrets, most=MOST_OF_OTHERS)
+            return ended(argv, self.name, remedy, Limits(limit, MOST_OF_OTHERS), secrets)
 
         return self._asked(run, "run", "its script", remedy)

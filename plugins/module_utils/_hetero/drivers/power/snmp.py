@@ -14,7 +14,7 @@ import re
 import tempfile
 from typing import Any, Dict, NamedTuple
 
-from ...core.command import ended
+from ...core.command import Limits, ended
 from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch
 from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
@@ -150,7 +150,7 @@ class Snmp(PowerDriver):
         argv = [program, "-m", "", "-Oqne", "-t", f"{wait:.2f}", "-r", str(AGAIN), self._address(), *words]
         where = {"SNMPCONFPATH": self._folder.name, "SNMP_PERSISTENT_DIR": self._folder.name}
         try:
-            done = ended(argv, self.name, "look at the PDU", max(0.5, left), env=where, most=MOST_OF_OTHERS)
+            done = ended(argv, self.name, "look at the PDU", Limits(max(0.5, left), MOST_OF_OTHERS), env=where)
         except TimedOut as error:
             if self.nameless:  # net-snmp prints nothing while it waits for a name server; for a PDU it would have ended
                 what = f"cannot be reached: {self.nameless} ({error.what})"

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Sequence
 from xml.etree import ElementTree
 
-from ...core.command import ended
+from ...core.command import Limits, ended
 from ...core.errors import BadInput, HeteroError, Refused, TimedOut
 from ...core.plays import play
 
@@ -104,9 +104,9 @@ class Libvirt:
         :raises TimedOut: it did not answer. libvirt may go on with what it was told.
         :raises HeteroError: it failed; known errors (SAID) come in better words.
         """
-        limit = min(CALL_TIME, max(1.0, self.deadline.left))
+        limits = Limits(min(CALL_TIME, max(1.0, self.deadline.left)))
         remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
-        done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limit, stdin, env={"LC_ALL": "C"})
+        done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limits, stdin, env={"LC_ALL": "C"})
         if done.returncode == 0:
             return done.stdout
         raise named(done.stderr, thing, words[0])

@@ -17,7 +17,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ...core.command import ended
+from ...core.command import Limits, ended
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, TimedOut
 from ...devices.cgroup import mounts, trees
@@ -217,7 +217,7 @@ class Container:
         with tempfile.NamedTemporaryFile(prefix="hetero-lxc-", suffix=".log") as log:
             argv = ["lxc-start", "-P", self.lxcpath, "-n", self.name, "-o", log.name, "-l", "DEBUG"]
             try:
-                done = ended(argv, self.thing, "lxc-start says why", timeout=timeout)
+                done = ended(argv, self.thing, "lxc-start says why", Limits(timeout))
             except TimedOut as error:
                 raise TimedOut(error.what, self.thing, "its start goes on: see its hooks, or raise timeout") from error
             if done.returncode != 0:
