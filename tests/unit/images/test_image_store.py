@@ -36,7 +36,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.sources import Local
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore, Progress
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.image_names import default_name
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar, member, tar
 
@@ -115,7 +115,7 @@ def test_an_import_for_which_there_is_no_room_leaves_nothing(small, tmp_path, mo
     if moment == "unpacking":
         monkeypatch.setattr(Local, "put", others_are_quick)
     with pytest.raises(HeteroError) as error:
-        store.import_image(source, "debian", progress=say)
+        store.import_image(source, "debian", progress=Progress(Deadline(60), say))
     said = str(error.value)
     assert said.startswith(f"{source}: ")
     assert store.folder in said
@@ -353,7 +353,7 @@ def test_an_import_waits_for_another_and_says_so(store, archive, tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
         said = []
         with pytest.raises(TimedOut, match=r"another import still runs after 0\.3 s"):
-            store.import_image(archive, "debian", progress=said.append, deadline=Deadline(0.3))
+            store.import_image(archive, "debian", progress=Progress(Deadline(0.3), said.append))
         assert said == ["waiting for another import"]
 
 
@@ -378,7 +378,8 @@ def test_what_a_killed_import_left_is_removed(store, tmp_path):
         "from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive, store;"
         "archive.STRIDE = 1 << 12;"
         "s = store.ImageStore(sys.argv[1]);"
-        "s.import_image(sys.argv[2], 'big', progress=lambda text: (print(text, flush=True), sys.stdin.read()))"
+        "told = store.Progress(store.Deadline(60), lambda text: (print(text, flush=True), sys.stdin.read()));"
+        "s.import_image(sys.argv[2], 'big', progress=told)"
     )
     arguments = [sys.executable, "-c", script, str(tmp_path / "images"), source]
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

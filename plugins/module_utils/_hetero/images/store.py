@@ -16,7 +16,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple
 
 from ..core.command import command
 from ..core.deadline import Deadline
@@ -49,6 +49,17 @@ OWN = ("names", ".lock", "lost+found")
 MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
 #: Stands in the scratch name of an image that is being removed, where that of an import has its process id.
 OUT = 0
+
+
+class Progress(NamedTuple):
+    """How an import goes on.
+
+    :param deadline: for all of it.
+    :param say: is called with a text now and then.
+    """
+
+    deadline: Deadline
+    say: Say = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -113,8 +124,7 @@ class ImageStore:
         checksum: str | None = None,
         arch: str | None = None,
         change: Change | None = None,
-        progress: Say | None = None,
-        deadline: Deadline | None = None,
+        progress: Progress | None = None,
         replace: bool = False,
     ) -> Image | None:
         """Import an image under a name. One whose hash is in the store, and whole, only gets the name.
@@ -123,11 +133,10 @@ class ImageStore:
         :param replace: let a name that stands for another image stand for this one.
         :param arch: overrides the archive's image.json, which makes another image of the same archive.
         :param change: in its check mode nothing is fetched or written.
-        :param progress: is called with a text now and then.
+        :param progress: how long it may take (default: IMPORT_TIME), and who is told.
         :returns: the Image, or None if check mode cannot show what does not exist yet.
         """
-        deadline = deadline or Deadline(IMPORT_TIME)
-        say = progress or (lambda text: None)
+        deadline, say = progress or Progress(Deadline(IMPORT_TIME))
         valid_image(name)
         expected = checksum_of(checksum)
         with opened(source, expected, self.closed) as found:
