@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ..claims.host.allocation import Wanted
 from ..claims.host.config import SET_UP
+from ..claims.host.store import Asked
 from ..core.errors import BadInput, NoneFree
 from ..hypervisors.lxc import id_maps, liblxc
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
@@ -151,20 +152,18 @@ def wrong_arch(host: Host, image: Image) -> str:
 
 
 def _claim(host: Host, wish: Wish, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
-    claim, new = host.store.claim(
+    asked = Asked(
         instance,
         wish.owner,
         wish.flavor,
         wish.image,
         wish.ssh_public_key,
         wish.kind,
-        host.capacity,
-        None if is_there else kind.wanted,
-        host.site.look if kind.wanted else None,
-        host.gpus,
-        wish.lease_hours,
-        wish.request,
+        wanted=None if is_there else kind.wanted,
+        lease_hours=wish.lease_hours,
+        request=wish.request,
     )
+    claim, new = host.store.claim(asked, host.capacity, host.site.look, host.gpus)
     if not new:
         return claim
     why = kind.taken(instance)

@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     allocate,
     short,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store, holder_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store, holder_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     HeteroError,
@@ -62,8 +62,7 @@ def ask(store, holder, count=None, gpus=None, seen=None, **wanted):
 
 
 def claim(store, instance="ml-8", owner="alice", flavor=None, image="debian", key=KEY, **more):
-    more.setdefault("live", Seen)
-    return store.claim(instance, owner, flavor or CG1, image, key, "lxc", HOST, gpus=FOUR, **more)
+    return store.claim(Asked(instance, owner, flavor or CG1, image, key, "lxc", **more), HOST, Seen, FOUR)
 
 
 # ---- which GPU
@@ -277,7 +276,7 @@ def test_check_mode_claims_nothing(store):
 
 RACER = """
 import json, sys
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.four import FOUR, HOST, KEY, Seen
@@ -286,7 +285,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 with Store(path) as store:
     try:
-        store.claim(me, me, {"name": "one"}, "debian", KEY, "lxc", HOST, Wanted(1), Seen, FOUR)
+        store.claim(Asked(me, me, {"name": "one"}, "debian", KEY, "lxc", Wanted(1)), HOST, Seen, FOUR)
         print(json.dumps([row.address for row in store.allocations("instance:" + me)]))
     except NoneFree as none:
         print(json.dumps(none.facts["rejected"]))

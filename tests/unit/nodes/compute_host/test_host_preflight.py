@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import network
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings, summary
@@ -27,6 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compu
     preflight,
     selftest,
 )
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.four import Seen
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 PLAN = preflight.Plan(bridge="nobridge0", network="198.51.100.0/24")
@@ -246,7 +247,8 @@ def test_the_bridge_s_rules_keep_the_addresses_of_instances_that_there_are(tmp_p
     assert bridge.taken(plan) == []
     with Store(str(tmp_path / "host.db")) as store:
         flavor = dict(name="c1", memory_mb=1, vcpus=1, local_gb=1, extra_specs={})
-        store.claim("ml-8", "jo", flavor, "debian", KEY, "lxc", dict(memory_mb=2, vcpus=2, local_gb=2))
+        asked = Asked("ml-8", "jo", flavor, "debian", KEY, "lxc")
+        store.claim(asked, dict(memory_mb=2, vcpus=2, local_gb=2), Seen, ())
         store.put("ml-8", address="198.51.100.77")
     facts = bridge.look(plan)
     assert all(pinning.pin("lxc", address) in facts["rules"] for address in ("198.51.100.10", "198.51.100.77"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence, cast
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 from ...core.errors import BadInput, NoneFree, Refused
 from ...core.plays import rebuild
@@ -79,6 +79,27 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What is asked for one instance.
+
+    :param kind: section of the configuration: "lxc" or "kvm".
+    :param wanted: its GPUs; None for none.
+    :param lease_hours: hours from now until its lease ends; None for no end.
+    :param request: the common name, if it is one of several instances.
+    """
+
+    instance: str
+    owner: str
+    flavor: dict[str, Any]
+    image: str
+    ssh_public_key: str
+    kind: str
+    wanted: Wanted | None = None
+    lease_hours: float | None = None
+    request: str | None = None
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that happened. `address` is a GPU's."""
 
@@ -119,51 +140,35 @@ class Store(ClaimsStore[Claim]):
     # ---- instances
 
     def claim(
-        self,
-        instance: str,
-        owner: str,
-        flavor: dict[str, Any],
-        image: str,
-        ssh_public_key: str,
-        kind: str,
-        capacity: Mapping[str, int],
-        wanted: Wanted | None = None,
-        live: Callable[[], Seen] | None = None,
-        gpus: Sequence[Gpu] = (),
-        lease_hours: float | None = None,
-        request: str | None = None,
+        self, asked: Asked, capacity: Mapping[str, int], live: Callable[[], Seen], gpus: Sequence[Gpu]
     ) -> tuple[Claim, bool]:
         """Give an instance its memory, processors, disk and GPUs: all of it, or nothing.
 
-        :param kind: section of the configuration: "lxc" or "kvm".
         :param capacity: what all instances of this host together may have, by AMOUNTS.
-        :param wanted: None for no GPU.
         :param live: asks the kernel who can open which GPU; called inside the transaction if GPUs are wanted.
         :param gpus: the GPUs that discovery found.
-        :param request: the common name, if it is one of several instances.
         :returns: (the claim, whether it is new). An instance that is claimed again keeps what it has.
         :raises Refused: the name is another owner's, or would be one instance and several, or was claimed with another
             flavor, image or key.
         :raises NoneFree: `facts['rejected']` says what is short, and for each GPU why it is not given.
         """
-        valid_instance(instance)
-        if kind not in OF_HOSTS:
-            raise BadInput(f"is {kind!r}", "kind", f"give one of {', '.join(OF_HOSTS)}")
-        asked = dict(owner=owner, flavor=flavor, image=image, ssh_public_key=ssh_public_key, kind=kind)
+        instance = valid_instance(asked.instance)
+        request = asked.request or instance
+        if asked.kind not in OF_HOSTS:
+            raise BadInput(f"is {asked.kind!r}", "kind", f"give one of {', '.join(OF_HOSTS)}")
         with self._db.transaction():
             old = self.claim_of(instance)
             if old is not None:
                 _refuse_other(old, asked)
             else:
-                refuse_taken(map(vars, self._claims()), request or instance, [instance], owner)
+                refuse_taken(map(vars, self._claims()), request, [instance], asked.owner)
             there = self._claims() if old is None else [old]
-            refuse_mixed(list(map(vars, there)), request or instance, [instance])
+            refuse_mixed(list(map(vars, there)), request, [instance])
             if old is None:
-                takes = self._fitting(instance, flavor, capacity)
-                self._insert(instance, request or instance, takes, lease_hours, asked)
+                self._insert(asked, request, self._fitting(instance, asked.flavor, capacity))
             claim = self._must_have(instance)
-            if wanted is not None:
-                allocate(self, claim.holder, wanted, gpus, cast("Callable[[], Seen]", live))
+            if asked.wanted is not None:
+                allocate(self, claim.holder, asked.wanted, gpus, live)
         return claim, old is None
 
     def _fitting(self, instance: str, flavor: Mapping[str, Any], capacity: Mapping[str, int]) -> dict[str, int]:
@@ -179,16 +184,15 @@ class Store(ClaimsStore[Claim]):
             raise NoneFree("; ".join(short.values()), instance, "wait, or ask for less", rejected=short)
         return takes
 
-    def _insert(
-        self, instance: str, request: str, takes: Mapping[str, int], lease_hours: float | None, asked: Mapping[str, Any]
-    ) -> None:
+    def _insert(self, asked: Asked, request: str, takes: Mapping[str, int]) -> None:
         now = time.time()
-        row = dict(asked, instance=instance, request=request, state=CLAIMED, since=now, created=now, **takes)
-        row["flavor"] = json.dumps(asked["flavor"], sort_keys=True)
-        row["expires"] = now + 3600 * lease_hours if lease_hours is not None else None
+        row: dict[str, Any] = dict(takes, instance=asked.instance, request=request, owner=asked.owner, kind=asked.kind)
+        row.update(flavor=json.dumps(asked.flavor, sort_keys=True), image=asked.image)
+        row.update(ssh_public_key=asked.ssh_public_key, state=CLAIMED, since=now, created=now)
+        row["expires"] = now + 3600 * asked.lease_hours if asked.lease_hours is not None else None
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
-        self.event(instance, "claim", f"claimed by {asked['owner']}")
+        self.event(asked.instance, "claim", f"claimed by {asked.owner}")
 
     def put(self, instance: str, **fields: Any) -> Claim:
         """Change FIELDS of a claim. A new container takes over the instance's GPUs.
@@ -312,15 +316,15 @@ def _allocation(row: sqlite3.Row) -> Allocation:
     return Allocation(**dict(row, **more))
 
 
-def _refuse_other(claim: Claim, asked: Mapping[str, Any]) -> None:
+def _refuse_other(claim: Claim, asked: Asked) -> None:
     """Raise Refused unless a claim has this owner, kind, flavor, image and key. No key is shown."""
-    if claim.owner != asked["owner"]:
+    if claim.owner != asked.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
-    other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != asked[name]]
-    if key_body(claim.ssh_public_key) != key_body(asked["ssh_public_key"]):
+    other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != getattr(asked, name)]
+    if key_body(claim.ssh_public_key) != key_body(asked.ssh_public_key):
         other.append("ssh key")
     if other:
-        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, asked)}), or terminate it first"
+        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(asked))}), or terminate it first"
         if "flavor" in other or "kind" in other:
             remedy = "terminate it first, a flavor stays"
         what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
