@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
@@ -162,7 +162,7 @@ class Site:
             return host.images.import_image(str(folder), name, replace=True).name
 
     def host(self, create=True):
-        return Host(str(self.config), "test", create, self.machine.paths, self.here)
+        return Host(str(self.config), "test", create, places=Places(self.machine.paths, self.here))
 
     def claim(self, instance="ml-8", owner="jo", flavor=None, key=KEY, check=False, image=None, **more):
         """What state `present` does; its result, with `changed`."""

@@ -23,7 +23,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
@@ -256,7 +256,7 @@ def test_a_copy_of_an_older_database_refuses_what_would_be_lost(claims):
 
 def test_a_lease_in_an_older_database_ends_for_good(claims, monkeypatch, capfd):
     """Lost: a container is ended, its claim is there still, and so its memory and GPUs are nobody's to have."""
-    monkeypatch.setattr(reap, "Host", partial(Host, paths=claims.machine.paths, machine=claims.here))
+    monkeypatch.setattr(reap, "Host", partial(Host, places=Places(claims.machine.paths, claims.here)))
     for name in ("a", "b"):
         claims.claim(name, flavor=SMALL, lease_hours=1)
     path = str(database(claims))

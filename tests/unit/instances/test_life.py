@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.work import Work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
@@ -150,7 +150,7 @@ def test_what_never_ran_is_taken_back(site, tmp_path):
 
 def test_what_was_given_back_since_it_was_claimed_is_not_claimed_anew(site, monkeypatch):
     """Lost: GPUs that nobody uses, claimed by a play that then says it was given back."""
-    monkeypatch.setattr(compute_host, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, places=Places(site.machine.paths, site.here)))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="container", config=str(site.config), instance="ml-8", owner="jo", flavor=CG1, ssh_public_key=KEY)
     (claim,) = instance.work(dict(given, state="present"), False)["instances"]
@@ -306,7 +306,7 @@ def test_a_container_that_was_made_before_there_were_pins_gets_its_port_back(sit
 
 def test_the_module_claims_a_container_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a container, all that is shown of these would be nobody's to use."""
-    monkeypatch.setattr(compute_host, "Host", partial(Host, paths=site.machine.paths, machine=site.here))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, places=Places(site.machine.paths, site.here)))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="container", config=str(site.config), instance="ml-8", timeout=60.0)
     asked = dict(given, owner="jo", flavor=CG1, ssh_public_key=KEY)

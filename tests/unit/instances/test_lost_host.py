@@ -24,7 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
@@ -59,7 +59,7 @@ VERBS = [
 @pytest.fixture
 def here(site, monkeypatch):
     """The host, where modules look for one; ml-8 runs there with two GPUs."""
-    mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
+    mine, find = partial(Host, places=Places(site.machine.paths, site.here)), discovery.find
     for module in (compute_host, host_info, host_reconcile, reap):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile
@@ -40,7 +40,7 @@ LOOKS = [
 @pytest.fixture
 def here(site, monkeypatch):
     """The host, where modules look for one."""
-    mine, find = partial(Host, paths=site.machine.paths, machine=site.here), discovery.find
+    mine, find = partial(Host, places=Places(site.machine.paths, site.here)), discovery.find
     for module in (compute_host, host_info, host_reconcile):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))

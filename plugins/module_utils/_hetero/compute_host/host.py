@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..claims.host.config import capacity, read_config, state_db, tenants_paths
 from ..claims.host.store import Store
@@ -32,17 +32,31 @@ if TYPE_CHECKING:
     from ..images.store import ImageStore
 
 
+class Places(NamedTuple):
+    """Where a host looks.
+
+    :param paths: where the kernel shows GPUs.
+    :param machine: for which boot of which machine a container's file is valid.
+    :param pci: where the kernel shows PCI devices, and libvirt its domains. The configuration names the database.
+    """
+
+    paths: GpuPaths = HERE
+    machine: persistence.Host = persistence.HERE
+    pci: Paths = Paths()
+
+
+THIS_MACHINE = Places()
+
+
 class Host:
     """Configuration, store and GPUs of one accelerator host; a context manager that closes the store.
 
     :param path: the configuration file.
     :param actor: who acts, for events and locks (default: the process).
     :param create: with False a missing database reads as empty and stays missing.
-    :param paths: where the kernel shows GPUs.
-    :param machine: for which boot of which machine a container's file is valid.
-    :param pci: where the kernel shows PCI devices, and libvirt its domains. The configuration names the database.
     :param write: whether a database of an older release is upgraded (default: as `create`).
     :param lost: whether the caller makes a lost database anew (reconcile).
+    :param places: where it looks at devices, containers and domains.
     :raises BadInput: the file is missing or wrong.
     :raises HeteroError: the database is lost, or cannot be read.
     """
@@ -52,11 +66,9 @@ class Host:
         path: str,
         actor: str | None = None,
         create: bool = True,
-        paths: GpuPaths = HERE,
-        machine: persistence.Host = persistence.HERE,
-        pci: Paths | None = None,
         write: bool | None = None,
         lost: bool = False,
+        places: Places = THIS_MACHINE,
     ) -> None:
         self.config = read_config(path)
         if not lost:
@@ -67,8 +79,8 @@ class Host:
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
         self.capacity = capacity(self.config)
-        self.paths, self.machine = paths, machine
-        self.pci = (pci or Paths())._replace(state_db=state_db(self.config))
+        self.paths, self.machine = places.paths, places.machine
+        self.pci = places.pci._replace(state_db=state_db(self.config))
         self._found: Found | None = None
         self.store = Store(state_db(self.config), self.actor, create=create, write=write)
 

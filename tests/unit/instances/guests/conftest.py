@@ -14,7 +14,7 @@ import shutil
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
@@ -80,7 +80,7 @@ class Site:
         self.config.write_text(json.dumps({"kvm": dict(config, **more)}))
 
     def host(self, create=True):
-        return Host(str(self.config), "tests", create=create, pci=self.virt.paths)
+        return Host(str(self.config), "tests", create=create, places=Places(pci=self.virt.paths))
 
     def wish(self, instance, **more):
         fields = dict(owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, kind="kvm")

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import node_clock
@@ -22,7 +22,7 @@ YEAR = 365 * 86400.0
 
 def test_a_clock_that_jumped_ends_no_guest_and_an_operators_word_does(site, monkeypatch, capfd):
     """Lost: all guests and containers of a host whose clock was wrong for the minute between two turns."""
-    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(reap, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     bare = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
     site.provision("ml-9", flavor=bare, lease_hours=3)
     assert reap.main(["--config", str(site.config)]) == 0
@@ -52,7 +52,7 @@ def test_a_clock_that_jumped_ends_no_guest_and_an_operators_word_does(site, monk
 @pytest.mark.parametrize("booted", [False, True])
 def test_a_guests_lease_has_its_clock_held_against_the_moment_it_began(site, monkeypatch, capfd, booted):
     """Lost: a guest, to a step of the clock before the reaper's first turn, or to a battery that shows tomorrow."""
-    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(reap, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     site.provision("ml-9", flavor=dict(KG1, extra_specs={"hypervisor": "s== kvm"}), lease_hours=3)
     site.do("extended", "ml-9", lease_hours=4)
     if booted:
@@ -69,7 +69,7 @@ def test_a_guests_lease_has_its_clock_held_against_the_moment_it_began(site, mon
 
 def test_a_host_whose_mark_is_lost_ends_nothing_by_a_clock_of_another_year(site, monkeypatch, capfd):
     """Lost: all guests and containers of a host that was set up anew from a backup, with a wrong clock."""
-    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(reap, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     site.provision("ml-9", flavor=dict(KG1, extra_specs={"hypervisor": "s== kvm"}), lease_hours=3)
     with site.host(create=False) as host:
         os.unlink(node_clock.path_of(host.store.path))  # it was kept with the lease

@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     Allocation,
     Wanted,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -274,7 +274,7 @@ def test_an_alias_without_type_is_no_physical_function(site):
 
 def test_the_module_claims_a_guest_and_does_its_verb(site, monkeypatch):
     """If the module claimed something else than a guest, all that is shown of guests here would be nobody's to use."""
-    monkeypatch.setattr(compute_host, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(compute_host, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
     given.update(kind="guest", config=str(site.config), instance="ml-9", timeout=60)
     asked = dict(given, owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, devices=[CARD])
@@ -321,7 +321,7 @@ def test_a_guest_whose_lease_is_over_is_ended_by_its_own_hosts_timer(site):
 
 def test_the_others_are_ended_although_one_ends_the_process(site, monkeypatch, capfd):
     """Lost: all lease endings of a host, for ever, by what one tenant left where nobody foresaw it."""
-    monkeypatch.setattr(reap, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(reap, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     bare = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
     for name in ("ml-7", "ml-8"):
         site.provision(name, flavor=bare, lease_hours=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.modules import host_reconcile
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD, NETWORK
@@ -33,7 +33,7 @@ def reconcile(site, check=False):
 @pytest.fixture
 def lost(site, monkeypatch):
     """ml-8 has a card; the database is gone, and there is no copy of it."""
-    monkeypatch.setattr(host_reconcile, "Host", partial(Host, pci=site.virt.paths))
+    monkeypatch.setattr(host_reconcile, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     assert site.provision("ml-8")["new"] == ["ml-8"]
     assert CARD in site.table()
     lose(site)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile, libvirt_hostdev
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD, OTHER
@@ -37,7 +37,7 @@ LOOKS = [
 def test_check_mode_leaves_an_older_database_as_it_is(site, monkeypatch):
     """As it runs, and as it is where somebody ended the guest by hand."""
     for module in (compute_host, host_info, host_reconcile):
-        monkeypatch.setattr(module, "Host", partial(Host, pci=site.virt.paths))
+        monkeypatch.setattr(module, "Host", partial(Host, places=Places(pci=site.virt.paths)))
     monkeypatch.setattr(libvirt_hostdev, "Paths", lambda state_db: site.virt.paths._replace(state_db=state_db))
     site.provision("ml-8")
     site.virt.define("other")
