@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -210,3 +211,22 @@ def test_a_dry_run_of_reconcile_does_not_judge_an_instance_at_work(claims):
         assert done is None
         (look,) = reconciliation.reconcile(host, Change(True), 5.0)["instances"]
         assert "not made yet" in look["found"][0]["found"]
+
+
+@pytest.mark.parametrize("kind", ["lxc", "kvm"])
+def test_an_address_that_is_gone_from_the_database_is_said(claims, kind):
+    """Lost: the word of what is wrong and what to do, in place of a traceback."""
+    claims.claim()
+    with claims.host() as host:
+        there = host.store.put("ml-8", address=None, host_key="ssh-ed25519 AAAA x")
+        work = lifecycle.work_of(host, replace(there, kind=kind), Change(), Deadline(0.5), lambda *_said, **_more: None)
+        with pytest.raises(Refused, match=r"ml-8: has no address in the host's database: put a newer copy"):
+            work.answer()
+        assert work.result["known_hosts"] is None
+
+
+def test_a_lease_is_extended_by_hours_that_are_given(claims):
+    """Lost: a word that says which option is missing, in place of a traceback."""
+    claims.claim(lease_hours=3)
+    with pytest.raises(BadInput, match="lease_hours: is missing: give hours from now, 0 for no end"):
+        claims.do(lifecycle.extended)
