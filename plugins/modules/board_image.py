@@ -251,8 +251,9 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.boards.image.board_images import absent, present, take_in
+from ..module_utils._hetero.boards.image.board_images import Source, Wish, absent, present, take_in
 from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work.each_board import Tenant
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
@@ -283,16 +284,18 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
 def work(params, check):
     change = Change(check)
     deadline = Deadline(params["timeout"])
+    tenant = Tenant(params["instance"], params["created"])
     with Proxy(params, create=not check) as proxy:
         if params["state"] == "absent":
-            given = [params[name] for name in ("instance", "created", "never_ran")]
-            return absent(proxy, params["boards"], change, deadline, *given)
-        source = [params[name] for name in ("image", "name", "checksum", "arch")]
+            return absent(proxy, params["boards"], change, deadline, tenant, params["never_ran"])
+        source = Source(**{name: params[name] for name in ("image", "name", "checksum", "arch", "replace")})
         if params["boards"] and params["image"] is not None:
             valid_image(params["image"])
-        image, lines = take_in(proxy, *source, change, deadline, params["replace"])
-        given = [params[name] for name in ("instance", "boot_source", "flavor", "rebuilt", "created")]
-        return present(proxy, params["boards"], image, params["ssh_public_key"], change, deadline, lines, *given)
+        image, lines = take_in(proxy, source, change, deadline)
+        given = {name: params[name] for name in ("boot_source", "flavor", "rebuilt")}
+        wish = Wish(image, params["ssh_public_key"], **given)
+        result = present(proxy, params["boards"], wish, change, deadline, tenant)
+        return dict(result, lines=lines + result["lines"])
 
 
 def main():

@@ -119,6 +119,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.records.proxy import Proxy
 from ..module_utils._hetero.boards.work.board_leases import extend
+from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
@@ -136,8 +137,8 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
 
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
-        wanted = [params[name] for name in ("instance", "owner", "hours", "created")]
-        return extend(proxy, *wanted, Change(check), Deadline(params["timeout"]))
+        instances = Instances(params["instance"], params["owner"], created=params["created"])
+        return extend(proxy, instances, params["hours"], Change(check), Deadline(params["timeout"]))
 
 
 def main():

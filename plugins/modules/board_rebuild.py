@@ -125,8 +125,9 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.boards.image.rebuilds import rebuild
+from ..module_utils._hetero.boards.image.rebuilds import Wish, rebuild
 from ..module_utils._hetero.boards.records.proxy import Proxy
+from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
@@ -146,8 +147,9 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
 
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
-        wanted = [params[name] for name in ("instance", "owner", "image", "ssh_public_key", "fresh", "created")]
-        return rebuild(proxy, *wanted, Change(check), Deadline(params["timeout"]))
+        instances = Instances(params["instance"], params["owner"], created=params["created"])
+        wish = Wish(params["image"], params["ssh_public_key"], params["fresh"])
+        return rebuild(proxy, instances, wish, Change(check), Deadline(params["timeout"]))
 
 
 def main():

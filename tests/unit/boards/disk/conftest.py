@@ -190,7 +190,7 @@ class DiskSite(Site):
 
     def ready(self, number):
         with self.proxy() as proxy:
-            return board_images.present(proxy, [number], None, None, Change(), Deadline(60), [])
+            return board_images.present(proxy, [number], board_images.Wish(), Change(), Deadline(60))
 
     def release(self, number):
         """As board_claim does it, state absent."""

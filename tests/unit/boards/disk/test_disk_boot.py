@@ -402,7 +402,7 @@ def test_another_boot_source_is_a_rebuild(disks):
         proxy.store.claim("vm0", ["vm0"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, "nfs"), [0])
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
     with disks.proxy() as proxy:
-        made = board_images.present(proxy, [0], None, None, Change(), Deadline(60), [], boot_source="nfs")
+        made = board_images.present(proxy, [0], board_images.Wish(boot_source="nfs"), Change(), Deadline(60))
     assert "vm0 was claimed with boot source disk, not nfs: rebuild the instance" in made["msg"]
 
 

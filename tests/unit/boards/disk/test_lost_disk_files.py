@@ -16,10 +16,12 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images, rebuilds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles, Made
 
+FRESH = rebuilds.Wish(fresh=True)
 CLAIMED = "UPDATE claims SET image_hash = NULL, host_key = NULL"
 OFF = "UPDATE boards SET state = 'power off', power = NULL"
 NO_EVENTS = "DELETE FROM events WHERE phase != 'records' AND id > (SELECT min(id) FROM events WHERE phase = 'claim')"
@@ -84,7 +86,7 @@ def test_who_is_told_of_a_used_disk_can_go_on(used):
     assert (text.startswith(why), done) == (True, None)
     with used.proxy() as proxy:
         change, deadline = Change(), Deadline(20)
-        assert not rebuilds.rebuild(proxy, "vm0", None, None, None, True, (), change, deadline).get("failed")
+        assert not rebuilds.rebuild(proxy, Instances("vm0"), FRESH, change, deadline).get("failed")
     assert not used.run("stop", 0)["failed"]
     assert not used.ready(0).get("failed")
     assert not used.run("start", 0)["failed"]
@@ -127,7 +129,7 @@ def test_a_disk_that_another_used_since_is_not_touched_for_who_had_the_board_bef
         assert "disk /dev/sda was used by eve since, not by vm0" in way(0)["msg"]
     assert used.wipe(0)["failed"]
     with used.proxy() as proxy:
-        result = rebuilds.rebuild(proxy, "vm0", None, None, None, True, (), Change(), Deadline(20))
+        result = rebuilds.rebuild(proxy, Instances("vm0"), FRESH, Change(), Deadline(20))
     assert "disk /dev/sda was used by eve since" in result["msg"]
     assert data(used).read_text() == "kept"
 

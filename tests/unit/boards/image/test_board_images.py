@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 
 BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve")
+EVES = board_images.Tenant("eve", (5.0,))
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ class Node:
     ):
         self.store, self.done, self.state, self.kept = self, [], state, kept
 
-        def each(proxy, ids, phase, one, change, deadline, lines, instance, created):
-            assert (ids, phase, deadline, instance, created) == ([0], "image", "soon", "eve", (5.0,))
+        def each(proxy, ids, phase, one, change, deadline, tenant):
+            assert (ids, phase, deadline, tenant) == ([0], "image", "soon", EVES)
             return one(BOARD, claim, lambda *said: self.done.append(said))
 
         def must_never_have_run(proxy, board, claim):
@@ -96,7 +97,7 @@ class Node:
 
 def absent(node, check=False, **more):
     change = Change(check)
-    result = board_images.absent(node, [0], change, "soon", "eve", (5.0,), **more)
+    result = board_images.absent(node, [0], change, "soon", EVES, **more)
     assert result["changed"] == bool(result["removed"])
     return result["removed"], node.done, change.diff
 

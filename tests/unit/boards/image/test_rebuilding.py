@@ -12,6 +12,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import rebuilds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import (
+    Instances,
+    Report,
+    Tenant,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
@@ -36,10 +41,13 @@ def node(monkeypatch, tmp_path):
     found = SimpleNamespace(store=store, done=done, config={"state_folder": str(tmp_path)}, claim=EVE)
     found.record = SimpleNamespace(state="running", note="", claim=EVE)
     found.asked = []
+    events = SimpleNamespace(event=lambda board, phase, text, seconds, instance: done.append((phase, text)))
 
-    def each(proxy, ids, verb, one, change, deadline, lines, instance, created):
-        found.asked.append((ids, verb, deadline, instance, created))
-        return dict(boards=[dict(one(BOARD, found.claim, lambda *said: done.append(said)), board=0)], lines=lines)
+    def each(proxy, ids, verb, one, change, deadline, tenant):
+        found.asked.append((ids, verb, deadline, tenant))
+        lines = []
+        report = Report(SimpleNamespace(store=events), BOARD, "eve-1", False, lines)
+        return dict(boards=[dict(one(BOARD, found.claim, report), board=0)], lines=lines)
 
     def get(name):
         return SimpleNamespace(name=name, hash=HASHES[name])
@@ -58,8 +66,9 @@ def node(monkeypatch, tmp_path):
 
 def rebuild(node, image=None, key=None, fresh=False, owner=None, check=False):
     change = Change(check)
-    result = rebuilds.rebuild(node, "eve", owner, image, key, fresh, (5.0,), change, "soon", (1,))
-    assert node.asked == [(["eve", 1], "rebuild", "soon", "eve", (5.0,))]
+    asked = Instances("eve", owner, (1,), (5.0,))
+    result = rebuilds.rebuild(node, asked, rebuilds.Wish(image, key, fresh), change, "soon")
+    assert node.asked == [(["eve", 1], "rebuild", "soon", Tenant("eve", (5.0,)))]
     return result, change.diff
 
 

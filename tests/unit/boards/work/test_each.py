@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 def test_each_board_has_its_own_outcome(node):
     """Lost: what was done on a board beside one that failed, why that failed, or the lock that keeps others away."""
-    lines, held, change = [], [], Change()
+    held, change = [], Change()
 
     def one(board, claim, report):
         held.append(held_by(str(node.run_folder), board.name))
@@ -29,7 +29,8 @@ def test_each_board_has_its_own_outcome(node):
 
     with node.proxy() as proxy:
         claimed(proxy, "lab", range(3))
-        result = each_board.each(proxy, [0, 1, 2], "test", one, change, Deadline(5), lines)
+        result = each_board.each(proxy, [0, 1, 2], "test", one, change, Deadline(5))
+        lines = result["lines"]
         events = [(one.instance, one.text, one.seconds) for one in proxy.store.events() if one.phase == "step"]
     assert [text.split(" (test, pid ")[0] for text in held] == ["test", "test", "test"]
     why = [dict(fan=number, what="is hot", thing=f"board{number}", remedy="cool it") for number in range(3)]
@@ -40,7 +41,7 @@ def test_each_board_has_its_own_outcome(node):
         dict(of[2], changed=False, failed=True, error="board2: is hot: cool it", failure=why[2]),
     ]
     assert (result["failed"], result["msg"]) == (True, "board0: is hot: cool it; board2: is hot: cool it")
-    assert (result["changed"], result["diff"], result["lines"]) == (False, [], lines)
+    assert (result["changed"], result["diff"]) == (False, [])
     said = [("board0", "looked at", 1.235), ("board1", "looked at", 1.235), ("board1", "cool", None)]
     said += [("board2", "looked at", 1.235)]
     assert lines == [
@@ -61,7 +62,7 @@ def test_a_dry_run_takes_no_lock_and_writes_nothing_down(node):
         return dict(claim=claim)
 
     with node.proxy() as proxy:
-        result = each_board.each(proxy, ["1"], "test", one, Change(check=True), Deadline(5), [])
+        result = each_board.each(proxy, ["1"], "test", one, Change(check=True), Deadline(5))
         assert proxy.store.events() == []
     assert held == [None]
     assert result["boards"] == [dict(board=1, name="board1", instance=None, changed=False, failed=False, claim=None)]
@@ -84,7 +85,13 @@ def test_only_the_boards_that_were_meant(node, given, why):
     with node.proxy() as proxy:
         claimed(proxy)
         result = each_board.each(
-            proxy, [0], "test", lambda *words: done.append(words) or {}, Change(), Deadline(5), [], **given
+            proxy,
+            [0],
+            "test",
+            lambda *words: done.append(words) or {},
+            Change(),
+            Deadline(5),
+            each_board.Tenant(**given),
         )
     assert (bool(done), bool(result.get("failed"))) == (why is None, why is not None)
     assert why is None or why in result["msg"]

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_leases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
@@ -26,7 +27,8 @@ def proxy(node):
 
 def extend(proxy, hours, request="jackie", owner=None, created=(), check=False, **more):
     change = Change(check)
-    return board_leases.extend(proxy, request, owner, hours, created, change, Deadline(5), **more), change
+    asked = Instances(request, owner, created=created, **more)
+    return board_leases.extend(proxy, asked, hours, change, Deadline(5)), change
 
 
 @pytest.mark.parametrize("check", [True, False])

@@ -24,8 +24,8 @@ class Node:
         self.record_, self.store, self.done = SimpleNamespace(state=state, note=note), self, []
         self.wired = []
 
-        def each(proxy, ids, verb, one, change, deadline, lines):
-            assert (proxy, verb, deadline, lines) == (self, "maintenance", "soon", [])
+        def each(proxy, ids, verb, one, change, deadline):
+            assert (proxy, verb, deadline) == (self, "maintenance", "soon")
             return one(BOARD, ids, lambda phase, text: self.done.append((phase, text)))
 
         def outlet_power(proxy, boards, deadline):

@@ -301,9 +301,10 @@ def test_a_rebuild_stops_makes_and_boots_what_it_wrote_down(
     asked = request(proxy, node, check=check, **given)
     board_module.rebuilt(asked)
     assert [name for name, _ids, _given in steps.taken] == names
-    name, owner, new, key, fresh, created, change, deadline, numbers = words[0]
-    assert (name, owner, new, key, fresh, numbers) == ("lab", "ann", "new", KEY, True, [])
-    assert (created, change.check, deadline.seconds) == (asked.created, check, asked.options.limit)
+    instances, wish, change, deadline = words[0]
+    assert (instances, wish) == (asked.asked, board_module.rebuilds.Wish("new", KEY, True))
+    assert (instances.request, instances.owner, instances.numbers) == ("lab", "ann", [])
+    assert (instances.created, change.check, deadline.seconds) == (asked.created, check, asked.options.limit)
     ids = result["to_rebuild"] if result.get("failed") else [0, 1]
     for step, of, more in steps.taken:
         if step == "stop":

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances, Tenant
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR
@@ -58,18 +59,18 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
         wipe_method="zero", wipe_verify="full",
     )  # fmt: skip
     assert asked.make_ready([0], boot_source="disk")
-    words, more = given["present"]
-    assert (words[0], words[1], words[2], words[3], words[4].check, words[5].seconds, words[6:]) == (
-        proxy, [0], None, KEY, True, 1800.0, ([], "lab"),
+    words, tenant = given["present"][0], Tenant("lab", (5.0,))
+    wish = board_module.board_images.Wish(None, KEY, "disk", rebuilt=[])
+    assert (words[0], words[1], words[2], words[3].check, words[4].seconds, words[5]) == (
+        proxy, [0], wish, True, 1800.0, tenant,
     )  # fmt: skip
-    assert more == dict(boot_source="disk", rebuilt=[], created=(5.0,))
     asked.remove([0], never_ran=True)
     words = given["absent"][0]
     assert (words[:2], words[2].check, words[3].seconds, words[4:]) == (
         (proxy, [0]),
         True,
         1800.0,
-        ("lab", (5.0,), True),
+        (tenant, True),
     )
     asked.boot([0], image="x")
     assert given["start"][0] == (proxy, [0], replace(asked.options, image="x"))
@@ -82,7 +83,8 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
     )  # fmt: skip
     board_module.extended(asked)
     words = given["extend"][0]
-    assert (words[1:5], words[5].check, words[6].seconds, words[7]) == (("lab", "ann", 3.0, (5.0,)), True, 30.0, [2])
+    assert (words[1:3], words[3].check, words[4].seconds) == ((asked.asked, 3.0), True, 30.0)
+    assert asked.asked == Instances("lab", "ann", [2], (5.0,))
 
 
 @pytest.mark.parametrize("created", [(), (5.0,)])

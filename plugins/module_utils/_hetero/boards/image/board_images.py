@@ -8,7 +8,7 @@ How a board's root, export and files are made is for roots/provision.py.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ...core.errors import BadInput, Refused
@@ -28,16 +28,16 @@ from ..power.gone_boards import sign_of_life
 from ..power.presence import OWN_KEY, shown
 from ..records.claim_records import Claim
 from ..work.board_work import BoardWork
-from ..work.each_board import each
+from ..work.each_board import EVERY_TENANT, Tenant, each
 from .rebuilds import must_have_keys, rebuilt_claim
 
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
     from ...images.store import Image
-    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
+    from ..work.each_board import Report
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
@@ -45,28 +45,70 @@ MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its 
 SHOWN = ("name", "hash", "arch", "cmdline")
 
 
+@dataclass(frozen=True)
+class Source:
+    """An image, as somebody asks for it.
+
+    :param image: its name in the store, or the path or URL from which it is imported; None for no image.
+    :param name: the name that it gets there; None for the one in its path or URL.
+    :param checksum: "sha256:…", which a URL needs.
+    :param arch: overrides what its archive says.
+    :param replace: let a name that stands for another image stand for this one.
+    """
+
+    image: str | None
+    name: str | None = None
+    checksum: str | None = None
+    arch: str | None = None
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What boards are to be made ready for.
+
+    :param image: None for that of each board's claim.
+    :param key: the user's public keys; None for those of each board's claim.
+    :param boot_source: what they are to boot from; None for that of each board's claim.
+    :param flavor: for a dry run, that of boards that are not claimed yet.
+    :param rebuilt: ids of boards that a dry run of rebuilds.py went before.
+    """
+
+    image: Image | None = None
+    key: str | None = None
+    boot_source: str | None = None
+    flavor: dict[str, Any] | None = None
+    rebuilt: Collection[int] = ()
+
+    def claim_of(self, board: Board, claim: Claim | None) -> Claim | None:
+        """Return the claim that a dry run's board would have by now, had those before not been dry runs too."""
+        if claim is None and self.image and self.key:
+            dry = dry_claim(board, self.image, self.key)
+            claim = replace(dry, boot_source=self.boot_source, flavor=self.flavor or {})
+        if claim is not None and board.id in self.rebuilt:
+            claim = rebuilt_claim(claim, self.image.name if self.image else None)
+        return claim
+
+
 def take_in(
-    proxy: Proxy,
-    image: str | None,
-    name: str | None,
-    checksum: str | None,
-    arch: str | None,
-    change: Change,
-    deadline: Deadline,
-    replace: bool = False,
+    proxy: Proxy, source: Source, change: Change, deadline: Deadline
 ) -> tuple[Image | None, list[dict[str, Any]]]:
-    """Import an image, or find it; (Image, lines). In check mode the Image is None where it would be imported."""
+    """Import an image, or find it.
+
+    :returns: the Image, and lines of what was done. In check mode the Image is None if it would be imported.
+    """
+    image, checksum, arch = source.image, source.checksum, source.arch
     if image is None:
         return None, []
     store = image_store(proxy)
     if not is_source(image):
-        if name or checksum or arch:
+        if source.name or checksum or arch:
             raise BadInput("is a name in the store, which is not imported", image, "give its path or URL, with a slash")
         return store.get(valid_image(image)), []
-    name = name or default_name(image)
+    name = source.name or default_name(image)
     before = store.names().get(name)
     with change.step("import"):
-        found = store.import_image(image, name, checksum, arch, change, Progress(deadline), replace)
+        found = store.import_image(image, name, checksum, arch, change, Progress(deadline), source.replace)
     if found is None or change.check or store.names().get(name) == before:
         return found, []
     text = f"{name} ({found.arch}) is in the store: sha256:{found.hash}"
@@ -76,33 +118,16 @@ def take_in(
 def present(
     proxy: Proxy,
     ids: Sequence[int],
-    image: Image | None,
-    key: str | None,
+    wish: Wish,
     change: Change,
     deadline: Deadline,
-    lines: list[dict[str, Any]],
-    instance: str | None = None,
-    boot_source: str | None = None,
-    flavor: dict[str, Any] | None = None,
-    rebuilt: Collection[int] = (),
-    created: Collection[float] = (),
+    tenant: Tenant = EVERY_TENANT,
 ) -> dict[str, Any]:
-    """Make the boards ready to boot; the module's result.
-
-    :param image: the Image asked for; None for that of each board's claim.
-    :param key: the user's public keys; None for that of each board's claim.
-    :param instance: the instance or request that the boards are to be of; None does not ask.
-    :param boot_source: what they are to boot from; None for that of each board's claim.
-    :param flavor: for a dry run, that of boards that are not claimed yet.
-    :param rebuilt: ids of boards that a dry run of rebuilds.py went before.
-    :param created: when the claims were made that they are to be of; none does not ask.
-    """
+    """Make the boards ready to boot; return the module's result."""
+    image, key = wish.image, wish.key
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
-        if claim is None and change.check and image and key:
-            claim = replace(dry_claim(board, image, key), boot_source=boot_source, flavor=flavor or {})
-        if claim is not None and change.check and board.id in rebuilt:
-            claim = rebuilt_claim(claim, image.name if image else None)
+        claim = wish.claim_of(board, claim) if change.check else claim
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         claim = claim if change.check else catch_up(proxy, claim)
@@ -117,8 +142,8 @@ def present(
             must_have_keys(proxy, board, claim)
         fields = replace(claim, ssh_public_key=key) if key else claim
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
-        if boot_source not in (None, source):
-            what = f"{claim.instance} was claimed with boot source {source}, not {boot_source}"
+        if wish.boot_source not in (None, source):
+            what = f"{claim.instance} was claimed with boot source {source}, not {wish.boot_source}"
             raise Refused(what, board.name, "rebuild the instance to change it, or terminate it first")
         if source == DISK_ROOT:
             done = prepare_disk(proxy, board, fields, found, change, deadline, report)
@@ -128,7 +153,7 @@ def present(
 
     if key:
         must_be_keys(key)
-    result = each(proxy, ids, PHASE, one, change, deadline, lines, instance, created)
+    result = each(proxy, ids, PHASE, one, change, deadline, tenant)
     if image is not None:
         result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
     return result
@@ -161,11 +186,10 @@ def absent(
     ids: Sequence[int],
     change: Change,
     deadline: Deadline,
-    instance: str | None = None,
-    created: Collection[float] = (),
+    tenant: Tenant = EVERY_TENANT,
     never_ran: bool = False,
 ) -> dict[str, Any]:
-    """Remove what the boards boot from; the module's result. With `never_ran` not of an instance that ever ran.
+    """Remove what the boards boot from, with `never_ran` not of an instance that ever ran; return the module's result.
 
     A dry run of stopping them may have gone before, so it holds nothing against one that runs.
     """
@@ -193,4 +217,4 @@ def absent(
             report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
         return dict(removed=there, changed=bool(there))
 
-    return each(proxy, ids, PHASE, one, change, deadline, [], instance, created)
+    return each(proxy, ids, PHASE, one, change, deadline, tenant)

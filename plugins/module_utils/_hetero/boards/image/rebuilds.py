@@ -10,8 +10,8 @@ no root, has them make a new one whenever they are run.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from ...core.errors import BadInput, Refused
 from ...core.plays import rebuild as rebuild_play
@@ -35,82 +35,100 @@ if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
     from ...images.store import Image
-    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.board_records import Record
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
+    from ..work.each_board import Instances, Report
 
 PHASE = "rebuild"
 
 
-def rebuild(
-    proxy: Proxy,
-    request: str,
-    owner: str | None,
-    image: str | None,
-    key: str | None,
-    fresh: bool,
-    created: Collection[float],
-    change: Change,
-    deadline: Deadline,
-    numbers: Collection[int] = (),
-) -> dict[str, Any]:
-    """Write down what an instance, or all instances of a request, are to run; the module's result.
+@dataclass(frozen=True)
+class Wish:
+    """What instances are to run from now on.
 
-    :param owner: where given, another owner's instance is refused.
     :param image: name of an image in the store; None for the one that the claim names.
     :param key: the public keys that may log in; None for those of the claim.
-    :param fresh: a new root although neither changes.
-    :param created: when the claims were made that are meant; none does not ask.
-    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
+    :param fresh: make a new root although neither changes.
     """
-    if key:
-        must_be_keys(key)
-    if image:
-        valid_image(image)
+
+    image: str | None = None
+    key: str | None = None
+    fresh: bool = False
+
+    def check(self) -> None:
+        """Raise BadInput for what cannot be."""
+        if self.key:
+            must_be_keys(self.key)
+        if self.image:
+            valid_image(self.image)
+
+    def key_of(self, claim: Claim) -> str:
+        """Return the public keys that are to log in; the same key with another comment is the same key."""
+        if not self.key or key_body(self.key) == key_body(claim.ssh_public_key):
+            return claim.ssh_public_key
+        return self.key
+
+    def fields(self, claim: Claim, image: Image) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the claim has, and what it is to have, as a diff shows it; without a difference nothing is done.
+
+        :param image: the one that is wished for, or else the claim's.
+        """
+        before = _shown(claim.image, claim.image_hash, claim.ssh_public_key)
+        after = _shown(image.name if self.image else claim.image, image.hash, self.key_of(claim))
+        if self.fresh:
+            return dict(before, root="as it is"), dict(after, root="a new one")
+        return before, after
+
+
+def rebuild(proxy: Proxy, instances: Instances, wish: Wish, change: Change, deadline: Deadline) -> dict[str, Any]:
+    """Write down what instances are to run; return the module's result, with the boards that are `to_rebuild`."""
+    wish.check()
     feeds = last_outlet.Feeds(proxy)
-    lines: list[dict[str, Any]] = []
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if claim is None:
-            raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
-        must_own(claim, owner)
+            raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
+        must_own(claim, instances.owner)
         record = proxy.store.record(board.id)
-        if record.state in (board_states.ERROR, board_states.MAINTENANCE):
-            what = f"is in {record.state}: {record.note or 'without a note'}"
-            raise Refused(what, board.name, f"terminate {claim.instance} and ask for it anew")
-        found = image_store(proxy).get(image or claim.image)
-        check_arch(board, found)
-        if not key:
+        _must_be_in_use(board, claim, record)
+        image = image_store(proxy).get(wish.image or claim.image)
+        check_arch(board, image)
+        if not wish.key:
             must_have_keys(proxy, board, claim)
-        before = _shown(claim.image, claim.image_hash, claim.ssh_public_key)
-        # The same key with another comment is the same key.
-        same_key = not key or key_body(key) == key_body(claim.ssh_public_key)
-        wanted_key = key if key and not same_key else claim.ssh_public_key
-        after = _shown(found.name if image else claim.image, found.hash, wanted_key)
-        if fresh:
-            before, after = dict(before, root="as it is"), dict(after, root="a new one")
-        if before != after:
-            _must_be_its_own(proxy, board, record, change, feeds)
-            if claim.boot_source != DISK_ROOT:
-                # Before the board is stopped for it.
-                root = Root(proxy.config["state_folder"], board.id)
-                room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)
+        before, after = wish.fields(claim, image)
+        if before == after:
+            text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=image.hash)
+            report.line(PHASE, text)  # no event: it may be asked for each day
+            return dict(changed=False, image=after["image"])
+        _must_be_its_own(proxy, board, record, change, feeds)
+        _must_have_room(proxy, board, claim)
+        key = wish.key_of(claim)
+        with proxy.store.transaction(dry=change.check):
             # No hash and no host key: the root is yet to be made, whatever is there.
-            fields = dict(image=after["image"], ssh_public_key=wanted_key, image_hash=None, host_key=None)
-            with proxy.store.transaction(dry=change.check):
-                proxy.store.put(claim.instance, **fields)
-                report(PHASE, f"{_text(claim, found, same_key)}; {_goes(proxy, board, claim)}")
-            # What was refused, or could not be written down, has changed nothing.
-            change.note(claim.instance, before, after)
-        else:  # no event: it may be asked for each day
-            text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=found.hash)
-            lines.append(dict(instance=claim.instance, node=board.name, phase=PHASE, text=text, seconds=None))
-        return dict(changed=before != after, image=after["image"])
+            proxy.store.put(claim.instance, image=after["image"], ssh_public_key=key, image_hash=None, host_key=None)
+            report(PHASE, f"{_text(claim, image, key == claim.ssh_public_key)}; {_goes(proxy, board, claim)}")
+        # What was refused, or could not be written down, has changed nothing.
+        change.note(claim.instance, before, after)
+        return dict(changed=True, image=after["image"])
 
-    result = each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, lines, request, created)
+    ids = ids_of(proxy, instances.request, instances.numbers)
+    result = each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
+
+
+def _must_be_in_use(board: Board, claim: Claim, record: Record) -> None:
+    if record.state in (board_states.ERROR, board_states.MAINTENANCE):
+        what = f"is in {record.state}: {record.note or 'without a note'}"
+        raise Refused(what, board.name, f"terminate {claim.instance} and ask for it anew")
+
+
+def _must_have_room(proxy: Proxy, board: Board, claim: Claim) -> None:
+    """Refuse, before the board is stopped for it, a new root for which the proxy has no room."""
+    if claim.boot_source != DISK_ROOT:
+        root = Root(proxy.config["state_folder"], board.id)
+        room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)
 
 
 def _must_be_its_own(proxy: Proxy, board: Board, record: Record, change: Change, feeds: last_outlet.Feeds) -> None:

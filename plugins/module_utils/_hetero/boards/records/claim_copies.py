@@ -81,7 +81,7 @@ class KeptClaims(Recorded):
         return self._records_of_claims.readable() if self._records_of_claims else []
 
     def is_copy(self, error: HeteroError) -> bool:
-        """Return whether what cannot be read in a board's place is another board's record, which has a good one."""
+        """Return whether what cannot be read in a board's place is a copy of the good record of another board."""
         try:
             return "of" in error.facts and self.kept(error.facts["of"]) is not None
         except HeteroError:

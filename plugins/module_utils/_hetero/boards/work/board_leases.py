@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
@@ -23,10 +23,10 @@ from .each_board import each, ids_of, must_own
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
-    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
+    from .each_board import Instances, Report
 
 PHASE = "lease"
 NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
@@ -36,28 +36,19 @@ REAPER = "reap"
 
 def extend(
     proxy: Proxy,
-    request: str,
-    owner: str | None,
+    instances: Instances,
     hours: float,
-    created: Collection[float],
     change: Change,
     deadline: Deadline,
-    numbers: Collection[int] = (),
 ) -> dict[str, Any]:
-    """Let the lease of an instance, or of all instances of a request, end `hours` from now; the module's result.
-
-    :param owner: where given, another owner's lease is refused.
-    :param hours: 0 takes the end away.
-    :param created: when the claims were made that are meant; none does not ask.
-    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
-    """
+    """Let the lease of instances end `hours` from now; 0 takes the end away. Return the module's result."""
     must_be_hours(hours, "hours", endless=True)
     late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if claim is None:
-            raise Refused("was given back meanwhile", board.name, f"ask for {request} anew")
-        must_own(claim, owner)
+            raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
+        must_own(claim, instances.owner)
         refuse_anothers(proxy, board, claim)
         if is_gone(proxy, board, claim):
             raise Refused(ENDS, claim.instance, END)
@@ -72,7 +63,8 @@ def extend(
             report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}{late}")
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
-    return each(proxy, ids_of(proxy, request, numbers), PHASE, one, change, deadline, [], request, created)
+    ids = ids_of(proxy, instances.request, instances.numbers)
+    return each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
 
 
 def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:

@@ -9,6 +9,7 @@ What the work is, its caller says.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable
 
 from ...core.errors import HeteroError, Refused
@@ -23,13 +24,71 @@ from ..records.store import must_be_of
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
-    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
 
     #: What is done with one board, by its claim: the fields that it adds to the board's result.
-    Step = Callable[[Board, Claim | None, Report], dict[str, Any]]
+    Step = Callable[[Board, Claim | None, "Report"], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """Whose the boards of a call are to be; a board that is another's by now is refused.
+
+    :param instance: name of an instance or request; None does not ask.
+    :param created: when the claims were made that are meant (unix seconds); none does not ask.
+    """
+
+    instance: str | None = None
+    created: Collection[float] = ()
+
+
+#: Of boards that are worked on whoever has them.
+EVERY_TENANT = Tenant()
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The instances that a call is about.
+
+    :param request: the name of one instance, or of a request.
+    :param owner: where given, another owner's are refused.
+    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
+    :param created: when the claims were made that are meant (unix seconds); none does not ask.
+    """
+
+    request: str
+    owner: str | None = None
+    numbers: Collection[int] = ()
+    created: Collection[float] = ()
+
+    @property
+    def tenant(self) -> Tenant:
+        """Whose their boards are to be."""
+        return Tenant(self.request, self.created)
+
+
+class Report:
+    """What is said of the work on one board: events, and lines of the result, which it adds to `lines`."""
+
+    def __init__(
+        self, proxy: Proxy, board: Board, instance: str | None, check: bool, lines: list[dict[str, Any]]
+    ) -> None:
+        self._proxy, self._board, self._instance, self._check = proxy, board, instance, check
+        self._lines = lines
+
+    def __call__(self, phase: str, text: str, seconds: float | None = None) -> None:
+        """Say it in an event and in a line; a dry run writes no event."""
+        seconds = None if seconds is None else round(seconds, 3)
+        if not self._check:
+            self._proxy.store.event(self._board.id, phase, text, seconds, self._instance)
+        self.line(phase, text, seconds)
+
+    def line(self, phase: str, text: str, seconds: float | None = None) -> None:
+        """Say it in a line only."""
+        said = dict(instance=self._instance, node=self._board.name, phase=phase, text=text, seconds=seconds)
+        self._lines.append(said)
 
 
 def each(
@@ -39,26 +98,23 @@ def each(
     one: Step,
     change: Change,
     deadline: Deadline,
-    lines: list[dict[str, Any]],
-    instance: str | None = None,
-    created: Collection[float] = (),
+    tenant: Tenant = EVERY_TENANT,
 ) -> dict[str, Any]:
-    """`one(board, claim, report)` for each board; the module's result, with what each `one` returned.
+    """Do `one(board, claim, report)` for each board.
 
     :param verb: what the lock, the events and the lines are named by.
-    :param lines: grows by what is reported.
-    :param instance: the instance or request that the boards are to be of; None does not ask.
-    :param created: when the claims were made that they are to be of; none does not ask.
+    :returns: the module's result, with what each `one` returned.
     """
     results: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for board in [proxy.board(board_id) for board_id in ids]:
         result: dict[str, Any] = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
         try:
             with _lock(proxy, board, verb, change, deadline):
                 claim = proxy.store.record(board.id).claim
-                must_be_of(claim, instance, board.name, created)
+                must_be_of(claim, tenant.instance, board.name, tenant.created)
                 result["instance"] = claim.instance if claim else None
-                result.update(one(board, claim, _reporter(proxy, board, result["instance"], change, lines)))
+                result.update(one(board, claim, Report(proxy, board, result["instance"], change.check, lines)))
         except HeteroError as error:
             result.update(failed=True, error=str(error), failure=error.failure)
         results.append(result)
@@ -68,7 +124,10 @@ def each(
 
 
 def must_own(claim: Claim, owner: str | None) -> None:
-    """Refused where a claim is another owner's; None asks nobody."""
+    """Refuse a claim of another owner; None asks for no owner.
+
+    :raises Refused: it belongs to another owner.
+    """
     if owner is not None and owner != claim.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
@@ -89,7 +148,7 @@ def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list
 
 
 def ids_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[int]:
-    """The boards' ids of the same; refused, too, where the boards file does not name one of them."""
+    """Return the ids of their boards; refuse, too, where the boards file does not name one of them."""
     return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers)]
 
 
@@ -108,13 +167,3 @@ def _lock(proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadl
     if change.check:
         return ExitStack()
     return lock(proxy.config["run_folder"], board.name, verb, proxy.actor, deadline)
-
-
-def _reporter(proxy: Proxy, board: Board, instance: str | None, change: Change, lines: list[dict[str, Any]]) -> Report:
-    def report(phase: str, text: str, seconds: float | None = None) -> None:
-        seconds = None if seconds is None else round(seconds, 3)
-        if not change.check:
-            proxy.store.event(board.id, phase, text, seconds, instance)
-        lines.append(dict(instance=instance, node=board.name, phase=phase, text=text, seconds=seconds))
-
-    return report

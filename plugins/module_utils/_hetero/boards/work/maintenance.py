@@ -21,11 +21,11 @@ from .each_board import each
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
-    from ...roots.proxy_node import Report
     from ...site.boards_file import Board
     from ..records.board_records import Record
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
+    from .each_board import Report
 
 PHASE = "maintenance"
 
@@ -47,7 +47,7 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
             report(PHASE, f"on: {reason}")
         return dict(changed=changed, state=board_states.MAINTENANCE, note=reason)
 
-    return each(proxy, ids, PHASE, one, change, deadline, [])
+    return each(proxy, ids, PHASE, one, change, deadline)
 
 
 def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
             report(PHASE, "off: its outlet is off, nothing is left on it")
         return dict(changed=changed, state=board_states.POWER_OFF if changed else record.state, note="")
 
-    return each(proxy, ids, PHASE, one, change, deadline, [])
+    return each(proxy, ids, PHASE, one, change, deadline)
 
 
 def _left(proxy: Proxy, board: Board, deadline: Deadline) -> list[str]:

@@ -20,7 +20,7 @@ from ...boards.image import board_images, rebuilds
 from ...boards.records.proxy import Proxy
 from ...boards.verbs import lifecycle
 from ...boards.work import board_claims, board_leases
-from ...boards.work.each_board import board_of, claims_of, must_own
+from ...boards.work.each_board import Instances, board_of, claims_of, must_own
 from ...boards.work.info import claim_fields
 from ...boards.work.steps import Steps
 from ...claims.lost_database import listed
@@ -131,6 +131,11 @@ class Request:
         return claims
 
     @property
+    def asked(self) -> Instances:
+        """The instances that are asked for, as the steps take them."""
+        return Instances(self.name, self.params["owner"], self.params["numbers"], self.created)
+
+    @property
     def options(self) -> lifecycle.Options:
         """Return the options of all its steps."""
         names = ("how", "soft_timeout", "timeout")
@@ -174,9 +179,9 @@ class Request:
         image = self.params["image"]
         found = image_store(self.proxy).get(valid_image(image)) if image else None
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
-        words = (found, self.params["ssh_public_key"], change, deadline, [], self.name)
-        more = dict(given, rebuilt=self.rebuilt, created=self.created)
-        return self.steps.took(board_images.present(self.proxy, ids, *words, **more), "image")
+        wish = board_images.Wish(found, self.params["ssh_public_key"], rebuilt=self.rebuilt, **given)
+        words = (ids, wish, change, deadline, self.asked.tenant)
+        return self.steps.took(board_images.present(self.proxy, *words), "image")
 
     def boot(self, ids: Sequence[int], **given: Any) -> bool:
         return self.steps.took(lifecycle.start(self.proxy, ids, replace(self.options, **given)), "boot")
@@ -190,7 +195,7 @@ class Request:
 
     def remove(self, ids: Sequence[int], never_ran: bool = False) -> bool:
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
-        result = board_images.absent(self.proxy, ids, change, deadline, self.name, self.created, never_ran)
+        result = board_images.absent(self.proxy, ids, change, deadline, self.asked.tenant, never_ran)
         return self.steps.took(result, "remove")
 
     def wipe(self, ids: Sequence[int], never_ran: bool = False) -> bool:
@@ -314,10 +319,9 @@ def rebooted(request: Request) -> None:
 def rebuilt(request: Request) -> None:
     """Write another image or key down, then replace the old roots and boot the new ones."""
     params, change, ids = request.params, Change(request.check), request.ids()
-    wanted = [params[name] for name in ("owner", "image", "ssh_public_key", "fresh")]
+    wish = rebuilds.Wish(params["image"], params["ssh_public_key"], params["fresh"])
     # a play that was killed has left its verb running: this one goes on where that one ends
-    words = (request.name, *wanted, request.created, change, Deadline(request.options.limit), params["numbers"])
-    result = rebuilds.rebuild(request.proxy, *words)
+    result = rebuilds.rebuild(request.proxy, request.asked, wish, change, Deadline(request.options.limit))
     if not request.steps.took(result, "rebuild"):
         ids = result["to_rebuild"]  # one that is refused does not keep the others from what was written down of them
     if not ids:
@@ -333,8 +337,8 @@ def rebuilt(request: Request) -> None:
 def extended(request: Request) -> None:
     """Set the end of its leases."""
     params, change = request.params, Change(request.check)
-    words = (params["owner"], params["lease_hours"], request.created, change, Deadline(CLAIM_TIME), params["numbers"])
-    request.steps.took(board_leases.extend(request.proxy, request.name, *words), "lease")
+    words = (request.asked, params["lease_hours"], change, Deadline(CLAIM_TIME))
+    request.steps.took(board_leases.extend(request.proxy, *words), "lease")
 
 
 def absent(request: Request) -> None:
