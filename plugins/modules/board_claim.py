@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Claim boards for an instance by flavor, or give them back. The rules are in
-module_utils/_hetero/boards/work/board_claims.py.
+module_utils/_hetero/boards/work/board_claims.py and board_releases.py.
 """
 
 from __future__ import annotations
@@ -231,7 +231,9 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.records.proxy import Proxy
-from ..module_utils._hetero.boards.work.board_claims import Wish, absent, present
+from ..module_utils._hetero.boards.work.board_claims import Wish, present
+from ..module_utils._hetero.boards.work.board_releases import absent, make_free
+from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
@@ -267,10 +269,11 @@ def work(params, check):
     with Proxy(params, actor, create=not check) as proxy, change.step("claim"):
         if params["state"] == "present":
             result = present(proxy, wish(params), change)
+        elif params["instance"] is None:
+            result = make_free(proxy, proxy.board(params["board"]), change, Deadline(params["timeout"]))
         else:
-            deadline = Deadline(params["timeout"])
-            given = (params["instance"], params["owner"], params["board"])
-            result = absent(proxy, *given, deadline, change, params["numbers"], params["created"])
+            instances = Instances(*(params[name] for name in ("instance", "owner", "numbers", "created")))
+            result = absent(proxy, instances, change, Deadline(params["timeout"]), params["board"])
     return dict(result, **change.result)
 
 

@@ -46,7 +46,7 @@ def test_both_are_told_where_what_does_not_boot_cannot_be_taken_back(site, monke
         "stop": (board_module.lifecycle, "stop"),
         "remove": (board_module.board_images, "absent"),
         "wipe": (board_module.wipes, "wipe"),
-        "release": (board_module.board_claims, "absent"),
+        "release": (board_module.board_releases, "absent"),
     }[step]
     real = getattr(owner, name)
 

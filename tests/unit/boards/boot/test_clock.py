@@ -10,7 +10,8 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import free_boards
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 
@@ -32,7 +33,7 @@ def nothing_left(monkeypatch):
 
 def release(site, instance):
     with site.proxy() as proxy:
-        return board_claims.absent(proxy, instance, "jo", None, Deadline(5), Change(False))
+        return board_releases.absent(proxy, Instances(instance, "jo"), Change(False), Deadline(5))
 
 
 def test_a_board_is_given_back(site, jump):

@@ -22,7 +22,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.imag
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Lost
@@ -195,7 +196,7 @@ class DiskSite(Site):
     def release(self, number):
         """As board_claim does it, state absent."""
         with self.proxy() as proxy:
-            return board_claims.absent(proxy, f"vm{number}", None, None, Deadline(5), Change())
+            return board_releases.absent(proxy, Instances(f"vm{number}"), Change(), Deadline(5))
 
     def remove(self, number):
         with self.proxy() as proxy:

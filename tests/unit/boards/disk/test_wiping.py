@@ -24,7 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.release import release
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish as Asked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
@@ -394,7 +394,7 @@ def test_a_used_disk_is_kept_and_given_to_nobody_although_nobody_knows_of_a_clai
     disks.remove(0)
     assert not disks.wipe(0, inspect=True)["failed"]
     with disks.proxy() as proxy:
-        assert not board_claims.absent(proxy, None, None, 0, Deadline(5), Change()).get("failed")
+        assert not board_releases.make_free(proxy, proxy.board(0), Change(), Deadline(5)).get("failed")
     assert clean(disks, 0)
     assert [board["board"] for board in claim(disks)["boards"]] == [0]
 

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
@@ -20,7 +21,7 @@ def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same(tmp_path):
     """Lost: a play that ends twice what it made, at a value that the module's page says is always there."""
     store = SimpleNamespace(claims=list, kept_anywhere=list, kept_boards=list)
     nobodys = SimpleNamespace(store=store, boards={}, config={"state_folder": str(tmp_path)})
-    result = board_claims.absent(nobodys, "jackie", None, None, Deadline(1), Change())
+    result = board_releases.absent(nobodys, Instances("jackie"), Change(), Deadline(1))
     assert result == dict(boards=[], lines=[], errors={}, rejected={}, rejected_lines=[])
 
 

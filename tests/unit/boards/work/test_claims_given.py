@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py). The module
-itself is in store/test_board_claim.py.
+"""What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py and
+board_releases.py). The module itself is in records/test_board_claim.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Fed,
     Kept,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, board_releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
@@ -49,9 +50,15 @@ def present(proxy, request="jackie", check=False, **more):
     return board_claims.present(proxy, wish(request, **more), change), change
 
 
-def absent(proxy, request="jackie", owner=None, board=None, check=False, **more):
+def absent(proxy, request="jackie", owner=None, check=False, numbers=(), created=(), **more):
     change = Change(check)
-    return board_claims.absent(proxy, request, owner, board, Deadline(5), change, **more), change
+    asked = Instances(request, owner, numbers, created)
+    return board_releases.absent(proxy, asked, change, Deadline(5), **more), change
+
+
+def make_free(proxy, number, check=False):
+    change = Change(check)
+    return board_releases.make_free(proxy, proxy.board(number), change, Deadline(5)), change
 
 
 def texts(result):
@@ -115,10 +122,10 @@ def test_a_claim_is_shown_with_its_fields(proxy):
         image="debian",
         boot_source="nfs",
         ssh_public_key=KEY,
-        expires=board_claims._shown(mine)["expires"],
+        expires=board_claims.shown(mine)["expires"],
     )
-    assert board_claims._shown(replace(mine, expires=86400.0))["expires"] == "1970-01-02T00:00:00Z"
-    assert board_claims._shown(replace(mine, expires=None))["expires"] is None
+    assert board_claims.shown(replace(mine, expires=86400.0))["expires"] == "1970-01-02T00:00:00Z"
+    assert board_claims.shown(replace(mine, expires=None))["expires"] is None
     assert [(one["instance"], one["board"], one["ran"]) for one in result["boards"]] == [("jackie", 0, False)]
     assert result["lines"] == [
         dict(
@@ -306,7 +313,7 @@ def test_what_cannot_be_given_back_is_said_beside_what_can(two):
     assert (result["failed"], result["msg"], list(result["errors"])) == (True, text, ["lab-1"])
     assert texts(result) == [
         ("lab-1", "board0", "release", text),
-        ("lab-2", "board1", "release", board_claims.GIVEN_BACK),
+        ("lab-2", "board1", "release", board_releases.GIVEN_BACK),
     ]
     dry = absent(two, "lab", check=True)[0]["lines"][0]["text"]
     assert dry == "would be given back once clean (its outlet was last seen on)"
@@ -328,7 +335,7 @@ def test_a_board_that_somebody_works_on_is_waited_for(two, node):
     """Lost: a claim, ended under a verb that is at work."""
     with lock(str(node.run_folder), "board0", "start", "jo", Deadline(5)):
         change = Change()
-        result = board_claims.absent(two, "lab", None, 0, Deadline(0.05), change)
+        result = board_releases.absent(two, Instances("lab"), change, Deadline(0.05), 0)
     assert "still held by start (jo" in result["msg"]
 
 
@@ -348,8 +355,8 @@ def test_a_board_that_was_in_error_is_made_free(proxy, check):
     proxy.store.move(1, "error", "x")
     proxy.store.move(1, "shutting down")
     proxy.store.power_seen(1, "off")
-    result, change = absent(proxy, None, board=1, check=check)
-    assert result == board_claims._nothing_yet()
+    result, change = make_free(proxy, 1, check)
+    assert result == board_releases._nothing_yet()
     (diff,) = change.diff
     assert (diff["before_header"], diff["before"], diff["after"]) == (
         "board1", {"state": "shutting down"}, {"state": "power off"},
@@ -363,12 +370,12 @@ def test_a_board_that_somebody_has_is_not_made_free(proxy, node):
     with pytest.raises(
         Refused, match=r"board0: is claimed for jackie: .*stop_instance -e instance=jackie.* -e node=board0"
     ):
-        absent(proxy, None, board=0)
+        make_free(proxy, 0)
     node.root(1, SimpleNamespace(instance="eve", created=1.0, image_hash="x"))
     with pytest.raises(
         Refused, match=r"board1: has the root of eve, of which no claim is known .*adopt it.*board_image"
     ):
-        absent(proxy, None, board=1)
+        make_free(proxy, 1)
     proxy.store.move(2, "error", "x")
     with pytest.raises(Refused, match=r"board2: is not clean: it is in state 'error'.*repair -e node=board2 does both"):
-        absent(proxy, None, board=2)
+        make_free(proxy, 2)

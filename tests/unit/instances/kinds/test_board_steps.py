@@ -117,17 +117,17 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
     """Lost: the board of another owner, or one of a request that is to stay."""
     given = []
 
-    def absent(proxy, request, *words, on):
-        given.append((request, *words))
+    def absent(proxy, instances, change, deadline, left, on):
+        given.append((instances, change, deadline, left))
         assert on, "what was never started ends with its board on"
         return dict(boards=[dict(board=1)], lines=[])
 
-    monkeypatch.setattr(board_module.board_claims, "absent", absent)
+    monkeypatch.setattr(board_module.board_releases, "absent", absent)
     asked = request(proxy, node, check=check, owner="ann", numbers=[2], created=[5.0])
     assert asked.give_back([0])
-    name, owner, board, deadline, change, numbers, created, left = given[0]
-    assert (name, owner, board, deadline.seconds, change.check) == ("lab", "ann", None, 30.0, check)
-    assert (numbers, created, left) == ([2], (5.0,), [0])
+    instances, change, deadline, left = given[0]
+    assert instances == Instances("lab", "ann", [2], (5.0,))
+    assert (deadline.seconds, change.check, left) == (30.0, check, [0])
     assert (asked.steps.boards, list(asked.steps.result["seconds"])) == ([dict(board=1)], ["claim"])
 
 

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request (an instance by flavor) to claimed boards and back: which boards fit, which are free, what is said.
+"""From a request (an instance by flavor) to claimed boards: which boards fit, which are free, what is said.
 
-Who wins a race is the store's to say; the hardware is only asked whether anything is left before a board is given back.
+Who wins a race is the store's to say. How boards are given back is board_releases.py's.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
-from ...core.locks import lock
 from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...images.capacity import no_image, without_room
@@ -29,20 +28,18 @@ from ...site.image_names import valid_image
 from ...site.instance import must_be_free_word, valid_instance
 from ...site.leases import must_be_hours
 from ...site.node_clock import begin_lease
-from ...site.owners import is_of, must_be_made, must_be_numbers, names_of
+from ...site.owners import must_be_numbers, names_of
 from ..evidence.adoption import catch_up
-from ..evidence.free_boards import RECONCILE, give_back, in_the_way, left_by, somebodys
+from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_records import Record
 from ..records.store import Wanted, why_not_free
 from .board_leases import REAPER
-from .each_board import board_of, must_own
 from .info import claim_fields
 
 if TYPE_CHECKING:
     from ...core.changes import Change
-    from ...core.deadline import Deadline
     from ...images.capacity import Promises
     from ...site.boards_file import Board
     from ..records.claim_records import Claim
@@ -53,13 +50,6 @@ if TYPE_CHECKING:
 MOST = 10000
 #: Letters of an owner, of a flavor: what a claim's record holds beside keys (claim_records.LARGEST), many times over.
 LONGEST = 1 << 16
-#: What helps an instance whose board is not free to be repaired.
-SOMEBODYS = (
-    f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
-    f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
-    "takes the board"
-)
-GIVEN_BACK = "off and clean, given back"
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
 
@@ -120,7 +110,7 @@ class Wish:
 
 
 def line(instance: str, node: str, phase: str, text: str, seconds: float | None = None) -> dict[str, Any]:
-    """One line for people, as the progress display shows them."""
+    """Return one line for people, as the progress display shows them."""
     return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
 
 
@@ -168,7 +158,7 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
         for claim in after:
             old = before.get(claim.instance)
-            change.note(claim.instance, _shown(old) if old else {}, _shown(claim))
+            change.note(claim.instance, shown(old) if old else {}, shown(claim))
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
         boards_of = {claim.instance: claim.board for claim in after}
@@ -185,49 +175,6 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
             "rejected_lines": summary(rejected),
             "lines": lines,
         }
-
-
-def absent(
-    proxy: Proxy,
-    request: str | None,
-    owner: str | None,
-    board: int | None,
-    deadline: Deadline,
-    change: Change,
-    numbers: Collection[int] = (),
-    created: Collection[float] = (),
-    left: Collection[int] = (),
-    on: bool = False,
-) -> dict[str, Any]:
-    """Give back the boards of a request, or of the one instance of that name; each is checked to be clean first.
-
-    :param request: None gives back `board`, which was in error and which nobody claims any more.
-    :param owner: where given, another owner's claim is refused.
-    :param board: where given, only this board of the request.
-    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
-    :param created: where given, a claim that was made at another time is refused.
-    :param left: boards that stay claimed.
-    :param on: what never had its board's power ends although the board is on (free.give_back).
-    :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
-    """
-    if request is None:
-        return _unclaimed(proxy, proxy.board(board), deadline, change)
-    valid_instance(request)
-    notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
-    result["lines"] += notes
-    for claim in proxy.store.claims():
-        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
-            continue
-        try:
-            must_own(claim, owner)
-            must_be_made(claim, created)
-            _release(proxy, claim, deadline, change, result, on)
-        except HeteroError as error:
-            result["errors"][claim.instance] = str(error)
-            result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
-    if result["errors"]:
-        result.update(failed=True, msg="\n".join(result["errors"].values()))
-    return result
 
 
 def _fed(feeds: Feeds, boards: Iterable[Board], count: int) -> dict[str, str]:
@@ -306,67 +253,8 @@ def _claim_and_move(store: Store, wish: Wish, fit: Sequence[int]) -> dict[str, s
     return moved
 
 
-def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, result: dict[str, Any], on: bool) -> None:
-    """Give one board back, under its lock."""
-    start = time.monotonic()
-    board = board_of(proxy, claim)
-    name = board.name
-    if change.check:
-        # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
-        text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
-        result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
-    else:
-        with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
-            if proxy.store.record(board.id).claim != claim:
-                raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            terminate = play("terminate_instance", instance=claim.instance)
-            remedy = f"stop the board and remove its image first ({terminate} does both)"
-            give_back(proxy, board, claim, claim.instance, remedy, on)
-        seconds = round(time.monotonic() - start, 3)
-        text = _given_back(proxy, board)
-        result["lines"].append(line(claim.instance, name, "release", text, seconds))
-    change.note(claim.instance, _shown(claim), {})
-    result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
-
-
-def _given_back(proxy: Proxy, board: Board) -> str:
-    """How a board is whose claim was ended, in words."""
-    record = proxy.store.record(board.id)
-    if record.state == board_states.ERROR:
-        way = play("repair", node=board.name)
-        return f"its claim is ended; {board.name} is kept out of use ({way} switches it off): {record.note}"
-    left = left_by(proxy, board, record)
-    return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
-
-
-def _nothing_yet() -> dict[str, Any]:
-    """What is returned of boards that are given back, before the first is."""
-    return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
-
-
-def _unclaimed(proxy: Proxy, board: Board, deadline: Deadline, change: Change) -> dict[str, Any]:
-    """Make a board free that left the state error: switched off and cleaned, but without a claim to end."""
-    result = _nothing_yet()
-    with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
-        record = proxy.store.record(board.id)
-        if record.claim:
-            remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
-            raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
-        whose = left_by(proxy, board, record)
-        if whose:
-            remedy = (
-                f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
-                "modules tilera_boot with state=stopped, then board_image with state=absent"
-            )
-            raise Refused(whose, board.name, remedy)
-        if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
-            remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
-            give_back(proxy, board, None, board.name, remedy)
-    return result
-
-
-def _shown(claim: Claim) -> dict[str, Any]:
-    """The fields of a claim that a diff shows."""
+def shown(claim: Claim) -> dict[str, Any]:
+    """Return the fields of a claim that a diff shows."""
     expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(claim.expires)) if claim.expires else None
     return {
         "board": f"board{claim.board}",

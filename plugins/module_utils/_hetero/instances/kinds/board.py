@@ -19,7 +19,7 @@ from ...boards.evidence.unclaimed_instances import refuse_unclaimed
 from ...boards.image import board_images, rebuilds
 from ...boards.records.proxy import Proxy
 from ...boards.verbs import lifecycle
-from ...boards.work import board_claims, board_leases
+from ...boards.work import board_claims, board_leases, board_releases
 from ...boards.work.each_board import Instances, board_of, claims_of, must_own
 from ...boards.work.info import claim_fields
 from ...boards.work.steps import Steps
@@ -207,8 +207,8 @@ class Request:
         """End the claims on all boards but those that are `left`."""
         change = Change(self.check)
         with change.step("claim"):
-            words = (self.params["owner"], None, Deadline(CLAIM_TIME), change, self.params["numbers"], self.created)
-            result = board_claims.absent(self.proxy, self.name, *words, left, on=True)
+            words = (self.asked, change, Deadline(CLAIM_TIME))
+            result = board_releases.absent(self.proxy, *words, left=left, on=True)
         return self.steps.took(dict(result, **change.result), "release")
 
     def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:

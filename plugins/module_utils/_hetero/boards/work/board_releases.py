@@ -1,0 +1,138 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards that are given back: their claims end once nothing of them is left on the boards.
+
+The hardware is only asked whether anything is left; switching off and cleaning is verbs/release.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Collection
+
+from ...core.errors import HeteroError, Refused
+from ...core.locks import lock
+from ...core.plays import play
+from ...site import board_states
+from ...site.instance import valid_instance
+from ...site.owners import is_of, must_be_made
+from ..evidence.free_boards import give_back, in_the_way, left_by
+from ..evidence.unclaimed_instances import refuse_unclaimed
+from .board_claims import line, shown
+from .each_board import board_of, must_own
+from .info import claim_fields
+
+if TYPE_CHECKING:
+    from ...core.changes import Change
+    from ...core.deadline import Deadline
+    from ...site.boards_file import Board
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+    from .each_board import Instances
+
+#: What helps an instance whose board is not free to be repaired.
+SOMEBODYS = (
+    f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
+    f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
+    "takes the board"
+)
+GIVEN_BACK = "off and clean, given back"
+
+
+def absent(
+    proxy: Proxy,
+    instances: Instances,
+    change: Change,
+    deadline: Deadline,
+    board: int | None = None,
+    left: Collection[int] = (),
+    on: bool = False,
+) -> dict[str, Any]:
+    """Give back the boards of instances; each is checked to be clean first.
+
+    :param board: where given, only this board of theirs.
+    :param left: boards that stay claimed.
+    :param on: a claim for which its board never had power ends although the board is on (free_boards.give_back).
+    :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
+    """
+    request, numbers = instances.request, instances.numbers
+    valid_instance(request)
+    notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
+    result["lines"] += notes
+    for claim in proxy.store.claims():
+        if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
+            continue
+        try:
+            must_own(claim, instances.owner)
+            must_be_made(claim, instances.created)
+            _release(proxy, claim, deadline, change, result, on)
+        except HeteroError as error:
+            result["errors"][claim.instance] = str(error)
+            result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
+    if result["errors"]:
+        result.update(failed=True, msg="\n".join(result["errors"].values()))
+    return result
+
+
+def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) -> dict[str, Any]:
+    """Make a board free that left the state error and that nobody claims: it is switched off and cleaned by now.
+
+    :returns: as of `absent`.
+    :raises Refused: somebody has it, or may have it, or it is not off and clean.
+    """
+    result = _nothing_yet()
+    with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
+        record = proxy.store.record(board.id)
+        if record.claim:
+            remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
+            raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
+        whose = left_by(proxy, board, record)
+        if whose:
+            remedy = (
+                f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
+                "modules tilera_boot with state=stopped, then board_image with state=absent"
+            )
+            raise Refused(whose, board.name, remedy)
+        if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
+            remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
+            give_back(proxy, board, None, board.name, remedy)
+    return result
+
+
+def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, result: dict[str, Any], on: bool) -> None:
+    """Give one board back, under its lock."""
+    start = time.monotonic()
+    board = board_of(proxy, claim)
+    name = board.name
+    if change.check:
+        # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
+        text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
+        result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
+    else:
+        with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
+            if proxy.store.record(board.id).claim != claim:
+                raise Refused("was changed by somebody else just now", claim.instance, "run this again")
+            terminate = play("terminate_instance", instance=claim.instance)
+            remedy = f"stop the board and remove its image first ({terminate} does both)"
+            give_back(proxy, board, claim, claim.instance, remedy, on)
+        seconds = round(time.monotonic() - start, 3)
+        text = _given_back(proxy, board)
+        result["lines"].append(line(claim.instance, name, "release", text, seconds))
+    change.note(claim.instance, shown(claim), {})
+    result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
+
+
+def _given_back(proxy: Proxy, board: Board) -> str:
+    """How a board is whose claim was ended, in words."""
+    record = proxy.store.record(board.id)
+    if record.state == board_states.ERROR:
+        way = play("repair", node=board.name)
+        return f"its claim is ended; {board.name} is kept out of use ({way} switches it off): {record.note}"
+    left = left_by(proxy, board, record)
+    return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
+
+
+def _nothing_yet() -> dict[str, Any]:
+    """What is returned of boards that are given back, before the first is."""
+    return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}
