@@ -198,7 +198,7 @@ def _unread(proxy: Proxy, board: int, error: HeteroError) -> str:
     """Return what is said of a record that cannot be read."""
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
-        moved = MOVED.format(way=misfiled_records.way_of(proxy, error.thing, other), number=other)
+        moved = MOVED.format(way=misfiled_records.way_of(proxy, proxy.store.path_of_kept(board), other), number=other)
         way = COPY if proxy.store.is_copy(error) else moved
     return f"record on board{board}: {error.thing}: {error.what}: {way}"
 

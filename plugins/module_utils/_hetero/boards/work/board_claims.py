@@ -164,8 +164,8 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         boards_of = {claim.instance: claim.board for claim in after}
         lines = [line(wish.request, "", "", _headline(wish, pool, fit, free, before, after))]
         for instance, why in moved.items():
-            old, new = before[instance].board, boards_of[instance]
-            lines.append(line(instance, f"board{old}", "claim", f"{why}; {instance} moves to board{new}"))
+            text = f"{why}; {instance} moves to board{boards_of[instance]}"
+            lines.append(line(instance, f"board{before[instance].board}", "claim", text))
         return {
             "boards": [
                 claim_fields(proxy.boards.get(claim.board), store.record(claim.board), claim, store.has_run(claim))

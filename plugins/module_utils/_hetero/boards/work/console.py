@@ -99,6 +99,6 @@ def console(
         text = f"{file} ({size} bytes{f', its own from byte {start}' if start else ''})"
         said.append(dict(instance=name, node=board.name, phase="console", text=text, seconds=None))
         said += [f"  {line}" for line in tail]
-        if not everything and proxy.store.first_since_claim(claim, PHASE) is None:
+        if claim and not everything and proxy.store.first_since_claim(claim, PHASE) is None:
             said.append(f"  {NONE_YET}; {OPERATORS}")
     return dict(board=board.id, name=board.name, instance=name, file=file, console=tail, command=command, lines=said)
