@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
+
 
 def maintenance(site, state, board=0, **given):
     return site.module("board_maintenance", boards=[board], state=state, **given)
@@ -64,3 +69,104 @@ def test_it_comes_back_only_off_and_clean(site):
     assert site.record(0).state == "maintenance"
     site.pdu()
     assert maintenance(site, "off")["changed"]
+
+
+# ---- a database that is older than the maintenance
+
+
+def reconcile(site, **given):
+    result = site.module("board_reconcile", timeout=5, **given)
+    assert not result.get("failed"), result
+    return result
+
+
+def found(result):
+    return [(one["found"], one["done"]) for one in result["boards"][0]["found"]]
+
+
+KEPT = (
+    "kept out of use (maintenance: its fan rattles): ansible-playbook hetero.compute.maintenance -e node=board0 -e "
+    "state=off makes it free again"
+)
+
+
+@pytest.fixture
+def older(site):
+    """Board 0 is in maintenance since the copy of the database that was put back."""
+    with site.proxy() as proxy:
+        proxy.store.power_seen(1, "off")
+    copy = backups.make(site.params["state_db"])
+    on(site)
+    put_back(site, copy)
+    assert site.record(0).state == "power off"
+    return site
+
+
+def test_an_older_database_gives_nobody_a_board_in_maintenance(older):
+    """Lost: the open board under an operator's hands, which a restored database calls free and a tenant gets."""
+    (board, _other) = older.module("board_info")["boards"]
+    assert board["note"].startswith("is in maintenance by its own record: its fan rattles (ansible-playbook ")
+    (claimed, *_others) = older.provision()
+    assert claimed["boards"][0]["board"] == 1
+    assert claimed["rejected"]["board0"] == [board["note"]]
+
+
+def test_reconcile_takes_the_maintenance_from_its_record(older):
+    """Lost: the board's reason and state in status, and its outlet, where an operator has it on."""
+    older.pdu(board0="on")
+    mended = "in maintenance by its own record (its fan rattles)"
+    kept_on = KEPT.replace(": ansible", ", its outlet is on: once it is known that nobody is at work there, ansible")
+    assert found(reconcile(older, check=True)) == [(mended, "would be out of use again"), (kept_on, None)]
+    assert older.record(0).state == "power off"
+    assert found(reconcile(older)) == [(mended, "out of use again"), (kept_on, None)]
+    assert older.outlets()["1"] == "on"
+    record = older.record(0)
+    assert (record.state, record.note) == ("maintenance", "its fan rattles")
+    assert found(reconcile(older)) == [(kept_on, None)]
+    assert "outlet is on" in maintenance(older, "off")["msg"]
+    older.pdu(board0="off")
+    assert maintenance(older, "off")["changed"]
+    assert found(reconcile(older)) == []
+
+
+def test_its_end_needs_no_reconcile_first(older):
+    """Lost: the word that puts a board back into use, which an older database takes for said already."""
+    assert maintenance(older, "off", check=True)["changed"]
+    assert maintenance(older, "off")["changed"]
+    assert not maintenance(older, "off")["changed"]
+    assert older.module("board_info")["boards"][0]["note"] == ""
+
+
+def test_a_record_that_cannot_be_read_keeps_its_board_out(older):
+    """Lost: the open board, where a disk's fault took the reason, too."""
+    path = older.state / "maintenance" / "board0.json"
+    path.write_text("{")
+    reconcile(older)
+    record = older.record(0)
+    assert (record.state, record.note) == ("maintenance", f"{path} cannot be read")
+
+
+def test_maintenance_of_an_earlier_release_gets_its_record(site):
+    """Lost: the maintenance that began before the update, at the first copy that is put back."""
+    on(site)
+    path = site.state / "maintenance" / "board0.json"
+    path.unlink()
+    alone = "in maintenance by the database only (its fan rattles)"
+    assert found(reconcile(site, check=True)) == [(alone, "would be written beside it"), (KEPT, None)]
+    assert not path.exists()
+    assert found(reconcile(site)) == [(alone, "written beside it"), (KEPT, None)]
+    assert "its fan rattles" in path.read_text()
+    assert found(reconcile(site)) == [(KEPT, None)]
+
+
+def test_an_instance_that_ended_since_the_copy_does_not_free_the_board(jackie):
+    """Lost: the board, at the terminate that clears the older database of an instance that ended."""
+    copy = backups.make(jackie.params["state_db"])
+    assert not any(result.get("failed") for result in jackie.terminate())
+    on(jackie)
+    put_back(jackie, copy)
+    said = "an operator took it out of use by its own record (its fan rattles): jackie has it by the database"
+    assert any(text.startswith(said) for text, _done in found(reconcile(jackie)))
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert ("in maintenance by its own record (its fan rattles)", "out of use again") in found(reconcile(jackie))
+    assert jackie.record(0).state == "maintenance"

@@ -15,6 +15,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 BOARD = SimpleNamespace(id=3, name="board3")
 DAMAGED = HeteroError("what it says of a claim cannot be read", "board3.json", "look")
 
+OUT = SimpleNamespace(reason="its fan rattles")
+
 
 def kept(somebodys=True):
     return SimpleNamespace(is_somebodys=somebodys, claim=SimpleNamespace(instance="eve"))
@@ -24,7 +26,7 @@ def kept(somebodys=True):
 def node(monkeypatch):
     """A node on which so much is left of a board."""
 
-    def make(root=None, archive=None, record=None, disks=(), left=(), unwiped=(), **recorded):
+    def make(root=None, archive=None, record=None, out=None, disks=(), left=(), unwiped=(), **recorded):
         monkeypatch.setattr(free_boards, "whose_root", lambda proxy, board: root)
         monkeypatch.setattr(free_boards, "whose_archive", lambda proxy, board: archive)
         monkeypatch.setattr(free_boards, "used", lambda proxy, board: list(disks))
@@ -37,7 +39,7 @@ def node(monkeypatch):
                 raise record
             return record
 
-        store = SimpleNamespace(kept=read, release=lambda *given: released.append(given))
+        store = SimpleNamespace(kept=read, out_of_use=lambda board: out, release=lambda *given: released.append(given))
         known = SimpleNamespace(**{"state": "power off", "power": "off", "claim": None, **recorded})
         store.record = lambda number: known
         return SimpleNamespace(store=store, released=released), known
@@ -54,7 +56,10 @@ def node(monkeypatch):
         (dict(record=kept()), "is eve's by the record of its claim, and no claim is known ("),
         (dict(record=kept(somebodys=False)), None),
         (dict(record=DAMAGED), f"{DAMAGED} ("),
-        # its claim says more by itself
+        (dict(out=OUT), "is in maintenance by its own record: its fan rattles ("),
+        # its state, or its claim, says more by itself
+        (dict(out=OUT, state="maintenance"), None),
+        (dict(out=OUT, claim="jackie's"), None),
         (dict(root="jackie", record=kept(), claim="jackie's"), None),
     ],
 )

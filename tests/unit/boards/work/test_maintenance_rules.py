@@ -42,6 +42,12 @@ class Node:
     def record(self, board):
         return self.record_
 
+    def out_of_use(self, board):
+        return None
+
+    def take_out(self, board):
+        """Database and record say the same."""
+
     def move(self, *move):
         self.done.append(("move", *move))
 

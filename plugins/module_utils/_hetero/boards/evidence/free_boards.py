@@ -30,12 +30,16 @@ WIPE = f"({play('repair', node='{board}')} wipes it)"
 
 
 def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
-    """Why a board that nobody claims is somebody's all the same, by what lies here; None where it is not.
+    """Why a board that nobody claims is somebody's all the same, or an operator's, by what lies here; None where it is
+    not.
 
     No record of claims is the only one.
     """
     if record.claim is not None:
         return None
+    out = proxy.store.out_of_use(board.id) if record.state != board_states.MAINTENANCE else None
+    if out:
+        return f"is in maintenance by its own record: {out.reason} {RECONCILE}"
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
         return f"has the root of {whose}, of which no claim is known {RECONCILE}"

@@ -8,6 +8,7 @@ A file says what is to be before that is committed, so it is never older than th
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from ...core.this_node import THIS_NODE
 from ...site import board_states
 from .board_records import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 from .claim_records import ClaimRecords, Kept
+from .maintenance_records import FOLDER as MAINTENANCE_FOLDER
+from .maintenance_records import MaintenanceRecords, OutOfUse
 
 if TYPE_CHECKING:
     from .board_records import Record
@@ -29,7 +32,7 @@ RECORDS = "records"
 @dataclass
 class Touch:
     """What a transaction does to a board: the claim that ends there, whether one begins, fields of its claim, whether
-    its state changes, which outlet is known to feed it.
+    its state changes, which outlet is known to feed it, whether its maintenance ends.
     """
 
     ended: Claim | None = None
@@ -37,12 +40,13 @@ class Touch:
     put: dict[str, Any] = field(default_factory=dict)
     moved: bool = False
     fed: Fed | None = None
+    in_use: bool = False
 
 
 class KeptClaims(Recorded):
-    """The part of a proxy's database (store.py) that keeps those files.
+    """The part of a proxy's database (store.py) that keeps those files, and those of maintenance beside them.
 
-    :param records: their folder; None keeps none.
+    :param records: the folder of claims; None keeps no files.
     """
 
     def __init__(
@@ -56,7 +60,9 @@ class KeptClaims(Recorded):
     ) -> None:
         super().__init__(path, actor, create, busy, write)
         self._records_of_claims = ClaimRecords(records) if records else None
+        self._maintenance: MaintenanceRecords | None = None
         if records:
+            self._maintenance = MaintenanceRecords(os.path.join(os.path.dirname(records), MAINTENANCE_FOLDER))
             self._db.before_commit = self._keep
 
     @property
@@ -75,6 +81,10 @@ class KeptClaims(Recorded):
         :raises HeteroError: it cannot be read.
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
+
+    def out_of_use(self, board: int) -> OutOfUse | None:
+        """Return what a board's own record of its maintenance says, or None where there is none."""
+        return self._maintenance.read(board) if self._maintenance else None
 
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
         """Return [(path, Kept)] of all records that can be read, wherever they lie and whatever their names."""
@@ -206,6 +216,7 @@ class KeptClaims(Recorded):
         self.keep_missing()
         for board, touch in touched.items():
             record = self.record(board)
+            self._keep_maintenance(record, touch)
             try:
                 found = self.kept(board)
             except HeteroError:
@@ -227,6 +238,15 @@ class KeptClaims(Recorded):
                 self._files.remove(board)
             elif found and touch.fed and found.fed != touch.fed:
                 self._files.write(board, replace(found, fed=touch.fed, anew=False))
+
+    def _keep_maintenance(self, record: Record, touch: Touch) -> None:
+        """Of a board whose state changes; what an older database does not know of stays out of use."""
+        if self._maintenance is None or not touch.moved:
+            return
+        if record.state == board_states.MAINTENANCE:
+            self._maintenance.write(record.board, OutOfUse(record.note, record.since or 0.0))
+        elif touch.in_use and self.out_of_use(record.board):
+            self._maintenance.remove(record.board)
 
     def _touched(self, board: int) -> Touch:
         return self._db.touched.setdefault(board, Touch())

@@ -104,8 +104,30 @@ class Store(KeptClaims):
             self._upsert(board, state=state, since=since, note=note)
             if state == board_states.ERROR:
                 self._look_again(board)
+            if board_states.MAINTENANCE == old.state != state:
+                self._touched(board).in_use = True
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
+
+    def take_out(self, board: int) -> bool:
+        """Have database and record say the same of the maintenance of a board that nobody has.
+
+        The record tells of one that began since the database was copied.
+
+        :returns: whether one is new to either.
+        """
+        with self._db.transaction():
+            record, out = self.record(board), self.out_of_use(board)
+            known = record.state == board_states.MAINTENANCE
+            if record.claim or known == bool(out):
+                return False
+            if out:
+                self._upsert(board, state=board_states.MAINTENANCE, since=out.since, note=out.reason)
+                text = f"{record.state} → {board_states.MAINTENANCE}: {out.reason} (by its own record)"
+                self.event(board, STATE_PHASE, text)
+            else:
+                self._touched(board).moved = True
+            return True
 
     def keep_out(self, board: int, note: str) -> bool:
         """Put a board that nobody has into error, and return whether it was free."""

@@ -32,6 +32,7 @@ from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from ..records import disk_records
 from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
 from ..records.lost_database import way_by_copy
+from ..work import maintenance
 from ..work.board_work import BoardWork, locked
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options
@@ -109,6 +110,8 @@ def reconcile(
                     _adopt(proxy, look, look.kept, adopt)
             somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
             last_outlet.compare(proxy, somebodys, adopt)
+            for look in looked:
+                maintenance.catch_up(look)
             crossed = _crossed(proxy, looked)
             for look in looked:
                 try:

@@ -8,9 +8,11 @@ A board comes back only when its outlet is read as off and nothing is left on it
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ...core.errors import Refused
+from ...core.plays import play
 from ...roots.provision import leftovers
 from ...site import board_states
 from ..power.last_outlet import Feeds
@@ -26,8 +28,14 @@ if TYPE_CHECKING:
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
     from .each_board import Report
+    from .looks import Look
 
 PHASE = "maintenance"
+#: Of a board in maintenance that a database gives to an instance which ended since it was copied.
+END_CLAIM = (
+    f"{{name}} has it by the database, which is older: once its owner agrees, "
+    f"{play('terminate_instance', instance='{name}')} ends it, and {play('reconcile')} keeps the board out of use"
+)
 
 
 def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadline: Deadline) -> dict[str, Any]:
@@ -55,6 +63,9 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)
+        out = proxy.store.out_of_use(board.id) if claim is None else None
+        if out:
+            record = replace(record, state=board_states.MAINTENANCE, note=out.reason)
         changed = record.state == board_states.MAINTENANCE
         if changed:
             left = _left(proxy, board, deadline)
@@ -69,11 +80,32 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
             _note(change, board, record, board_states.POWER_OFF, "")
             if not change.check:
                 proxy.store.power_seen(board.id, "off")
+                proxy.store.take_out(board.id)
                 proxy.store.move(board.id, board_states.POWER_OFF)
             report(PHASE, "off: its outlet is off, nothing is left on it")
         return dict(changed=changed, state=board_states.POWER_OFF if changed else record.state, note="")
 
     return each(proxy, ids, PHASE, one, change, deadline)
+
+
+def catch_up(look: Look) -> None:
+    """Have the database know of a maintenance that began since it was copied, and the record of one that it alone
+    knows; a board that somebody has by the database is left as it is.
+    """
+    work, store = look.work, look.work.proxy.store
+    record, out = store.record(work.board.id), store.out_of_use(work.board.id)
+    if out and record.claim:
+        way = END_CLAIM.format(name=record.claim.instance)
+        look.note(f"an operator took it out of use by its own record ({out.reason}): {way}")
+    elif record.claim is None and bool(out) != (record.state == board_states.MAINTENANCE):
+        if work.change.check:
+            work.record = replace(record, state=board_states.MAINTENANCE, note=out.reason if out else record.note)
+        else:
+            store.take_out(work.board.id)
+            work.record = store.record(work.board.id)
+        where, done = ("its own record", "out of use again") if out else ("the database only", "written beside it")
+        found = f"in maintenance by {where} ({work.record.note})"
+        look.mend(found, f"would be {done}" if work.change.check else done)
 
 
 def _left(proxy: Proxy, board: Board, deadline: Deadline) -> list[str]:
