@@ -80,6 +80,10 @@ class Work:
         self.over, self.doubt, self.power_proof, self.state = False, None, None, "power off"
         vars(self).update(more)
 
+    def look_if_over(self):
+        if self.over:
+            self.did.append("ends")
+
     def say(self, phase, text, seconds=None):
         self.did.append((phase, text, seconds))
 
@@ -148,6 +152,8 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     # a board may have five threads at a time, a PDU two; more would cost a node with many boards its memory
     assert most == [6 * 3 + 2 * 2 + 1]
     assert len(closed) == 3
+    # the first one as soon as it is over, not with the last
+    assert [len(work.did) for work in works] == [3, 2, 1]
     assert all(boot.cancelled.is_set() for boot in one.boots.values())
 
 

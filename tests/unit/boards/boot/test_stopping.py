@@ -30,6 +30,9 @@ class Work:
         self.state = "running"
         vars(self).update(more)
 
+    def look_if_over(self):
+        """Its lock is its caller's."""
+
     def say(self, phase, text, seconds=None):
         self.did.append((phase, text, seconds))
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +17,9 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, starts, used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import Boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import blame
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
@@ -593,6 +597,81 @@ def test_a_held_lock_is_waited_for_and_named(site):
     assert first.phase == "wait"
     assert "wipe" in first.text
     assert str(holder.pid) in first.text
+
+
+def is_held(site, number):
+    return held_by(site.config["run_folder"], f"board{number}") is not None
+
+
+@pytest.fixture
+def beside(site, monkeypatch):
+    """A verb on boards 0 and 2 that runs on in a thread; board 2 neither comes up nor is off before `go` is set."""
+    go, answers, status = threading.Event(), Fake.answers, FakePdu.status
+
+    def late(driver, board, system, deadline, cancelled, report):
+        while board.id == 2 and not go.is_set() and not cancelled.wait(0.01):
+            pass
+        return answers(driver, board, system, deadline, cancelled, report)
+
+    def slow(pdu):
+        assert pdu.name != "pdu-b" or go.wait(60)
+        return status(pdu)
+
+    def begin(verb, **options):
+        monkeypatch.setattr(*((FakePdu, "status", slow) if verb == "stop" else (Fake, "answers", late)))
+        call, deadline = thread.submit(site.run, verb, 0, 2, **options), Deadline(30)
+        while not is_held(site, 2) and not deadline.passed:
+            deadline.nap(0.01)
+        return call
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        try:
+            yield SimpleNamespace(begin=begin, go=go)
+        finally:
+            go.set()
+
+
+def taken(site):
+    """The lock of board 0, as soon as nobody else has it, while board 2 is worked on."""
+    return lock(site.config["run_folder"], "board0", "console", "jo", Deadline(20))
+
+
+def test_a_board_that_runs_is_free_for_verbs_while_another_boots(site, beside):
+    """Lost: minutes in which nobody stops, ends or looks at a board that runs, for the last one of its request."""
+    site.claim(0, 2)
+    call = beside.begin("start", timeout=60)
+    with taken(site):
+        assert site.record(0).state == "running"
+        assert is_held(site, 2)
+        beside.go.set()
+        result = call.result(60)
+    assert [board(result, number)["state"] for number in (0, 2)] == ["running", "running"]
+    assert not is_held(site, 2)
+
+
+def test_a_board_that_is_refused_is_free_for_verbs_while_another_boots(site, beside):
+    """Lost: the repair of a board that was not even touched, for as long as others boot."""
+    site.claim(0, 2)
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error", "broken")
+    call = beside.begin("start", timeout=60)
+    with taken(site):
+        assert is_held(site, 2)
+        beside.go.set()
+        assert "is out of use: broken" in board(call.result(60))["error"]
+
+
+def test_a_board_that_is_off_is_free_for_verbs_while_another_is_stopped(site, beside):
+    """Lost: the start of an instance whose board is off, until the PDU of another one of its request answers."""
+    site.claim(0, 2)
+    site.run("start", 0, 2)
+    call = beside.begin("stop", keep=True)
+    with taken(site):
+        assert (site.record(0).state, site.record(0).note) == ("power off", "stopped")
+        assert is_held(site, 2)
+        beside.go.set()
+        result = call.result(60)
+    assert [board(result, number)["state"] for number in (0, 2)] == ["power off", "power off"]
 
 
 @pytest.mark.parametrize("verb", ["start", "reboot", "stop"])

@@ -49,6 +49,13 @@ class Work:
     state = property(lambda self: self.record.state)
     instance = property(lambda self: self.claim and self.claim.instance)
 
+    def look_if_over(self):
+        if self.over:
+            self.at_end()
+
+    def let_go(self):
+        self.did.append("let go")
+
     def move(self, state, note=""):
         self.did.append(("→", state, note))
 
@@ -325,7 +332,13 @@ def brought_up(monkeypatch):
         monkeypatch.setattr(lifecycle, "_keep_what_ran", lambda works: did.append(("keep", len(works))))
         monkeypatch.setattr(lifecycle, "summary", lambda works, change: "the result")
         monkeypatch.setattr(way, "__init__", lambda self, proxy, works, options: did.append(("boots", len(works))))
-        monkeypatch.setattr(way, "run", lambda self: did.append("run"))
+
+        def run(self):
+            did.append("run")
+            for work in works:
+                work.over = True
+
+        monkeypatch.setattr(way, "run", run)
         verb = lifecycle.start if way is Starting else lifecycle.reboot
         assert verb(None, [], options) == "the result"
         return did
@@ -365,6 +378,7 @@ def test_the_steps_of_a_boot_come_in_their_order(brought_up, way, options, first
         ("keep", 2),
     ]
     assert [work.driver for work in works] == [("fake", "flash"), None]
+    assert [work.did for work in works] == [["let go"], ["let go"]]
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ class BootLoop(PduLoop):
             while not all(boot.work.over for boot in self.boots.values()):
                 self._turn()
                 self._close_lines()
+                for boot in self.boots.values():
+                    boot.work.look_if_over()
 
     @abstractmethod
     def _begin(self, boot: Boot) -> None:

@@ -70,6 +70,8 @@ class Stopping(PduLoop):
                 while not all(work.over for work in self.works):
                     self._turn()
                     self._close_lines()
+                    for work in self.works:
+                        work.look_if_over()
             finally:
                 for line in self.lines.values():
                     line.close()

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The verbs on boards that have their claim and root: start, reboot, stop, over many boards in one call.
 
-Each board's lock is held all the while, one board's failure does not stop the others, and observed truth beats the
-record. The ways there are in boot/starts.py and boot/stops.py.
+Each board's lock is held until its own work is over, one board's failure does not stop the others, and observed truth
+beats the record. The ways there are in boot/starts.py and boot/stops.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Sequence, cast
 
 from ...core.changes import Change
@@ -120,6 +121,8 @@ def _end_of(work: BoardWork) -> str:
 def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
     works, change = _works(proxy, ids, options)
+    for work in works:
+        work.at_end = partial(_end_stop, work, options)
     with locked(works, "stop", Deadline(options.limit)), change.step("power"):
         switch_off(proxy, works, options)
     return summary(works, change)
@@ -145,8 +148,17 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
             _must_start_again(work)
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
-        if options.keep and not work.failed and work.claim and work.state == board_states.SHUTTING_DOWN:
-            work.move(board_states.POWER_OFF, STOPPED)
+        _keep_stopped(work, options)
+
+
+def _end_stop(work: BoardWork, options: Options) -> None:
+    _keep_stopped(work, options)
+    work.let_go()
+
+
+def _keep_stopped(work: BoardWork, options: Options) -> None:
+    if options.keep and not work.failed and work.claim and work.state == board_states.SHUTTING_DOWN:
+        work.move(board_states.POWER_OFF, STOPPED)
 
 
 def _must_start_again(work: BoardWork) -> None:
@@ -188,13 +200,25 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
                     _make_ready(work, options)
         with change.step("disk"):
             disk_boot.lay(proxy, [work for work in works if not work.over], options)
-        ready = [work for work in works if not work.over]
+        ready = []
+        for work in works:
+            if work.over:
+                work.let_go()
+            else:
+                ready.append(work)
+                work.at_end = partial(_end_boot, work)
         with change.step("boot"):
             way(proxy, ready, options).run()
-        disk_boot.remember(ready)
-        disk_boot.doubt(ready)
+        for work in ready:
+            work.look_if_over()
         _keep_what_ran(works)
     return summary(works, change)
+
+
+def _end_boot(work: BoardWork) -> None:
+    disk_boot.remember([work])
+    disk_boot.doubt([work])
+    work.let_go()
 
 
 def _keep_what_ran(works: Sequence[BoardWork]) -> None:

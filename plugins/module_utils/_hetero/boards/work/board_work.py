@@ -9,7 +9,7 @@ How a board is started or stopped is for boot/starts.py and boot/stops.py, which
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, Mapping, Sequence
 
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.locks import lock
@@ -90,6 +90,9 @@ class BoardWork:
         self.key_proof: str | None = None
         self.lines: list[dict[str, Any]] = []
         self.over = False
+        self._held = ExitStack()  # its lock
+        #: What is done as soon as the work is over, once; None leaves its lock to whoever holds all.
+        self.at_end: Callable[[], None] | None = None
         #: What is done with it is done only where its outlet is off: one that is on may be somebody at work.
         self.only_from_off = False
         #: Whether a boot of it that nobody watched may be at work from its own disk: nothing of that is seen from here.
@@ -237,6 +240,20 @@ class BoardWork:
         self.failed, self.blame, self.error, self.over = True, blame, str(error), True
         self.evidence.update(evidence)
 
+    def hold(self, turn: ContextManager[None]) -> None:
+        """Take its lock, which is held until let_go."""
+        self._held.enter_context(turn)
+
+    def let_go(self) -> None:
+        """Let go of its lock, where it is held: another verb may begin here, whatever becomes of other boards."""
+        self._held.close()
+
+    def look_if_over(self) -> None:
+        """Do what is to be done at its end, if that has come."""
+        if self.over and self.at_end:
+            at_end, self.at_end = self.at_end, None
+            at_end()
+
     def refuse_unproven(self) -> None:
         """End the work on a board that may be another's than its claim's."""
         if self.unproven is not None:
@@ -277,7 +294,8 @@ class BoardWork:
 
 
 def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitStack:
-    """An ExitStack that holds the locks of all boards, the lowest id first so that two calls never wait for each other.
+    """An ExitStack that holds the locks of all boards, the lowest id first so that two calls never wait for each other;
+    a board may be let go of before (BoardWork.let_go).
 
     A board whose lock another process keeps beyond the deadline fails; the others go on. Check mode takes no locks.
     """
@@ -285,20 +303,21 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitSta
     for work in sorted(works, key=lambda work: work.board.id):
         try:
             if not work.change.check:
-                _lock(stack, work, verb, deadline)
+                stack.callback(work.let_go)
+                _lock(work, verb, deadline)
             work.read()
         except HeteroError as error:
             work.fail(None, error, **error.facts)
     return stack
 
 
-def _lock(stack: ExitStack, work: BoardWork, verb: str, deadline: Deadline) -> None:
+def _lock(work: BoardWork, verb: str, deadline: Deadline) -> None:
     def waiting(text: str) -> None:
         work.say("wait", text)
 
     proxy = work.proxy
     work.record = proxy.store.record(work.board.id)  # whose board it is, for what is said while waiting
-    stack.enter_context(lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
+    work.hold(lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
 
 
 def refuse(work: BoardWork, what: str, remedy: str | None, blame: str | None = None) -> None:
