@@ -11,6 +11,7 @@ import sys
 import traceback
 from typing import Any, Callable, NoReturn
 
+from . import askers
 from .background import detach, finish
 from .errors import HeteroError
 from .job_watch import look
@@ -37,6 +38,7 @@ def in_background(
             module.exit_json(changed=False, follow=follow, news=look(follow))
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))
+    askers.asked_by(askers.Follower())
     try:
         finish(printable_data(work()))
     except HeteroError as error:

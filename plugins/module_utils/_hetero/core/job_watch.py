@@ -73,6 +73,7 @@ def look(follow: dict) -> dict:
     end = time.monotonic() + LOOK
     with open(follow["job"], encoding="utf-8") as job:
         while True:
+            os.utime(job.fileno())  # whoever follows is there (askers.py)
             done = ended(job)
             events = db.execute(query, values).fetchall()
             if done or time.monotonic() > end:

@@ -16,7 +16,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Callable, Iterator
 
-from .errors import FULL, HeteroError, TimedOut
+from . import askers
+from .errors import FULL, HeteroError, Refused, TimedOut
 
 if TYPE_CHECKING:
     from .deadline import Deadline
@@ -43,6 +44,7 @@ def lock(
     :param waiting: called with "held by …" where somebody else holds it, and again for each further holder.
     :param quiet: seconds for which that is not done.
     :raises TimedOut: the deadline passed; the holder is named.
+    :raises Refused: whoever asked for this process's work is gone, and nothing of it has begun.
     """
     file = _open(run_folder, board_name)
     try:
@@ -51,6 +53,7 @@ def lock(
         try:
             yield
         finally:
+            askers.asked_by(None)
             _write(file, "")
     finally:
         # Closing ends the flock. The file stays: one that is unlinked while another waits would make two locks of one.
@@ -91,11 +94,18 @@ def _open(run_folder: str, board_name: str) -> int:
 
 def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str], None] | None, quiet: float) -> None:
     told = said = None
-    begun = deadline.spent
+    begun, waited = deadline.spent, False
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            askers.must_not_be_gone(board_name)
+        except Refused as error:
+            if waiting is not None:
+                waiting(error.what)
+            raise
+        try:
+            if not waited or askers.are_there() or deadline.passed:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
         except BlockingIOError as error:
             name = _named(file)
             if name == UNNAMED and told is None and not deadline.passed:
@@ -111,6 +121,7 @@ def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str
                 raise TimedOut(
                     f"still held by {name} after {deadline.seconds:g} s", board_name, "wait for it, or end that process"
                 ) from error
+        waited = True
         deadline.nap()
 
 

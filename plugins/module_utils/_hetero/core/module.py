@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Iterator, NoReturn, Protocol
 
+from . import askers
 from .errors import BadInput, HeteroError
 from .printable import MOST, brief, printable, printable_data
 
@@ -94,6 +95,7 @@ def run(module: Module, work: Callable[[dict[str, Any], bool], dict[str, Any]]) 
         `failed` keeps everything else it holds (per-board results of the boards that did work). Its `warnings` are
         shown as such.
     """
+    askers.asked_by(askers.Reader())
     try:
         result = work(checked(module.params), module.check_mode)
     except HeteroError as error:
