@@ -66,9 +66,11 @@ def check_tftp(server: str, tftp_root: str, deadline: Deadline, port: int = 69) 
 def check_nfs(server: str, exports: str, deadline: Deadline) -> list[str]:
     """Check that MOUNT and NFS version 3 answer over TCP at the board's side, from the ports of the node's NFS server.
 
+    No other version of NFS may be served.
+
     :param exports: name of that server, as in proxy.json.
     :returns: the names that the NFS server exports.
-    :raises HeteroError: one of them does not.
+    :raises HeteroError: one of them does not, or NFS version 4 is served, too.
     """
     thing = f"NFS on {server}"
     for port, program in NFS_PORTS[exports].items():
@@ -82,7 +84,25 @@ def check_nfs(server: str, exports: str, deadline: Deadline) -> list[str]:
                 if deadline.passed:
                     raise HeteroError(f"{program} version 3: {error.what}", thing, _journal(UNITS[exports])) from error
                 deadline.nap()
+    check_versions(server, exports, deadline)
     return sorted(export.pseudo for export in exporter(exports, restore_folder="").show().values())
+
+
+def check_versions(server: str, exports: str, deadline: Deadline, port: int = 2049) -> None:
+    """Check that NFS version 4 is not served.
+
+    By it a board's root could open files until the server, which is everybody's, has no descriptor left.
+
+    :raises HeteroError: it is served.
+    """
+    thing = f"NFS on {server}"
+    address = f"{server}.{port >> 8}.{port & 255}"  # rpcbind is not asked, which may not know of it
+    call = ["rpcinfo", "-a", address, "-T", "tcp", "100003", "4"]
+    if "ready" not in command(call, thing, timeout=max(1.0, deadline.left), ok=(0, 1)):
+        return
+    where = "/etc/nfs.conf, /etc/nfs.conf.d" if exports == "nfsd" else "/etc/ganesha/ganesha.conf"
+    remedy = f"see what asks for it ({where}), then: systemctl restart {UNITS[exports]}"
+    raise HeteroError("version 4 is served, too, and boards have version 3 alone", thing, remedy)
 
 
 def check_holder(server: str, port: int, program: str, deadline: Deadline, unit: str) -> None:
