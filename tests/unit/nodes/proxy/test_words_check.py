@@ -70,6 +70,25 @@ def test_a_secret_among_an_agents_options_is_refused_with_its_place(word, meant)
     assert "VERY-PRIVATE" not in defect
 
 
+@pytest.mark.parametrize(
+    ("settings", "needs"),
+    [
+        ({"driver": "apc"}, True),
+        ({"driver": "snmp"}, True),
+        ({"driver": "command", "script": "/bin/true"}, True),
+        ({"driver": "ziggurat"}, True),
+        ({}, True),
+        ({"driver": "fence", "agent": "fence_dummy"}, False),
+        ({"driver": "fake", "path": "/tmp/pdu.json"}, False),
+    ],
+)
+def test_a_host_is_asked_for_where_the_driver_needs_one(settings, needs):
+    """Lost: the set-up of a proxy whose fence agent is told of no host; or the word that one was forgotten."""
+    found = Findings()
+    words_check.pdu("pdu-a", Entry(settings), found)
+    assert any("has no host" in str(defect) for defect in found.defects) == needs
+
+
 def test_settings_that_are_no_secrets_stay():
     """Lost: a set-up that ran for years."""
     options = "lanplus cipher power_wait port_as_ip ssl ssl_insecure login_timeout cmd_prompt snmp_auth_prot "

@@ -54,6 +54,8 @@ class PowerDriver(ABC):
     dialect: str | None = None
     #: Whether the PDU can be read while others use it, so that only switching needs its lock.
     readers = False
+    #: Whether it reaches no PDU without a host.
+    needs_host = True
     _mask: Mask | None = None
 
     def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:

@@ -21,6 +21,7 @@ class Fake(PowerDriver):
     """Outlets in a file, which is read each time and replaced by each change, so that processes share it."""
 
     dialect = "fake"
+    needs_host = False  # its file is named by path
 
     def login(self) -> None:
         data = self._read()

@@ -58,6 +58,7 @@ def _program(agent: str) -> str | None:
 class Fence(ProgramDriver):
     """A PDU behind a fence agent."""
 
+    needs_host = False  # some agents have none, or name it by an option of their own
     _hung = Lost
     _agent: str | None = None
     _lists = True  # until `list-status` has listed nothing

@@ -67,7 +67,8 @@ SAMPLES = whole(1, MOST)
 def pdu(name: str, settings: Entry, found: Findings) -> None:
     """Check the words of one PDU, and what its driver needs of them."""
     thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
-    for key in ("driver", "host"):
+    needs_host = driver not in POWER_DRIVERS or POWER_DRIVERS[driver].needs_host
+    for key in ("driver", "host") if needs_host else ("driver",):
         if not settings.get(key) and key not in settings.wrong:
             found.defect(thing, f"has no {key}", f"name its {key}")
     _known(thing, "driver", driver, POWER_DRIVERS, found)
