@@ -233,7 +233,10 @@ def test_records_follow_what_is_true(site, monkeypatch):
             (seen,) = reconciliation.reconcile(host, Change(check), 5.0)["instances"]
         return [(one["found"], one["done"]) for one in seen["found"]], site.info()["instances"][0]["state"]
 
-    assert reconcile()[0] == [("claimed, and its container not made yet: provision it again, or terminate it", None)]
+    flavor = site.info()["instances"][0]["flavor"]
+    again = f"ansible-playbook hetero.compute.provision_instance -e instance=ml-8 -e flavor={flavor} makes it"
+    end = "ansible-playbook hetero.compute.terminate_instance -e instance=ml-8 ends it"
+    assert reconcile()[0] == [(f"claimed, and its container not made yet: {again}, {end}", None)]
     site.up()
     assert reconcile() == ([], "running")
     with monkeypatch.context() as silent:
@@ -243,6 +246,12 @@ def test_records_follow_what_is_true(site, monkeypatch):
         assert found.startswith("recorded as running, it runs and does not answer ssh: not touched: its sshd ended, or")
         assert "see lxc-attach -P " in found
         assert " -n ml-8 on its host; once its tenant agrees, ansible-playbook hetero.compute.reboot_instance" in found
+    with monkeypatch.context() as other:
+        other.setattr(reconciliation, "_whose_key", lambda claim: reconciliation.OTHER_KEY)
+        (((found, done),), state) = reconcile()
+        assert (done, state) == (None, "running")
+        assert ": see lxc-attach -P " in found
+        assert "ansible-playbook hetero.compute.rebuild_instance -e instance=ml-8 -e fresh=true makes it anew" in found
     site.container().stop()
     start = "ansible-playbook hetero.compute.start_instance -e instance=ml-8"
     found = [("recorded as running, it does not run", f"recorded as stopped ({start} brings it up)")]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PHASE = "pci"
 DOMAIN = holder_of("")
+#: What is done about a device that a domain should not have.
+TAKE = "once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
 
 
 class Seen(NamedTuple):
@@ -76,6 +78,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             else:
                 found += ", and it is allocated to nobody"
             ours = not holders and is_whole(os.path.join(host.config["kvm"]["guests_folder"], name))
+            found += "" if ours else f": {TAKE.format(name=name)}"
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})

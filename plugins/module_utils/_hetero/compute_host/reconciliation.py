@@ -35,9 +35,19 @@ Look = Dict[str, Any]
 PHASE = "reconcile"
 #: How long a container that runs may take to prove its key (seconds): it is on this very machine.
 PATIENCE = 6.0
+#: One that was asked for, and is not there.
+AGAIN = (
+    f"{play('provision_instance', instance='{name}', flavor='{flavor}')} makes it{{anew}}, "
+    f"{play('terminate_instance', instance='{name}')} ends it"
+)
 ANOTHERS = (
     "another host key than its own answers at {address}: not touched: its tenant made a new key, or another machine "
-    "has that address"
+    "has that address: see {look} on its host, and end the other machine where there is one; once its tenant agrees, "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} makes it anew, with a key that is known"
+)
+OTHERS = (
+    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, "
+    "lxc-destroy -P {lxcpath} -n {name} on its host removes it"
 )
 #: What is done about one that runs and is silent: its tenant may have work there.
 LOOK_OR_REBOOT = (
@@ -108,7 +118,7 @@ def _note(look: Look, found: str, done: str | None = None) -> None:
 
 def _judge(work: Work, look: Look) -> None:
     if work.claim.container is None:
-        _note(look, f"claimed, and its {work.word} not made yet: provision it again, or terminate it")
+        _note(look, f"claimed, and its {work.word} not made yet: {_again(work)}")
         return
     try:
         work.must_not_be_lost()
@@ -116,7 +126,7 @@ def _judge(work: Work, look: Look) -> None:
         _note(look, str(error))
         return
     if not work.is_made:
-        _note(look, f"its {work.word} is gone: provision it again, which makes it anew, or terminate it")
+        _note(look, f"its {work.word} is gone: {_again(work, ' anew')}")
         return
     look["power"] = "on" if work.container.running else "off"
     if look["power"] == "on":
@@ -132,7 +142,8 @@ def _judge(work: Work, look: Look) -> None:
     elif look["ssh"] == OWN_KEY and state != instance_states.RUNNING:
         mend(instance_states.RUNNING, f"recorded as {state}, it runs and shows its own key")
     elif look["ssh"] == OTHER_KEY:
-        _note(look, ANOTHERS.format(address=work.claim.address))
+        words = dict(address=work.claim.address, look=work.inside, name=work.claim.instance)
+        _note(look, ANOTHERS.format(**words))
     elif look["ssh"] == SILENT:
         way = LOOK_OR_REBOOT.format(look=work.inside, name=work.claim.instance)
         _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
@@ -140,6 +151,11 @@ def _judge(work: Work, look: Look) -> None:
     work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
     if work.harm:
         _note(look, f"{work.harm}: not touched")
+
+
+def _again(work: Work, anew: str = "") -> str:
+    """Return what may be typed for one that was asked for, and is not there."""
+    return AGAIN.format(name=work.claim.instance, flavor=work.claim.flavor["name"], anew=anew)
 
 
 def _mend(work: Work, look: Look, state: str, found: str, more: str = "") -> None:
@@ -169,7 +185,7 @@ def _others(host: Host) -> list[str]:
     folders = {claim.instance for claim in host.store.claims()}
     keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}
     return [
-        f"container {name} of {lxcpath}, of no instance"
+        OTHERS.format(name=name, lxcpath=lxcpath)
         for name, key in keys.items()
         if key is not None and key not in known and name not in folders
     ]

@@ -408,26 +408,30 @@ def test_a_guest_that_was_made_before_there_were_pins_gets_its_port_back(site):
     assert not site.provision("ml-9")["changed"]
 
 
+def take(name):
+    return f": once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
+
+
 def test_domains_that_have_cards_and_are_no_instances_are_told_and_left_alone(site):
-    """A card that a forgotten domain has is missing to everybody, and nothing says why."""
+    """A card that a forgotten domain has is missing to everybody, and nothing says why, or what is to be done."""
     site.provision("ml-9")
     assert (domains(site), found(site)["changed"]) == ([], False)
     sums = "1 guest: 1 as recorded, 0 mended, 0 to look at"
     assert reconcile_table([], [dict(found(site), item="kvm1")])[-1] == sums
     hand = site.virt.define("hand")
     site.virt.attach(hand, OTHER)
-    allocated = f"hand {OTHER} a domain of no instance would start with it, and it is allocated to that"
+    allocated = f"hand {OTHER} a domain of no instance would start with it, and it is allocated to that{take('hand')}"
     assert domains(site) == [allocated]
     hand.start()
     with site.virt.store() as store:
         store.free(store.allocations("domain:hand")[0])
     hand.attach(hostdev.xml(CARD), live=False)
-    nobodys = f"hand {OTHER} a domain of no instance has it, and it is allocated to nobody"
-    others = f"hand {CARD} a domain of no instance would start with it, and it is allocated to ml-9"
+    nobodys = f"hand {OTHER} a domain of no instance has it, and it is allocated to nobody{take('hand')}"
+    others = f"hand {CARD} a domain of no instance would start with it, and it is allocated to ml-9{take('hand')}"
     assert domains(site) == [nobodys, others]
     lines = reconcile_table([], [dict(found(site), item="kvm1")])
     row = lines.index(next(line for line in lines if line.startswith(f"kvm1 {CARD}")))
-    assert " ".join(lines[row : row + 2]).split() == f"kvm1 {CARD} - {others.replace(CARD, '- -')}: not touched".split()
+    assert " ".join(lines[row : row + 3]).split() == f"kvm1 {CARD} - {others.replace(CARD, '- -')}: not touched".split()
     site.virt.add("0000:87:00.0", "vfio-pci", group=7)
     site.virt.domain("ml-9").attach(hostdev.xml("0000:87:00.0"), live=True)
     besides = "ml-9 0000:87:00.0 its guest has it besides its own, and it is allocated to nobody"

@@ -1,0 +1,43 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What reconcile says of containers and guests. If these fail, an operator reads what is wrong, not what to type."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
+
+
+@pytest.fixture
+def work():
+    """ml-8, which has a claim."""
+    claim = SimpleNamespace(instance="ml-8", flavor={"name": "gpu.2"}, container="key", address="10.0.3.2")
+    return SimpleNamespace(claim=claim, word="guest", is_made=False, must_not_be_lost=lambda: None)
+
+
+@pytest.mark.parametrize(("made", "said"), [(1, "its guest is gone"), (0, "claimed, and its guest not made yet")])
+def test_what_is_not_there_is_asked_for_again_or_ended(work, made, said):
+    """Lost: the command that brings back an instance which somebody removed by hand."""
+    work.claim.container = "key" if made else None
+    look = {"found": []}
+    reconciliation._judge(work, look)
+    again = "ansible-playbook hetero.compute.provision_instance -e instance=ml-8 -e flavor=gpu.2 makes it"
+    end = "ansible-playbook hetero.compute.terminate_instance -e instance=ml-8 ends it"
+    assert look["found"] == [dict(found=f"{said}: {again}{' anew' if made else ''}, {end}", done=None)]
+
+
+def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
+    """Lost: memory and a name, to a container of which only its id is known to be ours."""
+    monkeypatch.setattr(reconciliation, "containers", lambda lxcpath: ["ml-8", "left", "foreign"])
+    monkeypatch.setattr(reconciliation, "Container", lambda name, lxcpath: name)
+    keys = {"ml-8": "key", "left": "other", "foreign": None}
+    monkeypatch.setattr(reconciliation.identity, "key_of", keys.get)
+    claim = SimpleNamespace(instance="ml-8", container="key")
+    host = SimpleNamespace(config={"lxc": {"lxcpath": "/var/lib/lxc"}}, store=SimpleNamespace(claims=lambda: [claim]))
+    (said,) = reconciliation._others(host)
+    assert said.startswith("container left of /var/lib/lxc, of no instance: ")
+    assert "lxc-destroy -P /var/lib/lxc -n left on its host removes it" in said
