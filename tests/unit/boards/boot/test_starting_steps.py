@@ -166,7 +166,7 @@ def test_a_look_is_heard_of_its_own_board(monkeypatch):
     """Lost: what a board in use answered."""
     got, one, boot = [], loop(), boot_of(Work())
     watching = threading.Event()
-    monkeypatch.setattr(presence, "look", lambda work, over: (work, over))
+    monkeypatch.setattr(presence, "look", lambda work, over, limit: (work, over))
     one._on_ssh = lambda *given: got.append(given)
     one._look(boot, watching)
     assert got[0][:4] == (boot, watching, one._on_probe, (boot.work, watching))

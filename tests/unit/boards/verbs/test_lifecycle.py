@@ -110,6 +110,24 @@ def test_a_board_that_is_there_and_late_is_not_cut(site, state, monkeypatch):
     assert {event.phase for event in site.events(0)[len(events) :]} - {"wait"} == {"error"}
 
 
+@pytest.mark.parametrize(("played", "seen"), [("stall", "does not answer ssh"), ("unproven", "has not proven its key")])
+def test_a_dry_run_waits_for_no_board_that_proves_nothing(site, monkeypatch, played, seen):
+    """Lost: a minute and a half, and a failure that is none, for who only wants to see what would be done."""
+    monkeypatch.setattr(starts, "DRY_PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.1)
+    site.claim(0)
+    site.run("start", 0)
+    site.play(0, **{"stall": dict(stall="nfs"), "unproven": dict(unproven=True)}[played])
+    before = site.record(0), len(site.events(0))
+    result = site.run("start", 0, check=True)
+    assert (result["failed"], result["changed"], site.power(0)) == (False, False, "on")
+    assert (site.record(0), len(site.events(0))) == before
+    (text,) = [line["text"] for line in result["lines"]]
+    assert seen in text
+    assert "(asked for 0.3 s): it would be asked for up to " in text
+    assert "reboot_instance -e instance=vm0 -e how=hard" in text
+
+
 def test_a_board_that_ran_and_is_silent_keeps_its_power_until_somebody_says_so(site, monkeypatch):
     """Lost: a tenant's work, by asking again while port 22 is filtered, or a cable is out for some minutes."""
     monkeypatch.setattr(presence, "PROOF", 0.1)

@@ -50,6 +50,12 @@ SILENT_ON = "its outlet is on, and it does not answer ssh"
 SILENT_AT_WORK = (
     "its outlet is on, and it does not answer ssh: its network may be cut, or its sshd, and its tenant's work goes on"
 )
+#: What a dry run asks of a board that has power (seconds), and what it says of one that proves nothing by then.
+DRY_PATIENCE = 6.0
+WOULD_ASK = (
+    "{why} (asked for {asked:g} s): it would be asked for up to {longest:.0f} s, and left as it is if that stays so; "
+    "{cut}"
+)
 ON_BY_NOW = "its outlet was off and is on by now: not switched, {name} may be at work there: run this again"
 
 
@@ -107,7 +113,7 @@ class Starting(BootLoop):
             boot.work.say("wait", STILL_ASKED.format(quiet=quiet, longest=longest))
 
     def _look(self, boot: Boot, watching: threading.Event) -> None:
-        seen = presence.look(boot.work, watching)
+        seen = presence.look(boot.work, watching, DRY_PATIENCE if self.check else None)
         self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
 
     def _look_into_root(self, boot: Boot, since: float | None, phases: set[str]) -> None:
@@ -158,6 +164,8 @@ class Starting(BootLoop):
             self._found_off(boot)
         elif (under_way := self._resumes(boot)) is not None:
             self._resume(boot, under_way)
+        elif self.check and work.state in SOMEBODYS and boot.probe in (presence.ALIVE, False):
+            self._would_ask(boot)
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
             note_unwatched(boot.work)
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
@@ -176,6 +184,15 @@ class Starting(BootLoop):
             self._cold_start(boot)
         elif boot.probe is not None:
             self._leave_nobodys(boot)
+
+    @staticmethod
+    def _would_ask(boot: Boot) -> None:
+        """A dry run waits for no board that is silent, or slow; that it may be so then is no failure of the run."""
+        work, longest = boot.work, presence.LONGEST * presence.strain()
+        why = (NOT_PROVEN if boot.probe == presence.ALIVE else SILENT_ON).format(ip=boot.board.ip)
+        cut = HOW_TO_CUT.format(name=work.instance)
+        work.say("wait", WOULD_ASK.format(why=why, asked=DRY_PATIENCE, longest=longest, cut=cut))
+        work.over = True
 
     def _leave_nobodys(self, boot: Boot) -> None:
         """One that is on for nobody is kept out of use, as it is."""
