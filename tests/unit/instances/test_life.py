@@ -263,6 +263,8 @@ def test_records_follow_what_is_true(site, monkeypatch):
         assert reap.reap(host, said.append)
         assert (said, len(site.info()["instances"])) == ([], 1)
         host.store.put("ml-8", expires=time.time() - 120)
+        result = lifecycle.stopped(host, "ml-8", lifecycle.Options(), Change(True))
+        assert any("its lease ended 20" in line["text"] for line in result["lines"])
         assert reap.reap(host, said.append)
     assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its devices are free"]
     assert site.nothing_is_left()

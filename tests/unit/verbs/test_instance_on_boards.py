@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import subprocess
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -58,6 +59,20 @@ def test_a_dry_run_names_the_instance_it_would_make(site):
     (one,) = up(site, check=True)["instances"]
     assert (one["instance"], one["name"]) == ("jackie", "board0")
     assert site.what_is_there() == there
+
+
+@pytest.mark.parametrize("state", ["stopped", "rebooted", "running", "rebuilt"])
+def test_who_works_on_an_instance_whose_lease_ended_is_told(site, state):
+    """Lost: the work in an instance that its node ends a minute later, for who starts it and hears nothing of that."""
+    up(site, lease_hours=1)
+    assert not any(line["phase"] == "lease" for line in verb(site, state, check=True)["lines"])
+    with site.proxy() as proxy:
+        proxy.store.put("jackie", expires=time.time() - 120)
+    (told,) = [line for line in verb(site, state, check=True)["lines"] if line["phase"] == "lease"]
+    assert (told["instance"], told["node"]) == ("jackie", "board0")
+    assert told["text"].startswith("its lease ended 20")
+    keep = "ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=HOURS keeps it"
+    assert told["text"].endswith(f"its node ends it, with all that it has, at its next turn; {keep}")
 
 
 def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, monkeypatch):

@@ -27,7 +27,7 @@ from ..site import instance_states
 from ..site.image_names import valid_image
 from ..site.instance import NOTHING_TO_REBUILD
 from ..site.kinds import CONTAINER, GUEST
-from ..site.leases import END, ENDS, as_date, end, must_be_hours, until
+from ..site.leases import END, ENDS, as_date, end, must_be_hours, over, until
 from ..site.node_clock import extend_lease
 from ..site.owners import is_of, must_be_made
 from .container import ContainerWork
@@ -47,6 +47,8 @@ SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 #: What an instance runs in → what is done with one.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
+#: Verbs after which an instance is as much its owner's as before: who types one whose lease ended is told.
+KEEP = ("start", "reboot", "stop", "rebuild")
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,9 @@ def _each(
             must_be_made(claim, options.created)
             with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()
+                ended = over(claim.instance, work.claim.expires, time.time()) if verb in KEEP else None
+                if ended:
+                    report("lease", ended, event=False)
                 one(work)
         except HeteroError as error:
             report("error", str(error))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 from ..core.errors import BadInput
+from ..core.plays import play
 from .instance import left
 
 #: Hours: ten years. A longer lease is a slip of the pen.
@@ -48,3 +49,12 @@ def until(expires: float | None, now: float) -> str:
     if expires is None:
         return "no end"
     return f"until {time.strftime('%Y-%m-%d %H:%M %Z', time.localtime(expires))}, {left(expires - now)}"
+
+
+def over(instance: str, expires: float | None, now: float) -> str | None:
+    """Return that a lease ended, when, and what the way on is, or None while it lasts."""
+    if expires is None or expires > now:
+        return None
+    ended = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(expires))
+    keep = play("extend_instance", instance=instance, hours="HOURS")
+    return f"its lease ended {ended}: its node ends it, with all that it has, at its next turn; {keep} keeps it"

@@ -47,6 +47,10 @@ class Steps:
             return self.fail(dict(told, failed=True, msg=result["msg"], blame=self.blame, step=name))
         return True
 
+    def say(self, lines: list[dict[str, Any]]) -> None:
+        """Add lines for people."""
+        self._lines += lines
+
     def fail(self, failure: dict[str, Any]) -> bool:
         """The verb fails by this, or by this as well: what went wrong first is told first. Always False."""
         first = self.failure

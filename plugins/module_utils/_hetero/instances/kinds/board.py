@@ -10,6 +10,7 @@ run again, a verb goes on: each step looks at what is there first.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, NoReturn, Sequence
@@ -34,6 +35,7 @@ from ...images.choice import image_store
 from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
+from ...site.leases import over
 from ...site.owners import is_of, must_be_made, names_of
 
 if TYPE_CHECKING:
@@ -118,9 +120,15 @@ class Request:
     def ids(self) -> list[int]:
         """Return the boards of its claims, which no step takes for others of the name from now on.
 
+        It says whose lease ended.
+
         :raises Refused: there is none, or one is another owner's, or is not in the boards file.
         """
-        return [board_of(self.proxy, claim).id for claim in self.own_claims()]
+        claims, now = self.own_claims(), time.time()
+        ended = [(claim, over(claim.instance, claim.expires, now)) for claim in claims]
+        told = [board_claims.line(one.instance, f"board{one.board}", "lease", text) for one, text in ended if text]
+        self.steps.say(told)
+        return [board_of(self.proxy, claim).id for claim in claims]
 
     def own_claims(self) -> list[Claim]:
         """Return its claims, whatever the boards file names; refused likewise."""
