@@ -25,8 +25,12 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
 
 
 def done(hostvars: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """Return the result of the last task that acted on a node; {} if there was none."""
-    return hostvars[node].get(DONE, {})
+    """Return the result of the last task that acted on a node; {} if there was none.
+
+    Ansible takes a result with `failed_when_result` for a success or failure by that alone, so the task's own condition
+    is left out.
+    """
+    return {key: value for key, value in hostvars[node].get(DONE, {}).items() if not key.startswith("failed_when")}
 
 
 def words_of(result: Mapping[str, Any]) -> str:

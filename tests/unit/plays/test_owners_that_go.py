@@ -80,6 +80,17 @@ def test_one_that_dies_before_it_claims_more_of_what_runs(lab):
     assert "terminate_instance" not in said(output)
 
 
+def test_the_only_one_is_down(tmp_path):
+    """Lost: that nothing is lost, and what to do, to a bare error of ssh; a single node is asked to claim at once."""
+    (tmp_path / "p1").mkdir()
+    (tmp_path / "p1" / "down").touch()
+    rc, output = Playbooks(tmp_path, ["p1"]).play("provision_instance", instance="jackie", flavor=FLAVOR)
+    assert rc == 2, output
+    words = "p1 cannot be reached: Failed to connect to p1: No route to host. What it has claimed of jackie, if anything"
+    assert f"{words}, stays: run this again" in said(output)
+    assert "has no attribute" not in output
+
+
 def test_one_that_dies_before_it_gives_back(proxies):
     """Lost: the truth of lab-1 and lab-2, which are told as running by what their node said before it died."""
     folders, plays = proxies
