@@ -86,8 +86,8 @@ def test_the_only_one_is_down(tmp_path):
     (tmp_path / "p1" / "down").touch()
     rc, output = Playbooks(tmp_path, ["p1"]).play("provision_instance", instance="jackie", flavor=FLAVOR)
     assert rc == 2, output
-    words = "p1 cannot be reached: Failed to connect to p1: No route to host. What it has claimed of jackie, if anything"
-    assert f"{words}, stays: run this again" in said(output)
+    words = "p1 cannot be reached: Failed to connect to p1: No route to host. What it has claimed of jackie, if any"
+    assert f"{words}thing, stays: run this again" in said(output)
     assert "has no attribute" not in output
 
 
