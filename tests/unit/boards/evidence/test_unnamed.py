@@ -169,6 +169,13 @@ def test_a_claim_of_a_board_that_is_gone_ends_by_a_word(gone, check):
         )
 
 
+def test_a_record_that_goes_meanwhile_leaves_its_board_to_be_looked_at(gone, monkeypatch):
+    """Lost: the look whether the board has power, before a claim ends; or all that the call would say."""
+    with gone.proxy() as proxy:
+        monkeypatch.setattr(proxy.store, "kept", lambda board: None)
+        assert unnamed_boards._is_anothers(proxy, 9, None) is False
+
+
 def test_which_words_were_in_vain(gone):
     """Lost: that a name was mistyped, where somebody gives an operator's word; or that it was ended before."""
     with gone.proxy() as proxy:
