@@ -70,7 +70,9 @@ def proxy_answer(name, of_proxy, now):
     return {
         "item": name,
         "boards": [board_fields(*both, now, wires) for *both, wires in zip(of_proxy, records, wiring)],
-        "claims": [claim_fields(*both) for both in zip(of_proxy, records) if both[1].claim],
+        "claims": [
+            claim_fields(board, record, record.claim) for board, record in zip(of_proxy, records) if record.claim
+        ],
     }
 
 

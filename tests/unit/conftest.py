@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import configuration
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import askers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
@@ -43,6 +44,13 @@ OF_PLAYS = {"awx", "plays"}
 def subject(item):
     """The folder of a test, as these sets name it."""
     return Path(item.fspath).parent.relative_to(ROOT / "tests" / "unit").as_posix()
+
+
+@pytest.fixture(autouse=True)
+def nobody_asks():
+    """A job that a test begins in its own process leaves nobody behind who asked: he would be gone for later tests."""
+    yield
+    askers.asked_by(None)
 
 
 def pytest_report_header():
