@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 
 
@@ -30,7 +31,8 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     assert claimed["boards"][0]["board"] == 1
     assert claimed["rejected"]["board0"] == ["maintenance: its fan rattles"]
     way = "end its maintenance first: ansible-playbook hetero.compute.maintenance -e node=board0 -e state=off"
-    assert f"is in maintenance: {way}" in site.module("tilera_boot", boards=[0], state="stopped", timeout=10)["msg"]
+    stop = site.module("tilera_boot", boards=[0], state="stopped", timeout=10)
+    assert f"is in maintenance: its fan rattles: {way}" in stop["msg"]
     assert maintenance(site, "off", check=True)["changed"]
     back = maintenance(site, "off")
     assert (back["changed"], back["boards"][0]["state"]) == (True, "power off")
@@ -144,6 +146,45 @@ def test_a_record_that_cannot_be_read_keeps_its_board_out(older):
     reconcile(older)
     record = older.record(0)
     assert (record.state, record.note) == ("maintenance", f"{path} cannot be read")
+
+
+def test_a_record_that_cannot_be_written_keeps_no_other_board_from_reconcile(older):
+    """Lost: what reconcile does for all boards of a node, by one file on a bad disk; or the power of who is at it."""
+    path = older.state / "maintenance" / "board0.json"
+    path.unlink()
+    path.mkdir()
+    older.pdu(board0="on", board1="on")
+    first, second = reconcile(older)["boards"]
+    assert ["cannot be read or written" in one["found"] for one in first["found"]] == [True]
+    assert second["changed"]
+    assert older.outlets() == {"1": "on", "2": "off"}
+
+
+def test_an_older_database_switches_no_board_in_maintenance(older):
+    """Lost: the power of who is at work at a board, to a repair of one that a restored database calls free."""
+    older.pdu(board0="on")
+    for state in ("stopped", "running"):
+        said = older.module("tilera_boot", boards=[0], state=state, timeout=10)["msg"]
+        assert "is in maintenance: its fan rattles: end its maintenance first: ansible-playbook " in said
+        assert older.outlets()["1"] == "on"
+
+
+def test_a_claim_of_an_older_database_gives_no_power_to_a_board_in_maintenance(site):
+    """Lost: the health of who has the board open, at the next request of an instance that ended since the copy."""
+    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert not site.module("board_claim", **wish).get("failed")
+    copy = backups.make(site.params["state_db"])
+    assert not any(result.get("failed") for result in [*site.provision(), *site.terminate()])
+    on(site)
+    put_back(site, copy)
+    last = site.provision()[-1]
+    assert last["blame"] == "instance"
+    said = "an operator took it out of use by its own record (its fan rattles): jackie has it by the database"
+    assert said in last["msg"]
+    assert site.outlets()["1"] == "off"
+    assert not any(result.get("failed") for result in site.terminate())
+    reconcile(site)
+    assert site.record(0).state == "maintenance"
 
 
 def test_maintenance_of_an_earlier_release_gets_its_record(site):

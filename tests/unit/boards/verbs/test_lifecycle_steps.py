@@ -40,7 +40,8 @@ class Work:
         self.board = SimpleNamespace(id=number, name=f"board{number}")
         one = SimpleNamespace(instance=claim, boot_source=None) if claim else None
         self.record = Record(state, one, note)
-        self.proxy = SimpleNamespace(store=SimpleNamespace(has_run=lambda claim: self.ran))
+        store = SimpleNamespace(has_run=lambda claim: self.ran, out_of_use=lambda board: None)
+        self.proxy = SimpleNamespace(store=store)
         self.over = self.failed = self.as_rebuilt = self.ran = False
         self.blame = self.error = self.unproven = self.driver = None
         vars(self).update(more)

@@ -38,6 +38,7 @@ from ..power import presence
 from ..records.disk_records import withdraw
 from ..records.store import AGAIN
 from ..work.board_work import BoardWork, locked, refuse, summary
+from ..work.maintenance import END_CLAIM, TAKEN_OUT
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -118,6 +119,14 @@ def _end_of(work: BoardWork) -> str:
     return f"end its maintenance first: {play('maintenance', node=work.board.name, state='off')}"
 
 
+def _refuse_maintenance(work: BoardWork) -> None:
+    """One that an operator took out of use, also where the database is older than that."""
+    out = work.proxy.store.out_of_use(work.board.id) if work.claim is None else None
+    note = out.reason if out else work.record.note
+    if out or work.state == board_states.MAINTENANCE:
+        refuse(work, f"is in maintenance{': ' if note else ''}{note}", _end_of(work))
+
+
 def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
     works, change = _works(proxy, ids, options)
@@ -133,8 +142,8 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
     drivers = BootDrivers(proxy, options.driver)
     for work in works:
         _name_driver(drivers, work)
-        if not work.over and work.state == board_states.MAINTENANCE:
-            refuse(work, "is in maintenance", _end_of(work))
+        if not work.over:
+            _refuse_maintenance(work)
         if not work.over:
             note_if_used(work)
         if not work.over and options.never_ran:
@@ -276,8 +285,12 @@ def _make_ready(work: BoardWork, options: Options) -> None:
             blame=BOARD,
         )
         return
-    if work.state == board_states.MAINTENANCE:
-        refuse(work, f"is in maintenance{': ' if work.record.note else ''}{work.record.note}", _end_of(work))
+    _refuse_maintenance(work)
+    out = work.proxy.store.out_of_use(work.board.id) if work.claim and not work.over else None
+    if out:
+        ended = END_CLAIM.format(name=work.instance)
+        refuse(work, TAKEN_OUT.format(reason=out.reason), ended, blame=INSTANCE)
+    if work.over:
         return
     try:
         source = (work.claim.boot_source if work.claim else options.boot_source) or NFS_ROOT

@@ -111,7 +111,7 @@ def reconcile(
             somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
             last_outlet.compare(proxy, somebodys, adopt)
             for look in looked:
-                maintenance.catch_up(look)
+                _catch_up(look)
             crossed = _crossed(proxy, looked)
             for look in looked:
                 try:
@@ -154,6 +154,15 @@ def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
     except HeteroError as error:
         look.note(str(error))
         look.settled = look.left = True
+
+
+def _catch_up(look: Look) -> None:
+    """One whose maintenance cannot be written down is left as it is, and keeps no other from it."""
+    try:
+        maintenance.catch_up(look)
+    except HeteroError as error:
+        look.note(str(error))
+        look.settled = True
 
 
 def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> None:

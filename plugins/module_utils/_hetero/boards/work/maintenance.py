@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from .looks import Look
 
 PHASE = "maintenance"
-#: Of a board in maintenance that a database gives to an instance which ended since it was copied.
+#: Of a board in maintenance that a database gives to an instance which ended since it was copied, and what is done.
+TAKEN_OUT = "an operator took it out of use by its own record ({reason})"
 END_CLAIM = (
     f"{{name}} has it by the database, which is older: once its owner agrees, "
     f"{play('terminate_instance', instance='{name}')} ends it, and {play('reconcile')} keeps the board out of use"
@@ -95,8 +96,7 @@ def catch_up(look: Look) -> None:
     work, store = look.work, look.work.proxy.store
     record, out = store.record(work.board.id), store.out_of_use(work.board.id)
     if out and record.claim:
-        way = END_CLAIM.format(name=record.claim.instance)
-        look.note(f"an operator took it out of use by its own record ({out.reason}): {way}")
+        look.note(f"{TAKEN_OUT.format(reason=out.reason)}: {END_CLAIM.format(name=record.claim.instance)}")
     elif record.claim is None and bool(out) != (record.state == board_states.MAINTENANCE):
         if work.change.check:
             work.record = replace(record, state=board_states.MAINTENANCE, note=out.reason if out else record.note)
