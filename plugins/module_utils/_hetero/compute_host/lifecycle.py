@@ -11,11 +11,12 @@ and run again it converges: what is done is written down before, and what is the
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
+from ..core import askers
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut, naming
 from ..core.locks import lock
@@ -296,12 +297,16 @@ def work_of(host: Host, claim: Claim, change: Change, deadline: Deadline, report
     return KINDS[claim.kind](host, claim, change, deadline, report)
 
 
-def held(work: Work, verb: str, deadline: Deadline) -> ContextManager[object]:
-    """Return the lock of an instance. Check mode changes nothing and needs no turn."""
+@contextmanager
+def held(work: Work, verb: str, deadline: Deadline) -> Iterator[None]:
+    """Hold the lock of an instance, whose work then has begun. Check mode changes nothing and needs no turn."""
     if work.change.check:
-        return ExitStack()
+        yield
+        return
     waiting = partial(work.report, "wait")
-    return lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting)
+    with lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting):
+        askers.asked_by(None)  # no lock of its devices is refused to it from now on
+        yield
 
 
 def lock_name(work: Work) -> str:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import DECIDING
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import askers
 
 
 def test_no_session_of_a_pdu_is_held_while_a_board_is_asked_whose_it_is(monkeypatch):
@@ -30,3 +32,19 @@ def test_no_session_of_a_pdu_is_held_while_a_board_is_asked_whose_it_is(monkeypa
     loop._by_power = lambda boot, why: done.append((boot.stage, why))
     later.pop()()
     assert done == [(DECIDING, "it is silent")]
+
+
+def test_a_board_that_was_told_gets_its_turn_at_the_pdu(monkeypatch):
+    """Lost: a board that hangs after its reboot by ssh, and is not cut, because the play was ended meanwhile."""
+    monkeypatch.setattr(reboots, "SoftReboot", lambda boot, seconds: SimpleNamespace(obstacle=lambda: None))
+    monkeypatch.setattr(reboots.power_marks, "begins", lambda *given: nullcontext())
+    loop = reboots.Rebooting.__new__(reboots.Rebooting)
+    loop.options, loop.check, loop._softs, loop._spawn = lifecycle.Options(), False, {}, lambda told: None
+    loop.proxy = SimpleNamespace(store=SimpleNamespace(event=lambda *given: None))
+    boot = SimpleNamespace(board=SimpleNamespace(id=0), work=None, forget=lambda: None, stage=DECIDING)
+    askers.asked_by(SimpleNamespace(is_gone=True, is_there=False))
+    try:
+        loop._tell(boot)
+        askers.must_not_be_gone("pdu-a")
+    finally:
+        askers.asked_by(None)

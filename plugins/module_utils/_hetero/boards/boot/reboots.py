@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Iterable
 
+from ...core import askers
 from ...core.deadline import Deadline
 from ...drivers.boot.driver import FIRMWARE, SYSTEM
 from ...site import board_states
@@ -65,6 +66,7 @@ class Rebooting(Starting):
             work.over = True
             return
         boot.stage = ASKED
+        askers.asked_by(None)  # this has begun: its PDU is not refused to it, should the board need that
         boot.forget()
         with power_marks.begins(self.proxy, boot.board):
             self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
